@@ -1,0 +1,3 @@
+//! The `ccm` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Dynamic values that print, compare and convert as Go's do.
