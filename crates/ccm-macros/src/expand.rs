@@ -1,0 +1,185 @@
+//! The implementations that the derive writes.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Error, Result};
+
+use crate::field::{Field, Phase};
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(input, "properties are a struct"));
+    };
+    let fields = data.fields.iter().map(Field::new).collect::<Result<Vec<_>>>()?;
+    let (common, own): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.common);
+    let common = common.first().copied();
+
+    let parts = [
+        table(input, common, &own),
+        serialize(input, common, &own),
+        from_node(input),
+        common.map(|common| properties(input, common)).unwrap_or_default(),
+    ];
+    Ok(quote!(#(#parts)*))
+}
+
+fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenStream {
+    let name = &input.ident;
+    let entries = own.iter().map(|field| field.table_entry());
+    let own_count = own.len();
+    let (offset, fields, set_common, resolve_common) = match common {
+        None => (quote!(0), quote!(&[#(#entries),*]), quote!(), quote!()),
+        Some(Field { ident, ty, .. }) => (
+            quote!(<#ty as ::ccm_model::Fields>::FIELDS.len()),
+            quote! {{
+                const OWN: [::ccm_model::Field; #own_count] = [#(#entries),*];
+                const COMMON: &[::ccm_model::Field] = <#ty as ::ccm_model::Fields>::FIELDS;
+                &::ccm_model::concat_fields::<{ #own_count + COMMON.len() }>(COMMON, &OWN)
+            }},
+            quote!(if index < Self::OFFSET { return self.#ident.set(index, node, reader); }),
+            quote!(::ccm_model::Fields::resolve(&mut self.#ident, phase, templates, failures);),
+        ),
+    };
+    let sets = own.iter().enumerate().map(|(at, Field { ident, .. })| {
+        quote!(#at => if let Some(value) = reader.read(node) { self.#ident = value; })
+    });
+    let resolves = own.iter().enumerate().filter_map(|(at, field)| {
+        let ident = &field.ident;
+        let (when, keys) = match field.phase {
+            Phase::Never => return None,
+            Phase::Parse => (quote!(::ccm_model::Stage::Parse), false),
+            Phase::Keys => (quote!(::ccm_model::Stage::Parse), true),
+            Phase::Deferred => (quote!(::ccm_model::Stage::Apply), false),
+        };
+        Some(quote! {
+            if phase == #when {
+                if let Err(error) = ::ccm_model::Resolve::resolve(&mut self.#ident, templates, #keys) {
+                    failures.push((Self::OFFSET + #at, error));
+                }
+            }
+        })
+    });
+    quote! {
+        impl #name {
+            const OFFSET: usize = #offset;
+        }
+
+        impl ::ccm_model::Fields for #name {
+            const FIELDS: &'static [::ccm_model::Field] = #fields;
+
+            fn set(
+                &mut self,
+                index: usize,
+                node: ::ccm_model::Node<'_>,
+                reader: &mut ::ccm_model::Reader,
+            ) {
+                #set_common
+                match index - Self::OFFSET {
+                    #(#sets)*
+                    _ => {}
+                }
+            }
+
+            fn resolve(
+                &mut self,
+                phase: ::ccm_model::Stage,
+                templates: &dyn ::ccm_model::Templates,
+                failures: &mut Vec<(usize, ::ccm_model::TemplateError)>,
+            ) {
+                #resolve_common
+                #(#resolves)*
+            }
+        }
+
+        impl ::ccm_model::Resolve for #name {
+            fn resolve(
+                &mut self,
+                templates: &dyn ::ccm_model::Templates,
+                _keys: bool,
+            ) -> Result<(), ::ccm_model::TemplateError> {
+                let mut failures = Vec::new();
+                ::ccm_model::Fields::resolve(
+                    self,
+                    ::ccm_model::Stage::Parse,
+                    templates,
+                    &mut failures,
+                );
+                failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+            }
+        }
+    }
+}
+
+fn serialize(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenStream {
+    let name = &input.ident;
+    let common = common.map(|Field { ident, .. }| {
+        quote!(::ccm_model::SerializeFields::serialize_fields(&self.#ident, map)?;)
+    });
+    let own = own.iter().map(|field| {
+        let ident = &field.ident;
+        let key = field.name();
+        let value = if field.secret { quote!(::ccm_model::REDACTED) } else { quote!(&self.#ident) };
+        quote! {
+            if ::ccm_model::FromNode::is_set(&self.#ident) {
+                map.serialize_entry(#key, #value)?;
+            }
+        }
+    });
+    quote! {
+        impl ::ccm_model::SerializeFields for #name {
+            fn serialize_fields<M: ::serde::ser::SerializeMap>(
+                &self,
+                map: &mut M,
+            ) -> Result<(), M::Error> {
+                #common
+                #(#own)*
+                Ok(())
+            }
+        }
+
+        impl ::serde::Serialize for #name {
+            fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                let mut map = to.serialize_map(None)?;
+                ::ccm_model::SerializeFields::serialize_fields(self, &mut map)?;
+                ::serde::ser::SerializeMap::end(map)
+            }
+        }
+    }
+}
+
+fn from_node(input: &DeriveInput) -> TokenStream {
+    let name = &input.ident;
+    quote! {
+        impl ::ccm_model::FromNode for #name {
+            const SHAPE: ::ccm_model::Shape =
+                ::ccm_model::Shape::Struct(<Self as ::ccm_model::Fields>::FIELDS);
+
+            fn from_node(
+                node: ::ccm_model::Node<'_>,
+                reader: &mut ::ccm_model::Reader,
+            ) -> Option<Self> {
+                reader.read_struct(node)
+            }
+
+            fn is_set(&self) -> bool {
+                true
+            }
+        }
+    }
+}
+
+fn properties(input: &DeriveInput, common: &Field) -> TokenStream {
+    let name = &input.ident;
+    let Field { ident, .. } = common;
+    quote! {
+        impl ::ccm_model::Properties for #name {
+            fn common(&self) -> &::ccm_model::Common {
+                &self.#ident
+            }
+
+            fn common_mut(&mut self) -> &mut ::ccm_model::Common {
+                &mut self.#ident
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Events: what became of one resource.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{EventId, ResourceRef};
+
+/// The outcome of one resource, as it is written to sessions and reports.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub struct Event {
+    /// [`Event::PROTOCOL`].
+    pub protocol: Cow<'static, str>,
+    /// Sorts in the order of recording.
+    pub event_id: EventId,
+    /// When the resource was finished.
+    pub timestamp: Timestamp,
+    /// The resource's type.
+    #[serde(rename = "type")]
+    pub kind: Cow<'static, str>,
+    /// The provider that managed it; empty when none was chosen.
+    pub provider: Cow<'static, str>,
+    /// Its name.
+    pub name: String,
+    /// Its alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// What was wanted.
+    pub requested_ensure: String,
+    /// What there was in the end.
+    pub final_ensure: String,
+    /// How long it took.
+    #[serde(with = "nanoseconds")]
+    pub duration: Duration,
+    /// Its properties, secrets redacted; null when nobody asked for them.
+    #[serde(default)]
+    pub properties: Value,
+    /// Its state at the end; null when it was not observed or nobody asked.
+    #[serde(default)]
+    pub status: Value,
+    /// What would have been done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noop_message: Option<String>,
+    /// Everything that went wrong.
+    pub error: Vec<String>,
+    /// It was changed, or in noop would have been.
+    pub changed: bool,
+    /// It reacted to a change of something it subscribes to.
+    pub refreshed: bool,
+    /// It could not be brought to its desired state.
+    pub failed: bool,
+    /// It was not managed.
+    pub skipped: bool,
+    /// Nothing was really done.
+    pub noop: bool,
+    /// The requirements that kept it from being managed.
+    pub unmet_requirements: Vec<ResourceRef>,
+}
+
+impl Event {
+    /// The name of this format.
+    pub const PROTOCOL: &'static str = "io.choria.ccm.v1.transaction.event";
+
+    /// The one word for this outcome.
+    pub fn outcome(&self) -> &'static str {
+        if self.failed {
+            "failed"
+        } else if !self.unmet_requirements.is_empty() {
+            "skipped due to unmet requirement"
+        } else if self.skipped {
+            "skipped"
+        } else if self.refreshed {
+            "refreshed"
+        } else if self.changed {
+            "changed"
+        } else {
+            "stable"
+        }
+    }
+}
+
+/// The first entry of a session.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct SessionStart {
+    /// [`SessionStart::PROTOCOL`].
+    pub protocol: Cow<'static, str>,
+    /// Sorts before every event of the session.
+    pub event_id: EventId,
+    /// When the session began.
+    pub timestamp: Timestamp,
+}
+
+impl SessionStart {
+    /// The name of this format.
+    pub const PROTOCOL: &'static str = "io.choria.ccm.v1.session.start";
+}
+
+/// Durations as whole nanoseconds.
+pub(crate) mod nanoseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(value: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(u64::try_from(value.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        u64::deserialize(from).map(Duration::from_nanos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_names_are_fixed() {
+        let event = Event {
+            protocol: Event::PROTOCOL.into(),
+            kind: "file".into(),
+            provider: "posix".into(),
+            name: "/x".into(),
+            duration: Duration::from_micros(3),
+            ..Event::default()
+        };
+        let json = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            json,
+            "{\"protocol\":\"io.choria.ccm.v1.transaction.event\",\
+             \"event_id\":\"000000000000000000000000000\",\"timestamp\":\"1970-01-01T00:00:00Z\",\
+             \"type\":\"file\",\"provider\":\"posix\",\"name\":\"/x\",\"requested_ensure\":\"\",\
+             \"final_ensure\":\"\",\"duration\":3000,\"properties\":null,\"status\":null,\
+             \"error\":[],\"changed\":false,\"refreshed\":false,\"failed\":false,\
+             \"skipped\":false,\"noop\":false,\"unmet_requirements\":[]}"
+        );
+        let back: Event = serde_json::from_str(&json).unwrap();
+        assert_eq!(serde_json::to_string(&back).unwrap(), json);
+    }
+
+    #[test]
+    fn the_worst_word_wins() {
+        let mut event = Event { changed: true, refreshed: true, ..Event::default() };
+        assert_eq!(event.outcome(), "refreshed");
+        event.skipped = true;
+        assert_eq!(event.outcome(), "skipped");
+        event.unmet_requirements = vec![ResourceRef::new("file", "/x")];
+        assert_eq!(event.outcome(), "skipped due to unmet requirement");
+        event.failed = true;
+        assert_eq!(event.outcome(), "failed");
+    }
+}

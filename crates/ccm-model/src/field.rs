@@ -1,0 +1,98 @@
+//! The table of a type's fields: plain data that faces render from.
+
+/// One property of a resource type.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its name in manifests.
+    pub name: &'static str,
+    /// What it does, one line.
+    pub doc: &'static str,
+    /// Other names that mean the same.
+    pub aliases: &'static [&'static str],
+    /// What values it takes.
+    pub shape: Shape,
+    /// When its templates are resolved.
+    pub phase: Phase,
+    /// Whether its value must never be shown.
+    pub secret: bool,
+    /// Whether it must be given.
+    pub required: Required,
+    /// Properties that cannot be given together with it.
+    pub conflicts: &'static [&'static str],
+    /// How it looks at the command line.
+    pub flag: Flag,
+}
+
+impl Field {
+    /// Whether this field goes by that name.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+/// How a field looks at the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// `--long`, without the dashes.
+    pub long: &'static str,
+    /// `-s`.
+    pub short: Option<char>,
+    /// What the help calls the value.
+    pub value: Option<&'static str>,
+    /// A variable of the environment that gives it too.
+    pub env: Option<&'static str>,
+    /// What it is at the command line when not given.
+    pub default: Option<&'static str>,
+}
+
+/// What values a field takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Text.
+    Text,
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// `type#name`.
+    Reference,
+    /// A list of one shape.
+    List(&'static Shape),
+    /// A map with fields of its own.
+    Struct(&'static [Field]),
+}
+
+/// When a field's templates are resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// When the manifest is resolved.
+    Parse,
+    /// As `Parse`, keys of maps too.
+    Keys,
+    /// After the control gate, when the resource is applied.
+    Deferred,
+    /// Never, or by a step of its own.
+    Never,
+}
+
+/// Whether a field must be given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    /// Always.
+    Always,
+    /// Unless `ensure` has this value.
+    UnlessEnsure(&'static str),
+    /// Never.
+    Never,
+}
+
+/// Joins two tables when constants are made.
+pub const fn concat_fields<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
+    let mut all = [if first.is_empty() { second[0] } else { first[0] }; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < first.len() { first[at] } else { second[at - first.len()] };
+        at += 1;
+    }
+    all
+}

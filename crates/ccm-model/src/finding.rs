@@ -1,0 +1,60 @@
+//! What is wrong with a manifest, and where.
+
+use ccm_yaml::Span;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; nothing is stopped.
+    Warning,
+    /// The manifest cannot be applied.
+    Error,
+}
+
+/// One thing that is wrong, with its place in the source where it has one.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub span: Option<Span>,
+    /// The resource it concerns, as `type#name`.
+    pub resource: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    /// An error at a place.
+    pub fn error(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            message: message.into(),
+            span: span.into(),
+            resource: None,
+            hint: None,
+        }
+    }
+
+    /// A warning at a place.
+    pub fn warning(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(span, message) }
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    /// The same with the resource it concerns.
+    #[must_use]
+    pub fn of(mut self, resource: impl Into<String>) -> Self {
+        self.resource = Some(resource.into());
+        self
+    }
+}

@@ -1,0 +1,37 @@
+//! The words of ccm: properties, references, states, events. No I/O.
+//!
+//! - [`properties`](Properties): what a resource wants, read from a manifest
+//!   with positions by `#[derive(Properties)]`, and the table of fields that
+//!   the command line, schemas and documentation are rendered from.
+//! - [`ResourceRef`]: `type#name`.
+//! - [`Event`] and [`Summary`]: what became of a resource, and of a run.
+//! - [`shellquote`] and [`duration`]: two small languages that properties use.
+
+// The derive names this crate from outside; this lets it do so inside too.
+extern crate self as ccm_model;
+
+pub mod duration;
+mod event;
+mod event_id;
+mod field;
+mod finding;
+mod properties;
+mod read;
+mod reference;
+mod resolve;
+pub mod shellquote;
+mod suggest;
+mod summary;
+
+pub use ccm_macros::Properties;
+pub use ccm_yaml::{Node, Span};
+pub use event::{Event, SessionStart};
+pub use event_id::EventId;
+pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
+pub use finding::{Finding, Severity};
+pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
+pub use read::{FromNode, Reader};
+pub use reference::{ResourceRef, ResourceRefError};
+pub use resolve::{PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder};
+pub use suggest::did_you_mean;
+pub use summary::Summary;

@@ -1,0 +1,200 @@
+//! Properties: what a resource wants.
+//!
+//! A type's properties are one struct. The derive reads it:
+//!
+//! ```
+//! use ccm_model::{Common, Fields, Properties};
+//!
+//! /// Manage greetings
+//! #[derive(Clone, Debug, Default, Properties)]
+//! struct Greeting {
+//!     #[property(common)]
+//!     common: Common,
+//!     /// What to say
+//!     #[property(template = deferred, alias = "words", conflicts("silent"))]
+//!     text: Option<String>,
+//!     /// Say nothing
+//!     silent: bool,
+//! }
+//!
+//! let text = Greeting::FIELDS.iter().find(|field| field.name == "text").unwrap();
+//! assert_eq!(text.doc, "What to say");
+//! assert_eq!(text.aliases, ["words"]);
+//! ```
+
+use ccm_yaml::Node;
+use serde::Serialize;
+use serde::ser::SerializeMap;
+
+use crate::{Field, Reader, ResourceRef, Stage, TemplateError, Templates};
+
+/// What stands where a secret was.
+pub const REDACTED: &str = "[redacted]";
+
+/// A struct with a table of its fields. Derived.
+pub trait Fields {
+    /// The table; indices below are indices into it.
+    const FIELDS: &'static [Field];
+
+    /// Sets one field from a node.
+    fn set(&mut self, index: usize, node: Node<'_>, reader: &mut Reader);
+
+    /// Resolves the templates of a stage; failures come with the field's index.
+    fn resolve(
+        &mut self,
+        stage: Stage,
+        templates: &dyn Templates,
+        failures: &mut Vec<(usize, TemplateError)>,
+    );
+}
+
+/// The properties of a resource type. Derived.
+pub trait Properties: Fields + Serialize + Default + Clone {
+    /// The properties that all types have.
+    fn common(&self) -> &Common;
+
+    /// The same, to change.
+    fn common_mut(&mut self) -> &mut Common;
+}
+
+/// Writes fields into a map that is already open. Derived.
+pub trait SerializeFields {
+    /// Writes every field that is set, secrets redacted.
+    fn serialize_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
+}
+
+/// The properties that all types have.
+#[derive(Clone, Debug, Default, ccm_macros::Properties)]
+pub struct Common {
+    /// Name of the resource
+    pub name: String,
+    /// Desired state
+    pub ensure: String,
+    /// Another name to refer to this resource by
+    pub alias: Option<String>,
+    /// Provider to use, chosen automatically when unset
+    pub provider: Option<String>,
+    /// Resources that must have succeeded before, as `type#name`
+    #[property(template = never, value = "TYPE#NAME")]
+    pub require: Vec<ResourceRef>,
+    /// Conditions for managing the resource at all
+    #[property(template = never)]
+    pub control: Option<Control>,
+}
+
+/// Conditions for managing a resource at all.
+#[derive(Clone, Debug, Default, ccm_macros::Properties)]
+pub struct Control {
+    /// Manage only if this expression is true
+    #[property(template = never)]
+    pub r#if: Option<String>,
+    /// Manage unless this expression is true
+    #[property(template = never)]
+    pub unless: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use ccm_yaml::{Kind, Source};
+
+    use super::*;
+    use crate::PlainText;
+
+    /// A type for tests
+    #[derive(Clone, Debug, Default, ccm_macros::Properties)]
+    struct Sample {
+        #[property(common)]
+        common: Common,
+        /// Contents
+        #[property(template = deferred, alias = "contents", conflicts("source"))]
+        content: Option<String>,
+        /// Codes
+        returns: Vec<i32>,
+        /// A secret
+        #[property(secret)]
+        password: Option<String>,
+        /// A switch
+        force: bool,
+    }
+
+    fn read(text: &str) -> (Sample, Vec<String>) {
+        let source = Source::new("t", text);
+        let Kind::Mapping(entries) = ccm_yaml::parse(&source).unwrap().kind else { panic!() };
+        let mut reader = Reader::default();
+        let mut sample = Sample::default();
+        reader.fill(&mut sample, entries, "property");
+        let findings = reader
+            .findings
+            .into_iter()
+            .map(|finding| {
+                let place = source.position(finding.span.unwrap().start);
+                let hint = finding.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                format!("{}:{}: {}{hint}", place.line, place.column, finding.message)
+            })
+            .collect();
+        (sample, findings)
+    }
+
+    #[test]
+    fn scalars_are_taken_as_written() {
+        let (sample, findings) =
+            read("name: 5.10\nensure: 0644\ncontents: true\nreturns: [0, 3]\n");
+        assert_eq!(findings, [""; 0]);
+        assert_eq!(sample.common.name, "5.10");
+        assert_eq!(sample.common.ensure, "0644");
+        assert_eq!(sample.content.as_deref(), Some("true"));
+        assert_eq!(sample.returns, [0, 3]);
+    }
+
+    #[test]
+    fn null_is_the_same_as_absent() {
+        assert_eq!(read("name: x\ncontent: null\n").0.content, None);
+        assert_eq!(read("name: x\ncontent:\n").0.content, None);
+        assert_eq!(read("name: x\ncontent: ''\n").0.content.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn everything_wrong_is_found_in_one_pass() {
+        let (_, findings) = read(
+            "contnet: a\nreturns: [0, x]\nforce: \"true\"\ncontrol: {iff: a}\nrequire: [nope]\n\
+             content: a\ncontents: b\nalias: [1]\n",
+        );
+        assert_eq!(
+            findings,
+            [
+                "1:1: unknown property `contnet` (did you mean `content`?)",
+                "2:14: expected a whole number, found text",
+                "3:8: expected `true` or `false`, found `true` (write it as unquoted `true` or \
+                 `false`)",
+                "4:11: unknown property `iff` (did you mean `if`?)",
+                "5:11: `nope` is not a reference: write `type#name`, such as `file#/etc/motd`",
+                "7:1: `contents` says again what `content` says",
+                "8:8: expected text, found a list",
+            ]
+        );
+    }
+
+    #[test]
+    fn secrets_are_redacted_and_unset_fields_left_out() {
+        let (sample, _) = read("name: x\npassword: hunter2\nreturns: [1]\nforce: true\n");
+        assert_eq!(
+            serde_json::to_string(&sample).unwrap(),
+            r#"{"name":"x","returns":[1],"password":"[redacted]","force":true}"#
+        );
+    }
+
+    #[test]
+    fn phases_are_resolved_apart() {
+        let (mut sample, _) = read("name: x\ncontent: '{{ a }}'\n");
+        let mut failures = Vec::new();
+        sample.resolve(Stage::Parse, &PlainText, &mut failures);
+        assert!(failures.is_empty());
+        sample.resolve(Stage::Apply, &PlainText, &mut failures);
+        assert_eq!(Sample::FIELDS[failures[0].0].name, "content");
+        let (mut named, _) = read("name: '{{ a }}'\ncontrol: {if: '{{ b }}'}\n");
+        failures.clear();
+        named.resolve(Stage::Parse, &PlainText, &mut failures);
+        assert_eq!(failures.len(), 1);
+        assert_eq!(Sample::FIELDS[failures[0].0].name, "name");
+    }
+}

@@ -1,0 +1,180 @@
+//! Values out of YAML nodes, with everything that is wrong collected.
+
+use ccm_yaml::{Entry, Kind, Node, Span};
+
+use crate::{Fields, Finding, ResourceRef, Shape, did_you_mean};
+
+/// Collects what is wrong while values are read.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// Everything found so far.
+    pub findings: Vec<Finding>,
+}
+
+/// A value that can be read from a node.
+pub trait FromNode: Sized {
+    /// What it takes, for schemas, flags and documentation.
+    const SHAPE: Shape;
+
+    /// Reads it; what is wrong goes into the reader.
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self>;
+
+    /// Whether there is anything to show.
+    fn is_set(&self) -> bool;
+}
+
+impl Reader {
+    /// Reads one value.
+    pub fn read<T: FromNode>(&mut self, node: Node<'_>) -> Option<T> {
+        T::from_node(node, self)
+    }
+
+    /// Reads a map with known fields.
+    pub fn read_struct<T: Fields + Default>(&mut self, node: Node<'_>) -> Option<T> {
+        let Kind::Mapping(entries) = node.kind else {
+            return self.wrong_type(&node, "a map");
+        };
+        let mut value = T::default();
+        self.fill(&mut value, entries, "property");
+        Some(value)
+    }
+
+    /// Sets every entry on `into` and tells where each stands, by its index in
+    /// the table. `what` is the word for an entry in messages.
+    pub fn fill<T: Fields>(
+        &mut self,
+        into: &mut T,
+        entries: Vec<Entry<'_>>,
+        what: &str,
+    ) -> Vec<(u8, Span)> {
+        let mut places: Vec<(u8, Span)> = Vec::with_capacity(entries.len());
+        for Entry { key, value } in entries {
+            let Some(index) = T::FIELDS.iter().position(|field| field.is_called(&key.text)) else {
+                let names = T::FIELDS.iter().map(|field| field.name);
+                let message = format!("unknown {what} `{}`", key.text);
+                self.findings
+                    .push(Finding::error(key.span, message).hint(did_you_mean(&key.text, names)));
+                continue;
+            };
+            if places.iter().any(|&(at, _)| usize::from(at) == index) {
+                let name = T::FIELDS[index].name;
+                let message = format!("`{}` says again what `{name}` says", key.text);
+                self.findings.push(Finding::error(key.span, message));
+                continue;
+            }
+            if value.is_null() {
+                continue;
+            }
+            places.push((index as u8, value.span));
+            into.set(index, value, self);
+        }
+        places
+    }
+
+    /// Reports a value of the wrong type.
+    pub fn wrong_type<T>(&mut self, node: &Node<'_>, wanted: &str) -> Option<T> {
+        let message = format!("expected {wanted}, found {}", node.describe());
+        self.findings.push(Finding::error(node.span, message));
+        None
+    }
+}
+
+impl FromNode for String {
+    const SHAPE: Shape = Shape::Text;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        match node.kind {
+            Kind::Scalar(scalar) => Some(scalar.text.into_owned()),
+            _ => reader.wrong_type(&node, "text"),
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        !self.is_empty()
+    }
+}
+
+impl FromNode for bool {
+    const SHAPE: Shape = Shape::Boolean;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        match node.scalar().map(|scalar| (scalar.boolean(), &*scalar.text)) {
+            Some((Some(flag), _)) => Some(flag),
+            Some((None, word)) => {
+                let message = format!("expected `true` or `false`, found `{word}`");
+                let hint = matches!(word, "true" | "false" | "yes" | "no" | "on" | "off")
+                    .then(|| "write it as unquoted `true` or `false`".to_owned());
+                reader.findings.push(Finding::error(node.span, message).hint(hint));
+                None
+            }
+            None => reader.wrong_type(&node, "`true` or `false`"),
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        *self
+    }
+}
+
+impl FromNode for i32 {
+    const SHAPE: Shape = Shape::Integer;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        let number = node.scalar().and_then(|scalar| scalar.text.parse().ok());
+        if number.is_none() {
+            return reader.wrong_type(&node, "a whole number");
+        }
+        number
+    }
+
+    fn is_set(&self) -> bool {
+        true
+    }
+}
+
+impl FromNode for ResourceRef {
+    const SHAPE: Shape = Shape::Reference;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        let span = node.span;
+        let text: String = reader.read(node)?;
+        text.parse()
+            .map_err(|error: crate::ResourceRefError| {
+                reader.findings.push(Finding::error(span, error.to_string()));
+            })
+            .ok()
+    }
+
+    fn is_set(&self) -> bool {
+        true
+    }
+}
+
+impl<T: FromNode> FromNode for Option<T> {
+    const SHAPE: Shape = T::SHAPE;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        T::from_node(node, reader).map(Some)
+    }
+
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+}
+
+impl<T: FromNode> FromNode for Vec<T> {
+    const SHAPE: Shape = Shape::List(&T::SHAPE);
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        match node.kind {
+            Kind::Sequence(items) => {
+                Some(items.into_iter().filter_map(|item| reader.read(item)).collect())
+            }
+            _ => reader.wrong_type(&node, "a list"),
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        !self.is_empty()
+    }
+}

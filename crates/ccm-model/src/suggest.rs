@@ -1,0 +1,21 @@
+//! Did you mean …?
+
+/// A sentence that names the closest of the known words, if one is close.
+///
+/// ```
+/// let hint = ccm_model::did_you_mean("contnet", ["content", "owner"]);
+/// assert_eq!(hint.as_deref(), Some("did you mean `content`?"));
+/// assert_eq!(ccm_model::did_you_mean("zebra", ["content", "owner"]), None);
+/// ```
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // A novel given as a word is not a slip of the finger.
+    if word.len() > 64 {
+        return None;
+    }
+    let closest = known
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(word, known), known))
+        .min_by_key(|&(distance, _)| distance)?;
+    let tolerance = (closest.1.chars().count() / 3).max(1);
+    (closest.0 <= tolerance).then(|| format!("did you mean `{}`?", closest.1))
+}

@@ -1,0 +1,125 @@
+//! The summary of a run: a function of its events.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::Event;
+
+/// How many resources became what.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Summary {
+    /// Events in all.
+    pub total: usize,
+    /// Different resources.
+    pub unique: usize,
+    /// Already as desired.
+    pub stable: usize,
+    /// Changed, or in noop would have been.
+    pub changed: usize,
+    /// Could not be brought to their desired state.
+    pub failed: usize,
+    /// Not managed.
+    pub skipped: usize,
+    /// Reacted to a change elsewhere; counted beside the others.
+    pub refreshed: usize,
+    /// Skipped because a requirement was not met; counted beside the others.
+    pub requirements_unmet: usize,
+    /// Results of health checks by status.
+    pub health_checks: HealthChecks,
+    /// Error messages in all.
+    pub errors: usize,
+    /// When the run or session began.
+    pub start: Timestamp,
+    /// When its last resource was finished.
+    pub end: Timestamp,
+    /// From start to end.
+    #[serde(with = "crate::event::nanoseconds")]
+    pub duration: Duration,
+    #[serde(skip)]
+    seen: HashSet<u64>,
+}
+
+/// Results of health checks by status.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct HealthChecks {
+    /// Fine.
+    pub ok: usize,
+    /// Fine, with a warning.
+    pub warning: usize,
+    /// Not fine.
+    pub critical: usize,
+    /// Could not be told.
+    pub unknown: usize,
+}
+
+impl Summary {
+    /// The summary of nothing yet.
+    pub fn starting(start: Timestamp) -> Self {
+        Self { start, end: start, ..Self::default() }
+    }
+
+    /// Counts one event: in exactly one of failed, skipped, changed, stable.
+    pub fn add(&mut self, event: &Event) {
+        self.total += 1;
+        let mut hasher = DefaultHasher::new();
+        (&event.kind, &event.name).hash(&mut hasher);
+        if self.seen.insert(hasher.finish()) {
+            self.unique += 1;
+        }
+        *if event.failed {
+            &mut self.failed
+        } else if event.skipped {
+            &mut self.skipped
+        } else if event.changed {
+            &mut self.changed
+        } else {
+            &mut self.stable
+        } += 1;
+        self.refreshed += usize::from(event.refreshed);
+        self.requirements_unmet += usize::from(!event.unmet_requirements.is_empty());
+        self.errors += event.error.len();
+        self.finish(event.timestamp);
+    }
+
+    /// Moves the end of the run.
+    pub fn finish(&mut self, end: Timestamp) {
+        self.end = self.end.max(end);
+        self.duration = self.end.duration_since(self.start).try_into().unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ResourceRef;
+
+    #[test]
+    fn every_resource_is_counted_once() {
+        let event =
+            |name: &str| Event { name: name.into(), kind: "file".into(), ..Event::default() };
+        let mut summary = Summary::starting(Timestamp::UNIX_EPOCH);
+        for event in [
+            event("a"),
+            event("a"),
+            Event { changed: true, refreshed: true, ..event("b") },
+            Event { changed: true, failed: true, error: vec!["x".into()], ..event("c") },
+            Event {
+                skipped: true,
+                unmet_requirements: vec![ResourceRef::new("file", "c")],
+                ..event("d")
+            },
+        ] {
+            summary.add(&event);
+        }
+        assert_eq!((summary.total, summary.unique), (5, 4));
+        assert_eq!(
+            (summary.stable, summary.changed, summary.failed, summary.skipped),
+            (2, 1, 1, 1)
+        );
+        assert_eq!((summary.refreshed, summary.requirements_unmet, summary.errors), (1, 1, 1));
+    }
+}

@@ -1,0 +1,417 @@
+//! Events to tree.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StrInput, Tag};
+
+use crate::{Entry, Key, Kind, Node, Scalar, Source, Span};
+
+/// Deeper nesting than this is nonsense or an attack.
+const MAX_DEPTH: usize = 100;
+/// How many nodes aliases and merge keys may add in all: aliases of aliases
+/// would otherwise let a small text fill the memory.
+const MAX_EXPANDED: usize = 1_000_000;
+/// Spans are 32 bits wide.
+const MAX_TEXT: usize = 1 << 30;
+/// Up to here looking through the keys beats hashing them.
+const FEW_KEYS: usize = 8;
+
+/// Why a text is not the YAML that we read.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl SyntaxError {
+    fn new(span: Span, message: impl Into<String>) -> Self {
+        Self { message: message.into(), span, hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Reads the one document of a source.
+pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
+    let text = source.text();
+    if text.len() > MAX_TEXT {
+        let message = format!("larger than {} MiB", MAX_TEXT >> 20);
+        return Err(SyntaxError::new(Span::default(), message));
+    }
+    // The parser counts a byte order mark as the first character.
+    let text_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    options.flow_nesting_limit = MAX_DEPTH;
+    options.block_nesting_limit = MAX_DEPTH;
+    let parser = Parser::<StrInput<'_>>::new_from_str_with_options(&text[text_start..], options);
+    Builder {
+        base: text_start as u32,
+        stack: Vec::new(),
+        anchors: HashMap::new(),
+        expanded: 0,
+        root: None,
+    }
+    .build(parser, text.len() as u32)
+}
+
+/// A collection whose end has not been seen.
+struct Open<'a> {
+    span: Span,
+    anchor: usize,
+    body: Body<'a>,
+}
+
+enum Body<'a> {
+    Sequence(Vec<Node<'a>>),
+    Mapping {
+        entries: Vec<Entry<'a>>,
+        key: Option<Key<'a>>,
+        /// Filled only when there are many.
+        seen: HashSet<Cow<'a, str>>,
+        merged: Vec<Node<'a>>,
+    },
+}
+
+struct Builder<'a> {
+    base: u32,
+    stack: Vec<Open<'a>>,
+    anchors: HashMap<usize, Node<'a>>,
+    expanded: usize,
+    root: Option<Node<'a>>,
+}
+
+impl<'a> Builder<'a> {
+    fn build(
+        mut self,
+        parser: Parser<'a, StrInput<'a>>,
+        end: u32,
+    ) -> Result<Node<'a>, SyntaxError> {
+        let mut documents = 0;
+        for event in parser {
+            let (event, place) = event.map_err(|error| self.scan_error(&error, end))?;
+            let span = self.span(&place);
+            match event {
+                Event::DocumentStart(..) => {
+                    documents += 1;
+                    if documents > 1 {
+                        return Err(SyntaxError::new(span, "a second document begins here")
+                            .hint("only one document is read; remove the `---`"));
+                    }
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    let mut plain = style == ScalarStyle::Plain;
+                    if let Some(tag) = tag {
+                        plain &= !self.is_string_tag(&tag, span)?;
+                    }
+                    let node = Node { span, kind: Kind::Scalar(Scalar { text, plain }) };
+                    self.finish(node, anchor)?;
+                }
+                Event::SequenceStart(_, anchor, tag) => {
+                    self.check_collection_tag(tag.as_deref(), span)?;
+                    self.open(span, anchor, Body::Sequence(Vec::new()))?;
+                }
+                Event::MappingStart(_, anchor, tag) => {
+                    self.check_collection_tag(tag.as_deref(), span)?;
+                    let body = Body::Mapping {
+                        entries: Vec::new(),
+                        key: None,
+                        seen: HashSet::new(),
+                        merged: Vec::new(),
+                    };
+                    self.open(span, anchor, body)?;
+                }
+                Event::SequenceEnd | Event::MappingEnd => self.close(span)?,
+                Event::Alias(anchor) => {
+                    let Some(target) = self.anchors.get(&anchor) else {
+                        return Err(SyntaxError::new(span, "an alias inside its own anchor"));
+                    };
+                    let mut node = target.clone();
+                    node.span = span;
+                    self.count_expanded(&node, span)?;
+                    self.finish(node, 0)?;
+                }
+                _ => {}
+            }
+        }
+        let nothing = Scalar { text: Cow::Borrowed(""), plain: true };
+        Ok(self.root.unwrap_or(Node { span: Span::default(), kind: Kind::Scalar(nothing) }))
+    }
+
+    fn span(&self, place: &granit_parser::Span) -> Span {
+        let at = |marker: &granit_parser::Marker| {
+            self.base + marker.byte_offset().unwrap_or_default() as u32
+        };
+        Span { start: at(&place.start), end: at(&place.end) }
+    }
+
+    fn scan_error(&self, error: &ScanError, end: u32) -> SyntaxError {
+        let start = self.base + error.marker().byte_offset().unwrap_or_default() as u32;
+        let span = Span { start: start.min(end), end: (start + 1).min(end) };
+        let message = error.info().to_string();
+        let too_deep = message.contains("nesting") || message.contains("recursion");
+        let error = SyntaxError::new(span, message);
+        if too_deep {
+            return error.hint(format!("at most {MAX_DEPTH} levels are read"));
+        }
+        error
+    }
+
+    /// Whether a scalar's tag makes it text whatever it looks like.
+    fn is_string_tag(&self, tag: &Tag, span: Span) -> Result<bool, SyntaxError> {
+        match tag.core_suffix() {
+            Some("str") => Ok(true),
+            Some("null" | "bool" | "int" | "float") => Ok(false),
+            _ => Err(unknown_tag(tag, span)),
+        }
+    }
+
+    fn check_collection_tag(&self, tag: Option<&Tag>, span: Span) -> Result<(), SyntaxError> {
+        match tag {
+            Some(tag) if !matches!(tag.core_suffix(), Some("map" | "seq")) => {
+                Err(unknown_tag(tag, span))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, span: Span, anchor: usize, body: Body<'a>) -> Result<(), SyntaxError> {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(SyntaxError::new(span, "nested too deeply")
+                .hint(format!("at most {MAX_DEPTH} levels are read")));
+        }
+        self.stack.push(Open { span, anchor, body });
+        Ok(())
+    }
+
+    fn close(&mut self, end: Span) -> Result<(), SyntaxError> {
+        let Some(Open { span, anchor, body }) = self.stack.pop() else { return Ok(()) };
+        let kind = match body {
+            Body::Sequence(items) => Kind::Sequence(items),
+            Body::Mapping { mut entries, merged, .. } => {
+                for node in merged {
+                    self.merge(&mut entries, node)?;
+                }
+                Kind::Mapping(entries)
+            }
+        };
+        self.finish(Node { span: Span { start: span.start, end: end.end }, kind }, anchor)
+    }
+
+    /// Puts a complete node where it belongs.
+    fn finish(&mut self, node: Node<'a>, anchor: usize) -> Result<(), SyntaxError> {
+        if anchor != 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(parent) = self.stack.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match &mut parent.body {
+            Body::Sequence(items) => items.push(node),
+            Body::Mapping { entries, key, seen, merged } => match key.take() {
+                None => *key = Some(mapping_key(node, entries, seen)?),
+                Some(key) if key.text == "<<" => merged.push(node),
+                Some(key) => entries.push(Entry { key, value: node }),
+            },
+        }
+        Ok(())
+    }
+
+    /// `<<: map` or `<<: [map, map]`: what is not there yet.
+    fn merge(&mut self, entries: &mut Vec<Entry<'a>>, from: Node<'a>) -> Result<(), SyntaxError> {
+        match from.kind {
+            Kind::Mapping(more) => {
+                for entry in more {
+                    if entries.iter().any(|have| have.key.text == entry.key.text) {
+                        continue;
+                    }
+                    self.count_expanded(&entry.value, from.span)?;
+                    entries.push(entry);
+                }
+                Ok(())
+            }
+            Kind::Sequence(maps) => maps.into_iter().try_for_each(|map| match map.kind {
+                Kind::Mapping(_) => self.merge(entries, map),
+                _ => Err(SyntaxError::new(map.span, "only maps can be merged with `<<`")),
+            }),
+            Kind::Scalar(_) => {
+                Err(SyntaxError::new(from.span, "only maps can be merged with `<<`"))
+            }
+        }
+    }
+
+    fn count_expanded(&mut self, node: &Node<'a>, span: Span) -> Result<(), SyntaxError> {
+        self.expanded += count(node);
+        if self.expanded > MAX_EXPANDED {
+            return Err(SyntaxError::new(span, "aliases expand to more than a million nodes"));
+        }
+        Ok(())
+    }
+}
+
+fn count(node: &Node<'_>) -> usize {
+    1 + match &node.kind {
+        Kind::Scalar(_) => 0,
+        Kind::Sequence(items) => items.iter().map(count).sum(),
+        Kind::Mapping(entries) => entries.iter().map(|entry| count(&entry.value)).sum(),
+    }
+}
+
+fn unknown_tag(tag: &Tag, span: Span) -> SyntaxError {
+    SyntaxError::new(span, format!("the tag `{}` is not known", tag.original()))
+        .hint("remove the tag; quote the value to make it text")
+}
+
+/// Makes a node a key of the mapping that already has `entries`.
+fn mapping_key<'a>(
+    node: Node<'a>,
+    entries: &[Entry<'a>],
+    seen: &mut HashSet<Cow<'a, str>>,
+) -> Result<Key<'a>, SyntaxError> {
+    let Kind::Scalar(scalar) = node.kind else {
+        return Err(SyntaxError::new(node.span, "a key must be text"));
+    };
+    let key = Key { text: scalar.text, span: node.span };
+    if key.text == "<<" {
+        return Ok(key);
+    }
+    if entries.len() == FEW_KEYS && seen.is_empty() {
+        seen.extend(entries.iter().map(|entry| entry.key.text.clone()));
+    }
+    let duplicate = if entries.len() < FEW_KEYS {
+        entries.iter().any(|entry| entry.key.text == key.text)
+    } else {
+        !seen.insert(key.text.clone())
+    };
+    if duplicate {
+        return Err(SyntaxError::new(key.span, format!("duplicate key `{}`", key.text))
+            .hint("a map holds each key once; remove or rename one of them"));
+    }
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: &str) -> String {
+        let source = Source::new("t", text);
+        match parse(&source) {
+            Ok(node) => show_node(&node),
+            Err(error) => {
+                let place = source.position(error.span.start);
+                format!("{}:{}: {error}", place.line, place.column)
+            }
+        }
+    }
+
+    fn show_node(node: &Node<'_>) -> String {
+        match &node.kind {
+            Kind::Scalar(scalar) if scalar.plain => scalar.text.to_string(),
+            Kind::Scalar(scalar) => format!("{:?}", scalar.text),
+            Kind::Sequence(items) => {
+                format!("[{}]", items.iter().map(show_node).collect::<Vec<_>>().join(", "))
+            }
+            Kind::Mapping(entries) => {
+                let shown: Vec<_> = entries
+                    .iter()
+                    .map(|entry| format!("{}: {}", entry.key.text, show_node(&entry.value)))
+                    .collect();
+                format!("{{{}}}", shown.join(", "))
+            }
+        }
+    }
+
+    #[test]
+    fn scalars_keep_their_text() {
+        assert_eq!(
+            show("a: 0644\nb: 1.10\nc: \"x\\ty\"\nd: |\n  l1\n  l2\n"),
+            r#"{a: 0644, b: 1.10, c: "x\ty", d: "l1\nl2\n"}"#
+        );
+    }
+
+    #[test]
+    fn a_string_tag_makes_text() {
+        assert_eq!(show("a: !!str 5"), r#"{a: "5"}"#);
+        assert_eq!(show("a: !mine 5"), "1:10: the tag `!mine` is not known");
+    }
+
+    #[test]
+    fn aliases_and_merge_keys_are_expanded() {
+        assert_eq!(
+            show("a: &x {p: 1, q: 2}\nb: *x\nc: {<<: *x, q: 3}\n"),
+            "{a: {p: 1, q: 2}, b: {p: 1, q: 2}, c: {q: 3, p: 1}}"
+        );
+        assert_eq!(show("a: &x [1]\nb: {<<: *x}\n"), "1:8: only maps can be merged with `<<`");
+    }
+
+    #[test]
+    fn duplicate_keys_are_errors_in_small_and_large_maps() {
+        assert_eq!(show("a: 1\nb: 2\na: 3\n"), "3:1: duplicate key `a`");
+        let mut many: String = (0..50).map(|n| format!("k{n}: {n}\n")).collect();
+        assert!(show(&many).starts_with("{k0: 0"));
+        many.push_str("k7: again\n");
+        assert_eq!(show(&many), "51:1: duplicate key `k7`");
+        let mut ninth: String = (0..8).map(|n| format!("k{n}: {n}\n")).collect();
+        ninth.push_str("k8: x\nk8: y\n");
+        assert_eq!(show(&ninth), "10:1: duplicate key `k8`");
+    }
+
+    #[test]
+    fn second_documents_are_refused() {
+        assert_eq!(show("a: 1\n---\nb: 2\n"), "2:1: a second document begins here");
+        assert_eq!(show("---\na: 1\n...\n"), "{a: 1}");
+    }
+
+    #[test]
+    fn empty_text_is_null() {
+        assert_eq!(show(""), "");
+        assert_eq!(show("# nothing\n"), "");
+    }
+
+    #[test]
+    fn laughs_are_bounded() {
+        let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for n in 1..12 {
+            let previous = n - 1;
+            let list = vec![format!("*a{previous}"); 10].join(", ");
+            text.push_str(&format!("a{n}: &a{n} [{list}]\n"));
+        }
+        assert!(show(&text).ends_with("aliases expand to more than a million nodes"));
+    }
+
+    #[test]
+    fn deep_nesting_is_an_error_not_a_crash() {
+        assert!(show(&"[".repeat(10_000)).starts_with("1:"));
+        let blocks: String = (0..10_000).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+        assert!(show(&blocks).contains(':'));
+    }
+
+    #[test]
+    fn a_byte_order_mark_does_not_shift_positions() {
+        let source = Source::new("t", "\u{feff}a: 1\na: 2\n");
+        let error = parse(&source).unwrap_err();
+        assert_eq!(source.position(error.span.start).line, 2);
+        assert_eq!(source.position(error.span.start).column, 1);
+    }
+
+    #[test]
+    fn spans_cover_the_value() {
+        let text = "a: [1, 2]\nb: {c: \"dé\"}\n";
+        let source = Source::new("t", text);
+        let Kind::Mapping(entries) = parse(&source).unwrap().kind else { panic!() };
+        let slice = |span: Span| &text[span.start as usize..span.end as usize];
+        assert_eq!(slice(entries[0].value.span), "[1, 2]");
+        assert_eq!(slice(entries[1].value.span), "{c: \"dé\"}");
+    }
+}

@@ -1,0 +1,26 @@
+//! YAML text to a tree that keeps its positions, and values back to YAML.
+//!
+//! One pass over the parser's events builds the tree. Every node knows which
+//! bytes of the source it came from, so that whoever reads meaning out of it
+//! can point at the place. Merge keys, duplicate keys, aliases and the bounds
+//! on them are decided here; what a scalar means is decided by its reader.
+//!
+//! ```
+//! let source = ccm_yaml::Source::new("m.yaml", "mode: 0644\n");
+//! let root = ccm_yaml::parse(&source)?;
+//! let ccm_yaml::Kind::Mapping(entries) = root.kind else { unreachable!() };
+//! assert_eq!(entries[0].key.text, "mode");
+//! assert_eq!(entries[0].value.scalar().unwrap().text, "0644");
+//! assert_eq!(source.position(entries[0].value.span.start).column, 7);
+//! # Ok::<(), ccm_yaml::SyntaxError>(())
+//! ```
+
+mod build;
+mod emit;
+mod node;
+mod source;
+
+pub use build::{SyntaxError, parse};
+pub use emit::to_yaml;
+pub use node::{Entry, Key, Kind, Node, Scalar};
+pub use source::{Position, Source, Span};

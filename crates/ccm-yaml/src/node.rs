@@ -1,0 +1,109 @@
+//! The tree.
+
+use std::borrow::Cow;
+
+use crate::Span;
+
+/// One YAML node with its place.
+#[derive(Clone, Debug)]
+pub struct Node<'a> {
+    /// Where it stands.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind<'a>,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum Kind<'a> {
+    /// Text; its reader decides what it means.
+    Scalar(Scalar<'a>),
+    /// A list.
+    Sequence(Vec<Node<'a>>),
+    /// A map in the order written, without duplicate keys.
+    Mapping(Vec<Entry<'a>>),
+}
+
+/// A scalar as written, quotes and escapes undone.
+#[derive(Clone, Debug)]
+pub struct Scalar<'a> {
+    /// Its text.
+    pub text: Cow<'a, str>,
+    /// Whether it was written without quotes or block markers, so that words
+    /// such as `null`, `true` or `5.9` may mean more than their text.
+    pub plain: bool,
+}
+
+/// One key and its value.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: Key<'a>,
+    /// The value.
+    pub value: Node<'a>,
+}
+
+/// A key of a mapping.
+#[derive(Clone, Debug)]
+pub struct Key<'a> {
+    /// Its text.
+    pub text: Cow<'a, str>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<'a> Node<'a> {
+    /// A scalar that behaves as if it had been quoted in a manifest.
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
+        let scalar = Scalar { text: text.into(), plain: false };
+        Self { span: Span::default(), kind: Kind::Scalar(scalar) }
+    }
+
+    /// A list of nodes.
+    pub fn sequence(items: Vec<Self>) -> Self {
+        Self { span: Span::default(), kind: Kind::Sequence(items) }
+    }
+
+    /// The scalar, if it is one.
+    pub fn scalar(&self) -> Option<&Scalar<'a>> {
+        match &self.kind {
+            Kind::Scalar(scalar) => Some(scalar),
+            Kind::Sequence(_) | Kind::Mapping(_) => None,
+        }
+    }
+
+    /// Whether this is YAML's null: nothing, `~` or `null`, unquoted.
+    pub fn is_null(&self) -> bool {
+        self.scalar().is_some_and(Scalar::is_null)
+    }
+
+    /// What to call this node in a sentence: `a list`, `text` and so on.
+    pub fn describe(&self) -> &'static str {
+        match &self.kind {
+            Kind::Scalar(scalar) if scalar.is_null() => "null",
+            Kind::Scalar(scalar) if scalar.boolean().is_some() => "a boolean",
+            Kind::Scalar(scalar) if scalar.plain && scalar.text.parse::<f64>().is_ok() => {
+                "a number"
+            }
+            Kind::Scalar(_) => "text",
+            Kind::Sequence(_) => "a list",
+            Kind::Mapping(_) => "a map",
+        }
+    }
+}
+
+impl Scalar<'_> {
+    /// Whether this is an unquoted null.
+    pub fn is_null(&self) -> bool {
+        self.plain && matches!(&*self.text, "" | "~" | "null" | "Null" | "NULL")
+    }
+
+    /// The boolean this is when unquoted.
+    pub fn boolean(&self) -> Option<bool> {
+        match &*self.text {
+            "true" | "True" | "TRUE" if self.plain => Some(true),
+            "false" | "False" | "FALSE" if self.plain => Some(false),
+            _ => None,
+        }
+    }
+}

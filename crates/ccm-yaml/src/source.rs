@@ -1,0 +1,77 @@
+//! Source text and places in it.
+
+use std::cell::OnceCell;
+
+/// A range of bytes in a [`Source`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset behind the last byte.
+    pub end: u32,
+}
+
+/// A place as people count: lines and columns from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+/// A text and the name that people know it by.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    line_starts: OnceCell<Vec<u32>>,
+}
+
+impl Source {
+    /// A source of the given name.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into(), line_starts: OnceCell::new() }
+    }
+
+    /// What people call this source: mostly a path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line and column of a byte offset.
+    pub fn position(&self, offset: u32) -> Position {
+        let starts = self.line_starts.get_or_init(|| {
+            let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+            std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect()
+        });
+        let line = starts.partition_point(|&start| start <= offset).max(1);
+        let start = starts[line - 1] as usize;
+        let end = (offset as usize).min(self.text.len());
+        let column = self.text.as_bytes()[start.min(end)..end]
+            .iter()
+            .filter(|&&byte| byte & 0xC0 != 0x80)
+            .count();
+        Position { line, column: column + 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let source = Source::new("t", "ab\nö€x\n");
+        assert_eq!(source.position(0), Position { line: 1, column: 1 });
+        assert_eq!(source.position(2), Position { line: 1, column: 3 });
+        assert_eq!(source.position(3), Position { line: 2, column: 1 });
+        assert_eq!(source.position(8), Position { line: 2, column: 3 });
+        assert_eq!(source.position(9999), Position { line: 3, column: 1 });
+    }
+}

@@ -1,0 +1,93 @@
+//! Runs conformance vectors: inputs paired with what a reference
+//! implementation returned for them. A test says how one case is evaluated and
+//! hands the rest to [`Vectors::run`].
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// One file of vectors.
+pub struct Vectors {
+    file: String,
+    directory: Option<PathBuf>,
+    listed: HashMap<String, String>,
+}
+
+impl Vectors {
+    /// The vectors in `file`, with the deviations that the crate at
+    /// `manifest_dir` lists in `tests/deviations.txt` (`id reason` per line).
+    ///
+    /// # Panics
+    ///
+    /// Under `CI=true` when the directory of vectors is missing.
+    pub fn new(file: &str, manifest_dir: &str) -> Self {
+        let root = Path::new(manifest_dir).join("../..");
+        let directory = std::env::var_os("CCM_CONFORMANCE")
+            .map_or_else(|| root.join("../shared/conformance"), PathBuf::from);
+        let directory = directory.is_dir().then_some(directory);
+        assert!(
+            directory.is_some() || std::env::var("CI").as_deref() != Ok("true"),
+            "the conformance vectors are missing: set CCM_CONFORMANCE to their directory"
+        );
+        let deviations = Path::new(manifest_dir).join("tests/deviations.txt");
+        let listed = std::fs::read_to_string(deviations).unwrap_or_default();
+        let listed = listed
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once(' '))
+            .map(|(id, reason)| (id.to_owned(), reason.to_owned()))
+            .collect();
+        Self { file: file.to_owned(), directory, listed }
+    }
+
+    /// Another file beside the vectors: an environment.
+    ///
+    /// # Panics
+    ///
+    /// When the vectors are there but this file is not.
+    pub fn environment(&self, file: &str) -> Value {
+        let Some(directory) = &self.directory else { return Value::Null };
+        let text = std::fs::read_to_string(directory.join(file)).expect("the environment is there");
+        serde_json::from_str(&text).expect("the environment is JSON")
+    }
+
+    /// Evaluates every case; `evaluate` says `Err(got)` where a case fails.
+    ///
+    /// # Panics
+    ///
+    /// When a case fails that is not listed.
+    pub fn run(&self, evaluate: impl FnMut(&Value) -> Result<(), String>) {
+        if let Some(message) = self.outcome(evaluate) {
+            panic!("{message}");
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "the line is what the tests are read for")]
+    fn outcome(&self, mut evaluate: impl FnMut(&Value) -> Result<(), String>) -> Option<String> {
+        let Some(directory) = &self.directory else {
+            println!("conformance {}: the vectors are not here; not run", self.file);
+            return None;
+        };
+        let text = std::fs::read_to_string(directory.join(&self.file)).expect("readable vectors");
+        let (mut passed, mut total, mut listed) = (0, 0, 0);
+        let mut failures = Vec::new();
+        for line in text.lines() {
+            let case: Value = serde_json::from_str(line).expect("a vector is JSON");
+            let id = case["id"].as_str().unwrap_or_default();
+            total += 1;
+            match evaluate(&case) {
+                Ok(()) => passed += 1,
+                Err(_) if self.listed.contains_key(id) => listed += 1,
+                Err(got) => failures.push(format!(
+                    "{id}\n  input:  {}\n  wanted: {}\n  got:    {got}",
+                    case["input"],
+                    case.get("want").map_or_else(|| "an error".into(), ToString::to_string),
+                )),
+            }
+        }
+        println!("conformance {}: {passed} of {total} passed, {listed} listed", self.file);
+        let shown = failures.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
+        (!failures.is_empty()).then(|| format!("{} cases fail:\n{shown}", failures.len()))
+    }
+}
