@@ -1,0 +1,361 @@
+//! Files that are replaced whole or not at all.
+//!
+//! A temporary file beside the target gets content, owner and mode, then takes
+//! the target's name. It is locked for as long as its writer lives, so that a
+//! later run can tell the remains of a killed run from the work of a living
+//! one, and remove them.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
+use rustix::io::Errno;
+
+use crate::file::mode;
+use crate::{Error, FileKind, Host, Interrupt, Result, Stat};
+
+/// Names of temporary files: this and 24 hexadecimal digits.
+const PREFIX: &str = ".ccm-";
+const NAME_LENGTH: usize = PREFIX.len() + 24;
+
+/// Who owns a file and who may do what with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// The nine permission bits.
+    pub mode: u32,
+}
+
+/// What goes into a file.
+#[derive(Debug)]
+pub enum Content<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// What this file holds, from its position on.
+    Copy(File),
+}
+
+impl Host {
+    /// Makes `path` a regular file with this content and these attributes, at
+    /// one instant. The content is on disk after [`Host::sync`].
+    pub fn replace(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
+        let stat = self.replace_unsynced(path, content, wanted)?;
+        self.inner.barrier.borrow_mut().file_changed(path, stat.dev);
+        Ok(())
+    }
+
+    /// As [`Host::replace`], for files that need not survive a power failure.
+    pub fn replace_unsynced(
+        &self,
+        path: &Path,
+        content: Content<'_>,
+        wanted: &Attributes,
+    ) -> Result<Stat> {
+        let (parent, name) = self.open_parent(path)?;
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        self.sweep(&parent, directory);
+        let (temporary, created) = Temporary::create(self, &parent, directory)?;
+        let write = |mut file: &File| match content {
+            Content::Bytes(bytes) => file.write_all(bytes),
+            Content::Copy(mut from) => io::copy(&mut from, &mut file).map(drop),
+        };
+        write(&temporary.file).map_err(Error::std_io("write", path))?;
+        keep_extended_attributes(path, &temporary.file);
+        if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
+            let (uid, gid) = ids(wanted);
+            rustix::fs::fchown(&temporary.file, Some(uid), Some(gid))
+                .map_err(Error::io("set the owner of", path))?;
+        }
+        // After the owner: a change of owner may clear bits.
+        rustix::fs::fchmod(&temporary.file, mode(wanted.mode))
+            .map_err(Error::io("set the mode of", path))?;
+        temporary.take_the_name(name, path)?;
+        Ok(created)
+    }
+
+    /// Sets owner, group and the nine permission bits of an existing file or
+    /// directory, other bits left as they are. A symbolic link is refused, so
+    /// that nothing elsewhere is changed through it.
+    pub fn set_attributes(&self, path: &Path, wanted: &Attributes) -> Result<()> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        let have = Stat::of(&file, path)?;
+        if have.kind == FileKind::Symlink {
+            return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
+        }
+        let (uid, gid) = ids(wanted);
+        let mut bits = have.mode;
+        if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
+            rustix::fs::chownat(&file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
+                .map_err(Error::io("set the owner of", path))?;
+            bits = Stat::of(&file, path)?.mode;
+        }
+        let target = (have.mode & 0o7000) | wanted.mode;
+        if bits != target {
+            // A path descriptor cannot be changed itself; its name in /proc can.
+            let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+            rustix::fs::chmod(link, mode(target)).map_err(Error::io("set the mode of", path))?;
+        }
+        self.inner.barrier.borrow_mut().file_changed(path, have.dev);
+        Ok(())
+    }
+
+    /// Opens the directory that a path lies in, for use as a base.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a Path)> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Error::io("manage", path)(Errno::INVAL));
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(parent, flags, Mode::empty()) {
+            Ok(directory) => Ok((directory, Path::new(name))),
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                Err(Error::NotADirectory { path: parent.to_owned() })
+            }
+            Err(errno) => Err(Error::io("open", parent)(errno)),
+        }
+    }
+
+    /// Removes what killed runs left in a directory, once per run.
+    fn sweep(&self, directory: &OwnedFd, path: &Path) {
+        if self.inner.swept.borrow().contains(path) {
+            return;
+        }
+        self.inner.swept.borrow_mut().insert(path.to_owned());
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(listing) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
+        let Ok(entries) = rustix::fs::Dir::new(listing) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if is_temporary_name(name.to_bytes()) && is_abandoned(directory, name) {
+                tracing::debug!(directory = %path.display(), name = ?name, "removing the remains of a killed run");
+                let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+            }
+        }
+    }
+}
+
+fn ids(wanted: &Attributes) -> (rustix::fs::Uid, rustix::fs::Gid) {
+    (rustix::fs::Uid::from_raw(wanted.uid), rustix::fs::Gid::from_raw(wanted.gid))
+}
+
+fn is_temporary_name(name: &[u8]) -> bool {
+    name.len() == NAME_LENGTH
+        && name.strip_prefix(PREFIX.as_bytes()).is_some_and(|digits| {
+            digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        })
+}
+
+/// Whether the writer of a temporary file is gone: nobody holds its lock.
+fn is_abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> bool {
+    let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+        return false;
+    };
+    if Stat::new(&stat).kind != FileKind::File {
+        return false;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::empty()).is_ok_and(|file| {
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+/// A temporary file that removes itself unless it takes the target's name.
+struct Temporary<'a> {
+    file: File,
+    directory: &'a OwnedFd,
+    name: String,
+    path: PathBuf,
+    interrupt: &'a Interrupt,
+    in_place: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(host: &'a Host, directory: &'a OwnedFd, path: &Path) -> Result<(Self, Stat)> {
+        loop {
+            let mut name = String::with_capacity(NAME_LENGTH);
+            name.push_str(PREFIX);
+            for byte in host.random::<12>() {
+                let _ = std::fmt::Write::write_fmt(&mut name, format_args!("{byte:02x}"));
+            }
+            let full = path.join(&name);
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+            let created =
+                rustix::fs::openat(directory, &name, flags | OFlags::CLOEXEC, mode(0o600));
+            let file = match created {
+                Ok(file) => File::from(file),
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(Error::io("create a file in", path)(errno)),
+            };
+            let interrupt = host.interrupt();
+            interrupt.remember(&full);
+            let this = Self { file, directory, name, path: full, interrupt, in_place: false };
+            // A sweeping run may have taken the new file for a remainder in
+            // the moment before the lock: then there is no name left, try again.
+            let _ = rustix::fs::flock(&this.file, FlockOperation::LockExclusive);
+            let stat = rustix::fs::fstat(&this.file).map_err(Error::io("inspect", &this.path))?;
+            if stat.st_nlink > 0 {
+                return Ok((this, Stat::new(&stat)));
+            }
+        }
+    }
+
+    fn take_the_name(mut self, name: &Path, path: &Path) -> Result<()> {
+        rustix::fs::renameat(self.directory, &self.name, self.directory, name).map_err(
+            |errno| match errno {
+                Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
+                errno => Error::io("rename the temporary file to", path)(errno),
+            },
+        )?;
+        self.in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.in_place {
+            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+        }
+        self.interrupt.forget(&self.path);
+    }
+}
+
+/// Copies labels, access lists and other extended attributes of the file that
+/// is about to be replaced. File capabilities are not kept, as set-user-id
+/// bits are not: they vouched for the old content.
+fn keep_extended_attributes(path: &Path, to: impl AsFd) {
+    let mut names = Vec::with_capacity(256);
+    let Ok(length) = rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names))
+    else {
+        // None there, none supported, or more than anyone has: nothing to keep.
+        return;
+    };
+    let mut value = Vec::with_capacity(4096);
+    for name in names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        if name == b"security.capability" {
+            continue;
+        }
+        value.clear();
+        let room = rustix::buffer::spare_capacity(&mut value);
+        let copied = rustix::fs::lgetxattr(path, name, room)
+            .and_then(|_| rustix::fs::fsetxattr(&to, name, &value, XattrFlags::empty()));
+        if let Err(errno) = copied {
+            tracing::debug!(path = %path.display(), attribute = %String::from_utf8_lossy(name), %errno, "extended attribute not kept");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn mine(mode: u32) -> Attributes {
+        let (uid, gid) = Host::new().whoami();
+        Attributes { uid, gid, mode }
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn creates_and_replaces() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let host = Host::new();
+        host.replace(&path, Content::Bytes(b"one"), &mine(0o640)).unwrap();
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        host.replace(&path, Content::Bytes(b"two"), &mine(0o600)).unwrap();
+        let meta = std::fs::metadata(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(meta.permissions().mode() & 0o7777, 0o600);
+        assert_ne!(meta.ino(), inode, "replaced, not rewritten");
+        assert_eq!(names(dir.path()), ["f"]);
+        host.sync().unwrap();
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_its_target_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, target) = (dir.path().join("l"), dir.path().join("t"));
+        std::fs::write(&target, "t").unwrap();
+        symlink(&target, &path).unwrap();
+        Host::new().replace(&path, Content::Bytes(b"new"), &mine(0o644)).unwrap();
+        assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(std::fs::read(&target).unwrap(), b"t");
+    }
+
+    #[test]
+    fn failures_leave_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::new();
+        let occupied = dir.path().join("d");
+        std::fs::create_dir(&occupied).unwrap();
+        let error = host.replace(&occupied, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
+        assert!(matches!(error, Error::NotAFile { .. }), "{error}");
+        let missing = dir.path().join("no/f");
+        let error = host.replace(&missing, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("{} is not a directory", dir.path().join("no").display())
+        );
+        assert_eq!(names(dir.path()), ["d"]);
+    }
+
+    #[test]
+    fn remains_of_killed_runs_are_swept_but_not_the_work_of_living_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let dead = dir.path().join(".ccm-0123456789abcdef01234567");
+        let alive = dir.path().join(".ccm-aaaaaaaaaaaaaaaaaaaaaaaa");
+        let foreign = dir.path().join(".ccm-notours");
+        for path in [&dead, &alive, &foreign] {
+            std::fs::write(path, "").unwrap();
+        }
+        let held = File::open(&alive).unwrap();
+        rustix::fs::flock(&held, FlockOperation::LockExclusive).unwrap();
+        Host::new().replace(&dir.path().join("f"), Content::Bytes(b"x"), &mine(0o644)).unwrap();
+        assert_eq!(names(dir.path()), [".ccm-aaaaaaaaaaaaaaaaaaaaaaaa", ".ccm-notours", "f"]);
+    }
+
+    #[test]
+    fn attributes_keep_special_bits_and_refuse_links() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "x").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
+        Host::new().set_attributes(&path, &mine(0o700)).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o4700);
+        let link = dir.path().join("l");
+        symlink(&path, &link).unwrap();
+        let error = Host::new().set_attributes(&link, &mine(0o777)).unwrap_err();
+        assert!(error.to_string().contains("symbolic link"), "{error}");
+        assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn extended_attributes_survive_where_there_are_any() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "x").unwrap();
+        if rustix::fs::setxattr(&path, "user.note", b"kept", XattrFlags::empty()).is_err() {
+            return; // This file system has none, so there is nothing to keep.
+        }
+        Host::new().replace(&path, Content::Bytes(b"y"), &mine(0o644)).unwrap();
+        let mut value = [0; 16];
+        let length = rustix::fs::getxattr(&path, "user.note", &mut value).unwrap();
+        assert_eq!(&value[..length], b"kept");
+    }
+}

@@ -1,0 +1,285 @@
+//! The one way commands are run.
+
+mod lookup;
+mod wait;
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::{Error, Host, Result};
+
+/// Where system tools are looked for.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// How much output is kept of each stream unless the caller says otherwise.
+const CAPTURE: usize = 1 << 20;
+
+/// A command to run: never through a shell, standard input empty, in a process
+/// group of its own.
+#[derive(Clone, Debug)]
+pub struct Command {
+    program: OsString,
+    args: Vec<OsString>,
+    directory: PathBuf,
+    environment: Environment,
+    timeout: Option<Duration>,
+}
+
+/// What a command sees of the environment.
+#[derive(Clone, Debug)]
+pub enum Environment {
+    /// For tools whose output ccm reads: the plain locale and a fixed path.
+    System,
+    /// For commands of users: ccm's own environment and some more.
+    Inherited {
+        /// What is added, as `(key, value)`.
+        add: Vec<(String, String)>,
+        /// What replaces `PATH`, for the look-up and for the command.
+        path: Option<String>,
+    },
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Where a line of output came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// What became of a command.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// How it ended.
+    pub exit: Exit,
+    /// The last of its standard output, at most a mebibyte.
+    pub stdout: Vec<u8>,
+    /// The last of its standard error, at most a mebibyte.
+    pub stderr: Vec<u8>,
+}
+
+impl Output {
+    /// The last lines of standard error, for messages.
+    pub fn stderr_tail(&self, lines: usize) -> String {
+        let text = String::from_utf8_lossy(&self.stderr);
+        let mut tail: VecDeque<&str> = VecDeque::new();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            if tail.len() == lines {
+                tail.pop_front();
+            }
+            tail.push_back(line);
+        }
+        Vec::from(tail).join("\n")
+    }
+}
+
+impl Command {
+    /// A command of a provider: system environment, in `/`.
+    pub fn new<S: AsRef<OsStr>>(
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            program: program.as_ref().to_owned(),
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            directory: PathBuf::from("/"),
+            environment: Environment::System,
+            timeout: None,
+        }
+    }
+
+    /// Runs it in a directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// Runs it with another environment.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
+        self
+    }
+
+    /// Ends it, and all it started, after a time.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    fn name(&self) -> String {
+        self.program.to_string_lossy().into_owned()
+    }
+}
+
+impl Host {
+    /// Runs a command to its end; `on_line` sees each line as it arrives.
+    pub fn run(&self, command: &Command, on_line: &mut dyn FnMut(Stream, &str)) -> Result<Output> {
+        tracing::debug!(program = ?command.program, args = ?command.args, "running");
+        let path = match &command.environment {
+            Environment::System => SYSTEM_PATH.into(),
+            Environment::Inherited { path: Some(path), .. } => path.into(),
+            Environment::Inherited { path: None, .. } => {
+                self.env("PATH").unwrap_or_else(|| SYSTEM_PATH.into())
+            }
+        };
+        let program = lookup::find(&command.program, &path, &command.directory)?;
+        let mut child = std::process::Command::new(program);
+        child
+            .arg0(&command.program)
+            .args(&command.args)
+            .current_dir(&command.directory)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        match &command.environment {
+            Environment::System => {
+                child.env("LC_ALL", "C").env("LANG", "C").env("PATH", SYSTEM_PATH);
+            }
+            Environment::Inherited { add, path } => {
+                child.envs(add.iter().map(|(key, value)| (key, value)));
+                if let Some(path) = path {
+                    child.env("PATH", path);
+                }
+            }
+        }
+        let spawned = child.spawn().map_err(|source| self.spawn_error(command, source))?;
+        wait::wait(self.interrupt(), spawned, command, CAPTURE, on_line)
+    }
+
+    fn spawn_error(&self, command: &Command, source: std::io::Error) -> Error {
+        // The child's failure to enter its directory comes back as its own.
+        if !self.stat(&command.directory).is_ok_and(|found| found.is_some()) {
+            return Error::NotADirectory { path: command.directory.clone() };
+        }
+        Error::Spawn { command: command.name(), source }
+    }
+
+    /// Whether a system tool is there.
+    #[expect(clippy::unused_self, reason = "commands are part of the machine")]
+    pub fn which(&self, program: &str) -> bool {
+        lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/")).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        Command::new("/bin/sh", ["-c", script])
+    }
+
+    fn run(command: &Command) -> Result<Output> {
+        Host::new().run(command, &mut |_, _| {})
+    }
+
+    #[test]
+    fn output_and_exit_are_told_apart() {
+        let output = run(&sh("echo out; echo err >&2; exit 3")).unwrap();
+        assert_eq!(output.exit, Exit::Code(3));
+        assert_eq!(output.stdout, b"out\n");
+        assert_eq!(output.stderr_tail(5), "err");
+        assert_eq!(run(&sh("kill -9 $$")).unwrap().exit, Exit::Signal(9));
+    }
+
+    #[test]
+    fn system_tools_see_the_plain_locale_root_directory_and_no_input() {
+        let output = run(&sh("pwd; echo $LC_ALL $LANG $PATH; cat")).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(text, format!("/\nC C {SYSTEM_PATH}\n"));
+    }
+
+    #[test]
+    fn the_environment_is_inherited_added_to_and_the_path_replaced() {
+        let environment = Environment::Inherited {
+            add: vec![("CCM_TEST_X".into(), "1 2".into())],
+            path: Some("/bin:/usr/bin".into()),
+        };
+        let output = run(&sh("echo \"$CCM_TEST_X|$PATH|${HOME:+home}\"").environment(environment));
+        let home = if std::env::var_os("HOME").is_some() { "home" } else { "" };
+        assert_eq!(output.unwrap().stdout, format!("1 2|/bin:/usr/bin|{home}\n").into_bytes());
+    }
+
+    #[test]
+    fn a_timeout_ends_the_whole_group() {
+        let dir = tempfile::tempdir().unwrap();
+        let marker = dir.path().join("alive");
+        let script = format!("(sleep 2; touch {}) & sleep 60", marker.display());
+        let begin = Instant::now();
+        let error = run(&sh(&script).timeout(Some(Duration::from_millis(200)))).unwrap_err();
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        std::thread::sleep(Duration::from_millis(2500));
+        assert!(!marker.exists(), "a grandchild outlived the timeout");
+    }
+
+    #[test]
+    fn a_group_that_ignores_the_first_signal_gets_the_second() {
+        let begin = Instant::now();
+        let stubborn = sh("trap '' TERM; while :; do sleep 0.1; done");
+        let error = run(&stubborn.timeout(Some(Duration::from_millis(100)))).unwrap_err();
+        assert!(matches!(error, Error::Timeout { .. }), "{error}");
+        assert!(begin.elapsed() < wait::GRACE + Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
+        let begin = Instant::now();
+        let output = run(&sh("sleep 30 & echo done")).unwrap();
+        assert_eq!(output.stdout, b"done\n");
+        assert!(begin.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_flood_is_bounded_and_its_end_kept() {
+        let output = run(&sh("head -c 20000000 /dev/zero; echo; echo last")).unwrap();
+        assert!(output.stdout.len() <= 2 * CAPTURE);
+        assert!(output.stdout.ends_with(b"\nlast\n"));
+    }
+
+    #[test]
+    fn lines_arrive_while_the_command_runs() {
+        let mut lines = Vec::new();
+        let begin = Instant::now();
+        let script = sh("echo one; sleep 0.4; echo two >&2; printf three");
+        Host::new()
+            .run(&script, &mut |stream, line| {
+                lines.push((stream, line.to_owned(), begin.elapsed()))
+            })
+            .unwrap();
+        let texts: Vec<_> = lines.iter().map(|(_, line, _)| line.as_str()).collect();
+        assert_eq!(texts, ["one", "two", "three"]);
+        assert_eq!(lines[1].0, Stream::Stderr);
+        assert!(lines[0].2 + Duration::from_millis(200) < lines[1].2);
+    }
+
+    #[test]
+    fn what_cannot_run_is_told_clearly() {
+        let missing = run(&Command::new("no-such-command", [""; 0])).unwrap_err();
+        assert_eq!(missing.to_string(), "command not found: no-such-command");
+        assert!(missing.hint().unwrap().starts_with("searched /usr/local/sbin"));
+        let forbidden = run(&Command::new("/etc/passwd", [""; 0])).unwrap_err();
+        assert!(matches!(forbidden, Error::Spawn { .. }), "{forbidden}");
+        let nowhere = run(&sh("true").directory("/nonexistent")).unwrap_err();
+        assert_eq!(nowhere.to_string(), "/nonexistent is not a directory");
+    }
+}

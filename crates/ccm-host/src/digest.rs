@@ -1,0 +1,75 @@
+//! SHA-256 of files and bytes.
+
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{Error, Host, Result};
+
+/// A SHA-256 digest; prints as hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    ///
+    /// ```
+    /// let digest = ccm_host::Digest::of(b"");
+    /// assert!(digest.to_string().starts_with("e3b0c44298fc1c14"));
+    /// ```
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Host {
+    const CHUNK: usize = 128 * 1024;
+
+    /// The digest of an open file from its position to its end.
+    pub fn digest(&self, file: &File, path: &Path) -> Result<Digest> {
+        let mut buffer = self.inner.buffer.borrow_mut();
+        buffer.resize(Self::CHUNK, 0);
+        let mut hasher = Sha256::new();
+        loop {
+            let count = rustix::io::retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+                .map_err(Error::io("read", path))?;
+            hasher.update(&buffer[..count]);
+            // A short read of a regular file is its end: no second call to see 0.
+            if count < buffer.len() {
+                return Ok(Digest(hasher.finalize().into()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_every_size_hash_as_their_bytes_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let host = Host::new();
+        for size in [0, 1, 1023, Host::CHUNK - 1, Host::CHUNK, Host::CHUNK + 1, 3 * Host::CHUNK] {
+            let bytes: Vec<u8> = (0..size).map(|n| n as u8).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            let (file, _) = host.open(&path).unwrap();
+            assert_eq!(host.digest(&file, &path).unwrap(), Digest::of(&bytes), "{size}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What can go wrong at the door.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why the machine did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A system call failed.
+    #[error("cannot {action} {}", path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A path that must be a directory.
+    #[error("{} is not a directory", path.display())]
+    NotADirectory {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A path that must be a regular file.
+    #[error("{} is {found}, not a regular file", path.display())]
+    NotAFile {
+        /// Which.
+        path: PathBuf,
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// A text that is not UTF-8.
+    #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
+    NotUtf8 {
+        /// Which file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The byte within the line, from 1.
+        offset: usize,
+    },
+    /// A file beyond what is read into memory.
+    #[error("{} is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// The bound.
+        limit: u64,
+    },
+    /// A directory that cannot simply be removed.
+    #[error(
+        "cannot remove {}: directory is not empty, set 'force: true' to remove it and everything \
+         in it", path.display()
+    )]
+    NotEmpty {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Removal met another file system.
+    #[error("cannot remove {}: another file system is mounted there", path.display())]
+    MountPoint {
+        /// Where.
+        path: PathBuf,
+    },
+    /// No such user.
+    #[error("could not lookup user `{name}`")]
+    UnknownUser {
+        /// The name asked for.
+        name: String,
+    },
+    /// No such group.
+    #[error("could not lookup group `{name}`")]
+    UnknownGroup {
+        /// The name asked for.
+        name: String,
+    },
+    /// A numeric id beyond what the system has.
+    #[error("`{id}` is not a user or group id")]
+    InvalidId {
+        /// The digits.
+        id: String,
+    },
+    /// A user or group without a name.
+    #[error("{what} name cannot be empty")]
+    EmptyName {
+        /// `user` or `group`.
+        what: &'static str,
+    },
+    /// No such command.
+    #[error("command not found: {command}")]
+    CommandNotFound {
+        /// What was looked for.
+        command: String,
+        /// Where.
+        path: String,
+    },
+    /// A command that could not be started.
+    #[error("cannot run {command}")]
+    Spawn {
+        /// Which.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A command that took too long.
+    #[error("{command} did not finish within {after:?} and was ended with everything it started")]
+    Timeout {
+        /// Which.
+        command: String,
+        /// The time it had.
+        after: Duration,
+    },
+    /// The run was interrupted while a command ran.
+    #[error("{command} was ended because the run was interrupted")]
+    Interrupted {
+        /// Which.
+        command: String,
+    },
+}
+
+impl Error {
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                Some("run ccm as a user that may do this".to_owned())
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                Some("make room on the file system".to_owned())
+            }
+            Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),
+            Self::MountPoint { .. } => Some("unmount it first".to_owned()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn io(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(rustix::io::Errno) -> Self + use<> {
+        let path = path.to_owned();
+        move |errno| Self::Io { action, path, source: errno.into() }
+    }
+
+    pub(crate) fn std_io(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { action, path, source }
+    }
+}

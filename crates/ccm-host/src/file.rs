@@ -1,0 +1,208 @@
+//! What is at a path, and the text of files that ccm itself reads.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
+use rustix::io::Errno;
+
+use crate::{Error, Host, Result};
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Symlink,
+    /// A socket, FIFO or device.
+    Other,
+}
+
+/// The attributes of what is at a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// The twelve permission bits.
+    pub mode: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// When its content last changed.
+    pub mtime: jiff::Timestamp,
+    /// The file system it lies on.
+    pub dev: u64,
+    /// Its number there.
+    pub ino: u64,
+}
+
+impl Stat {
+    pub(crate) fn new(stat: &rustix::fs::Stat) -> Self {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            FileType::Symlink => FileKind::Symlink,
+            _ => FileKind::Other,
+        };
+        let mtime = jiff::Timestamp::new(stat.st_mtime, stat.st_mtime_nsec as i32);
+        Self {
+            kind,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            mode: stat.st_mode & 0o7777,
+            size: stat.st_size as u64,
+            mtime: mtime.unwrap_or_default(),
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+        }
+    }
+
+    pub(crate) fn of(file: impl AsFd, path: &Path) -> Result<Self> {
+        let stat = rustix::fs::fstat(file).map_err(Error::io("inspect", path))?;
+        Ok(Self::new(&stat))
+    }
+}
+
+/// `mode_t` of permission bits.
+pub(crate) fn mode(bits: u32) -> Mode {
+    Mode::from_raw_mode(bits as RawMode)
+}
+
+impl Host {
+    /// What a path leads to, links followed; `None` when there is nothing.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn stat(&self, path: &Path) -> Result<Option<Stat>> {
+        look(path, AtFlags::empty())
+    }
+
+    /// What is at a path itself, which may be a link.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn lstat(&self, path: &Path) -> Result<Option<Stat>> {
+        look(path, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Opens a regular file for reading. Nothing else is ever opened: a FIFO
+    /// would hang and a device might react.
+    pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
+        let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
+        check_regular(path, found)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        let stat = Stat::of(&file, path)?;
+        check_regular(path, stat)?;
+        Ok((file.into(), stat))
+    }
+
+    /// Reads a text of at most `limit` bytes.
+    pub fn read_text(&self, path: &Path, limit: u64) -> Result<(String, Stat)> {
+        let (mut bytes, stat) = self.read_bytes(path, limit)?;
+        // `from_utf8` would hand the bytes back on failure, but not the text.
+        if let Err(error) = std::str::from_utf8(&bytes) {
+            bytes.truncate(error.valid_up_to());
+            let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let line_start = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            let offset = bytes.len() - line_start + 1;
+            return Err(Error::NotUtf8 { path: path.to_owned(), line, offset });
+        }
+        Ok((String::from_utf8(bytes).unwrap_or_default(), stat))
+    }
+
+    /// Reads a file of at most `limit` bytes.
+    pub fn read_bytes(&self, path: &Path, limit: u64) -> Result<(Vec<u8>, Stat)> {
+        let (file, stat) = self.open(path)?;
+        let too_large = || Error::TooLarge { path: path.to_owned(), limit };
+        if stat.size > limit {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::with_capacity(stat.size as usize + 1);
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
+        if bytes.len() as u64 > limit {
+            return Err(too_large());
+        }
+        Ok((bytes, stat))
+    }
+
+    /// The names in a directory, in no order.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn list(&self, path: &Path) -> Result<Vec<std::ffi::OsString>> {
+        let entries = std::fs::read_dir(path).map_err(Error::std_io("list", path))?;
+        entries
+            .map(|entry| entry.map(|entry| entry.file_name()))
+            .collect::<Result<_, _>>()
+            .map_err(Error::std_io("list", path))
+    }
+
+    /// The path with every link in it followed.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn canonicalize(&self, path: &Path) -> Result<std::path::PathBuf> {
+        path.canonicalize().map_err(Error::std_io("find", path))
+    }
+}
+
+fn look(path: &Path, flags: AtFlags) -> Result<Option<Stat>> {
+    match rustix::fs::statat(CWD, path, flags) {
+        Ok(stat) => Ok(Some(Stat::new(&stat))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(errno) => Err(Error::io("inspect", path)(errno)),
+    }
+}
+
+fn check_regular(path: &Path, stat: Stat) -> Result<()> {
+    let found = match stat.kind {
+        FileKind::File => return Ok(()),
+        FileKind::Directory => "a directory",
+        FileKind::Symlink => "a symbolic link",
+        FileKind::Other => "a socket, FIFO or device",
+    };
+    Err(Error::NotAFile { path: path.to_owned(), found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::new();
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mknodat(CWD, &fifo, FileType::Fifo, mode(0o600), 0).unwrap();
+        for (path, words) in [(fifo.as_path(), "FIFO"), (dir.path(), "a directory")] {
+            let error = host.read_text(path, 10).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_located() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, b"one\nab\xffc").unwrap();
+        let error = Host::new().read_text(&path, 100).unwrap_err();
+        assert!(matches!(error, Error::NotUtf8 { line: 2, offset: 3, .. }), "{error}");
+    }
+
+    #[test]
+    fn the_bound_on_size_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(Host::new().read_text(&path, 5).unwrap().0, "12345");
+        assert!(matches!(Host::new().read_text(&path, 4), Err(Error::TooLarge { .. })));
+    }
+
+    #[test]
+    fn nothing_is_not_an_error() {
+        let host = Host::new();
+        assert!(host.stat(Path::new("/nonexistent/x")).unwrap().is_none());
+        assert!(host.stat(Path::new("/etc/passwd/x")).unwrap().is_none());
+    }
+}

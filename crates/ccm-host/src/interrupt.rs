@@ -1,0 +1,93 @@
+//! Signals: the first one asks the run to stop, the second ends it at once.
+
+use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::event::{EventfdFlags, eventfd};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::{Error, Result};
+
+/// Whether, and by which signal, the run was asked to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    signal: AtomicI32,
+    /// Readable once a signal came, so that waits can end early.
+    wake: Option<OwnedFd>,
+    /// The process group of the command that runs now; 0 for none.
+    command: AtomicI32,
+    /// Temporary files to remove if the end is sudden.
+    temporary: Mutex<HashSet<PathBuf>>,
+}
+
+impl Interrupt {
+    /// Watches for SIGINT and SIGTERM from now on.
+    pub fn watch() -> Result<Self> {
+        let failed = |source| Error::Spawn { command: "the signal handler".into(), source };
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| failed(errno.into()))?;
+        let shared = Arc::new(Shared { wake: Some(wake), ..Shared::default() });
+        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+        let watched = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || signals.forever().for_each(|signal| watched.receive(signal)))
+            .map_err(failed)?;
+        Ok(Self { shared })
+    }
+
+    /// The signal that came, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        Some(self.shared.signal.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+    }
+
+    /// Readable once a signal came.
+    pub(crate) fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.shared.wake.as_ref().map(AsFd::as_fd)
+    }
+
+    pub(crate) fn remember(&self, temporary: &Path) {
+        self.shared.temporary().insert(temporary.to_owned());
+    }
+
+    pub(crate) fn forget(&self, temporary: &Path) {
+        self.shared.temporary().remove(temporary);
+    }
+
+    /// Says which process group must not outlive a sudden end.
+    pub(crate) fn set_command(&self, group: i32) {
+        self.shared.command.store(group, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn temporary(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+        self.temporary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[expect(clippy::exit, reason = "a second signal ends the process at once")]
+    fn receive(&self, signal: i32) {
+        if self.signal.swap(signal, Ordering::Relaxed) == 0 {
+            if let Some(wake) = &self.wake {
+                let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+            }
+            return;
+        }
+        if let Some(group) = rustix::process::Pid::from_raw(self.command.load(Ordering::Relaxed)) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        for path in self.temporary().iter() {
+            let _ = rustix::fs::unlink(path);
+        }
+        std::process::exit(128 + signal);
+    }
+}

@@ -1,0 +1,97 @@
+//! The only door to the machine.
+//!
+//! Files are reached through directory descriptors and replaced atomically,
+//! commands run through one runner, users and groups are looked up once per
+//! run. Everything else in ccm goes through a [`Host`]; a lint keeps it so.
+
+mod atomic;
+mod barrier;
+mod command;
+mod digest;
+mod directory;
+mod error;
+mod file;
+mod interrupt;
+mod random;
+mod remove;
+mod users;
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+pub use atomic::{Attributes, Content};
+pub use command::{Command, Environment, Exit, Output, Stream};
+pub use digest::Digest;
+pub use error::{Error, Result};
+pub use file::{FileKind, Stat};
+pub use interrupt::Interrupt;
+
+/// The machine, with what one run remembers of it. Clones share that memory.
+#[derive(Clone, Debug, Default)]
+pub struct Host {
+    inner: Rc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    users: RefCell<users::Users>,
+    barrier: RefCell<barrier::Barrier>,
+    random: RefCell<random::Random>,
+    /// Directories in which remains of killed runs were looked for already.
+    swept: RefCell<HashSet<PathBuf>>,
+    buffer: RefCell<Vec<u8>>,
+    interrupt: Interrupt,
+}
+
+impl Host {
+    /// The machine as a run finds it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The machine, watched for the given interrupts.
+    pub fn with_interrupt(interrupt: Interrupt) -> Self {
+        Self { inner: Rc::new(Inner { interrupt, ..Inner::default() }) }
+    }
+
+    /// Whether someone wants the run to stop.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.inner.interrupt
+    }
+
+    /// What time it is.
+    #[expect(clippy::unused_self, reason = "the clock is part of the machine")]
+    pub fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+
+    /// A variable of the environment; empty ones count as unset.
+    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
+    pub fn env(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name).filter(|value| !value.is_empty())
+    }
+
+    /// The current directory.
+    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
+    pub fn current_dir(&self) -> Result<PathBuf> {
+        std::env::current_dir().map_err(|source| Error::Io {
+            action: "find",
+            path: Path::new("the current directory").to_owned(),
+            source,
+        })
+    }
+
+    /// Where temporary files belong.
+    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
+    pub fn temp_dir(&self) -> PathBuf {
+        std::env::temp_dir()
+    }
+
+    /// Bytes that nobody can guess.
+    pub fn random<const N: usize>(&self) -> [u8; N] {
+        self.inner.random.borrow_mut().bytes()
+    }
+}

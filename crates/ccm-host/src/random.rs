@@ -1,0 +1,23 @@
+//! Bytes that nobody can guess, fetched many at a time.
+
+#[derive(Debug, Default)]
+pub(crate) struct Random {
+    pool: Vec<u8>,
+}
+
+impl Random {
+    const REFILL: usize = 512;
+
+    pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        if self.pool.len() < N {
+            self.pool.resize(N.max(Self::REFILL), 0);
+            if let Err(error) = getrandom::fill(&mut self.pool) {
+                // Every supported kernel has it; a guessable name would be a hole.
+                panic!("the system has no random bytes: {error}");
+            }
+        }
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&self.pool.split_off(self.pool.len() - N));
+        bytes
+    }
+}
