@@ -11,7 +11,7 @@ pub fn deep_equal(a: &Value, b: &Value) -> bool {
         (Value::Nil, Value::Nil) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Int(a), Value::Int(b)) => a == b,
-        (Value::Float(a), Value::Float(b)) => a == b,
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b) == Some(Ordering::Equal),
         (Value::String(a), Value::String(b)) => a == b,
         (Value::Bytes(a), Value::Bytes(b)) => a == b,
         (Value::Array(a), Value::Array(b)) => {
@@ -42,10 +42,8 @@ pub fn equal(a: &Value, b: &Value) -> bool {
         }
         (Value::Time(a), Value::Time(b)) => a.same_instant(b),
         (Value::Int(a), Value::Int(b)) => a == b,
-        _ => match numbers(a, b) {
-            Some(order) => order == Some(Ordering::Equal),
-            None => deep_equal(a, b),
-        },
+        _ if a.is_number() && b.is_number() => numbers(a, b) == Some(Ordering::Equal),
+        _ => deep_equal(a, b),
     }
 }
 
@@ -57,18 +55,16 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         (Value::Duration(a), Value::Duration(b)) => Some(a.cmp(b)),
         (Value::Time(a), Value::Time(b)) => Some(a.instant().cmp(&b.instant())),
-        _ => numbers(a, b).flatten(),
+        _ => numbers(a, b),
     }
 }
 
-/// `None` when one is no number, `Some(None)` when they have no order.
-fn numbers(a: &Value, b: &Value) -> Option<Option<Ordering>> {
+fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (a.as_int(), b.as_int()) {
-        return Some(Some(a.cmp(&b)));
+        return Some(a.cmp(&b));
     }
-    let (a, b) = (a.as_float()?, b.as_float()?);
     // Go compares an int with a float as floats.
-    Some(a.partial_cmp(&b))
+    a.as_float()?.partial_cmp(&b.as_float()?)
 }
 
 /// The order in which Go prints the keys of a map; keys of different types are

@@ -182,17 +182,17 @@ impl fmt::Display for Duration {
         let nanos = self.0.unsigned_abs();
         match nanos {
             0 => out.push_str("0s"),
-            1..1_000 => out.push_str(&format!("{nanos}ns")),
+            1..1_000 => push!(out, "{nanos}ns"),
             1_000..1_000_000 => fraction(&mut out, nanos, 1_000, "\u{b5}s"),
             1_000_000..1_000_000_000 => fraction(&mut out, nanos, 1_000_000, "ms"),
             _ => {
                 let seconds = nanos / 1_000_000_000;
                 let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
                 if hours > 0 {
-                    out.push_str(&format!("{hours}h"));
+                    push!(out, "{hours}h");
                 }
                 if seconds >= 60 {
-                    out.push_str(&format!("{minutes}m"));
+                    push!(out, "{minutes}m");
                 }
                 fraction(&mut out, nanos % 60_000_000_000, 1_000_000_000, "s");
             }

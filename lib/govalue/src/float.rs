@@ -56,9 +56,10 @@ fn general(value: f64, precision: Option<usize>) -> String {
     };
     let (digits, exponent) = rust.split_once('e').unwrap_or((&rust, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits = match digits.contains('.') {
-        true => digits.trim_end_matches('0').trim_end_matches('.'),
-        false => digits,
+    let digits = if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
     };
     if exponent < -4 || exponent >= limit {
         let sign = if exponent < 0 { '-' } else { '+' };

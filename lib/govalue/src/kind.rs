@@ -149,7 +149,7 @@ impl Value {
         match self {
             Self::Nil => "invalid",
             Self::Bool(_) => "bool",
-            Self::Int(_) => "int",
+            Self::Int(_) | Self::Sized(IntType::Month | IntType::Weekday, _) => "int",
             Self::Float(_) => "float64",
             Self::String(_) => "string",
             Self::Bytes(_) | Self::Array(_) => "slice",
@@ -157,7 +157,6 @@ impl Value {
             Self::Time(_) => "struct",
             Self::Duration(_) => "int64",
             Self::Location(_) => "ptr",
-            Self::Sized(IntType::Month | IntType::Weekday, _) => "int",
             Self::Sized(kind, _) => kind.name(),
         }
     }

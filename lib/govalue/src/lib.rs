@@ -14,6 +14,14 @@
 //! ```
 #![deny(missing_docs)]
 
+/// Appends formatted text to a string, which cannot fail.
+macro_rules! push {
+    ($out:expr, $($shown:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($shown)*);
+    }};
+}
+
 mod compare;
 mod convert;
 mod duration;

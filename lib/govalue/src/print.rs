@@ -56,7 +56,7 @@ pub(crate) fn print(out: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Nil => out.extend_from_slice(b"<nil>"),
         Value::String(text) => out.extend_from_slice(text.as_bytes()),
-        Value::Bytes(bytes) => list(out, bytes.iter(), |out, byte| push(out, byte)),
+        Value::Bytes(bytes) => list(out, bytes.iter(), push),
         Value::Array(items) => list(out, items.iter(), print),
         Value::Map(map) => {
             out.extend_from_slice(b"map[");
@@ -70,7 +70,7 @@ pub(crate) fn print(out: &mut Vec<u8>, value: &Value) {
             }
             out.push(b']');
         }
-        _ => push(out, &scalar(value)),
+        _ => push(out, scalar(value)),
     }
 }
 

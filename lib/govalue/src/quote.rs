@@ -30,9 +30,10 @@ fn quoted(bytes: &[u8], mark: char, ascii: bool) -> String {
     out.push(mark);
     let mut at = 0;
     for (len, rune) in raw_runes(bytes) {
-        match rune {
-            Some(rune) => escape(&mut out, rune, mark, ascii),
-            None => out.push_str(&format!("\\x{:02x}", bytes[at])),
+        if let Some(rune) = rune {
+            escape(&mut out, rune, mark, ascii);
+        } else {
+            push!(out, "\\x{:02x}", bytes[at]);
         }
         at += len;
     }
@@ -55,9 +56,9 @@ fn escape(out: &mut String, rune: char, mark: char, ascii: bool) {
             out.push(rune);
         }
         _ if is_print(rune) && (rune.is_ascii() || !ascii) => out.push(rune),
-        _ if rune < ' ' || rune == '\x7f' => out.push_str(&format!("\\x{:02x}", rune as u32)),
-        _ if (rune as u32) < 0x1_0000 => out.push_str(&format!("\\u{:04x}", rune as u32)),
-        _ => out.push_str(&format!("\\U{:08x}", rune as u32)),
+        _ if rune < ' ' || rune == '\x7f' => push!(out, "\\x{:02x}", rune as u32),
+        _ if (rune as u32) < 0x1_0000 => push!(out, "\\u{:04x}", rune as u32),
+        _ => push!(out, "\\U{:08x}", rune as u32),
     }
 }
 

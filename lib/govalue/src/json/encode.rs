@@ -168,7 +168,7 @@ impl Writer<'_> {
     }
 
     fn escape(&mut self, c: char) {
-        self.out.push_str(&format!("\\u{:04x}", c as u32));
+        push!(self.out, "\\u{:04x}", c as u32);
     }
 }
 

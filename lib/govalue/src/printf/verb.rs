@@ -169,7 +169,7 @@ fn hex(out: &mut Vec<u8>, bytes: &[u8], verb: char, spec: &Spec) {
         if spec.sharp && (index == 0 || spec.space) {
             text.push_str("0x");
         }
-        text.push_str(&format!("{byte:02x}"));
+        push!(text, "{byte:02x}");
     }
     if verb == 'X' {
         text.make_ascii_uppercase();
@@ -253,7 +253,7 @@ fn rune(out: &mut Vec<u8>, number: i64, verb: char, spec: &Spec) {
             let width = spec.precision.unwrap_or(4).max(4);
             let mut text = format!("U+{:0width$X}", number as u64);
             if let (true, Some(rune)) = (spec.sharp, rune.filter(|rune| crate::is_print(*rune))) {
-                text.push_str(&format!(" '{rune}'"));
+                push!(text, " '{rune}'");
             }
             text
         }
