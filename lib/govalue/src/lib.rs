@@ -1,1 +1,53 @@
 //! Dynamic values that print, compare and convert as Go's do.
+//!
+//! [`Value`] is what an interpreter of a Go-flavoured language passes around:
+//! cheap to clone, shareable between threads, printed by [`sprint`] exactly as
+//! Go's `fmt.Sprint` would print it.
+//!
+//! ```
+//! use govalue::{Map, Value, sprint};
+//!
+//! let mut map = Map::new();
+//! map.insert("b", Value::from(vec![Value::from(1), Value::from("two"), Value::Nil]));
+//! map.insert("a", Value::from(1e6));
+//! assert_eq!(sprint(&[map.into()]), "map[a:1e+06 b:[1 two <nil>]]");
+//! ```
+#![deny(missing_docs)]
+
+/// Appends formatted text to a string, which cannot fail.
+macro_rules! push {
+    ($out:expr, $($shown:tt)*) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($shown)*);
+    }};
+}
+
+mod compare;
+mod convert;
+mod duration;
+mod float;
+pub mod json;
+mod kind;
+pub mod layout;
+mod map;
+mod print;
+mod printf;
+mod quote;
+mod string;
+mod time;
+mod value;
+mod zone;
+
+pub use compare::{compare, deep_equal, equal};
+pub use convert::{parse_float, parse_int};
+pub use duration::Duration;
+pub use float::{FloatFormat, format_float};
+pub use kind::{IntType, Kind};
+pub use map::{Key, Map, MapShape, Unhashable};
+pub use print::{sprint, sprintln};
+pub use printf::sprintf;
+pub use quote::{is_print, quote, quote_ascii};
+pub use string::Str;
+pub use time::{Month, Time, Weekday};
+pub use value::Value;
+pub use zone::{UnknownZone, Zone};
