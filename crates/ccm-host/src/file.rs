@@ -93,6 +93,12 @@ impl Host {
     /// would hang and a device might react.
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
+        self.open_found(path, found)
+    }
+
+    /// As [`Host::open`], for a caller that has just looked.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn open_found(&self, path: &Path, found: Stat) -> Result<(File, Stat)> {
         check_regular(path, found)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;

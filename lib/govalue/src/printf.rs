@@ -16,24 +16,14 @@ use crate::string::raw_runes;
 /// assert_eq!(sprintf("%d %s", &["x".into()]), "%!d(string=x) %!s(MISSING)");
 /// ```
 pub fn sprintf(format: &str, values: &[Value]) -> String {
-    let mut printer = Printer {
-        format,
-        values,
-        at: 0,
-        next: 0,
-        reordered: false,
-        out: Vec::new(),
-    };
+    let mut printer = Printer { format, values, at: 0, next: 0, reordered: false, out: Vec::new() };
     printer.run();
     text(printer.out)
 }
 
 /// Flags, width and precision of one verb.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "these are the five flags of the notation"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "these are the five flags of the notation")]
 struct Spec {
     plus: bool,
     minus: bool,
@@ -192,10 +182,7 @@ impl Printer<'_> {
     }
 
     fn number(&mut self) -> Option<usize> {
-        let digits = self.format[self.at..]
-            .bytes()
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let digits = self.format[self.at..].bytes().take_while(u8::is_ascii_digit).count();
         let text = &self.format[self.at..self.at + digits];
         self.at += digits;
         text.parse().ok().filter(|number| *number <= MAX_NUMBER)
@@ -225,8 +212,6 @@ impl Printer<'_> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        value
-            .as_int()
-            .filter(|number| number.unsigned_abs() as usize <= MAX_NUMBER)
+        value.as_int().filter(|number| number.unsigned_abs() as usize <= MAX_NUMBER)
     }
 }
