@@ -218,6 +218,11 @@ impl Findings {
         }
     }
 
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     pub(crate) fn into_inner(self) -> Vec<PropertyFinding> {
         self.found
     }

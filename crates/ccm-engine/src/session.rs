@@ -21,7 +21,7 @@ pub struct SessionError {
 /// What the last event of a resource says to those that refer to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// It changed, or would have.
+    /// It changed, or would have, and did not fail in doing so.
     pub changed: bool,
     /// It failed.
     pub failed: bool,
@@ -32,7 +32,7 @@ pub struct Last {
 impl From<&Event> for Last {
     fn from(event: &Event) -> Self {
         let unmet = !event.unmet_requirements.is_empty();
-        Self { changed: event.changed, failed: event.failed, unmet }
+        Self { changed: event.changed && !event.failed, failed: event.failed, unmet }
     }
 }
 

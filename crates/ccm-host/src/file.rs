@@ -109,16 +109,18 @@ impl Host {
 
     /// Reads a text of at most `limit` bytes.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<(String, Stat)> {
-        let (mut bytes, stat) = self.read_bytes(path, limit)?;
-        // `from_utf8` would hand the bytes back on failure, but not the text.
-        if let Err(error) = std::str::from_utf8(&bytes) {
-            bytes.truncate(error.valid_up_to());
-            let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
-            let line_start = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-            let offset = bytes.len() - line_start + 1;
-            return Err(Error::NotUtf8 { path: path.to_owned(), line, offset });
+        let (bytes, stat) = self.read_bytes(path, limit)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok((text, stat)),
+            Err(error) => {
+                let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let line_start =
+                    good.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                let offset = good.len() - line_start + 1;
+                Err(Error::NotUtf8 { path: path.to_owned(), line, offset })
+            }
         }
-        Ok((String::from_utf8(bytes).unwrap_or_default(), stat))
     }
 
     /// Reads a file of at most `limit` bytes.

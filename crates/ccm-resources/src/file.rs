@@ -80,6 +80,8 @@ pub struct State {
     /// Attributes of what was found.
     stat: Option<Stat>,
     content: ContentState,
+    /// The path is a link to what was found; known where it matters.
+    is_link: bool,
     checksum: Option<Digest>,
     /// The wanted owner, group and mode as numbers.
     wanted: Option<Attributes>,
@@ -276,9 +278,14 @@ impl ResourceType for File {
                 Found::File | Found::Symlink | Found::Other => vec![Action::Remove],
             });
         };
+        let through_link = || Error::Refused {
+            reason: format!("{path} is a symbolic link, nothing is changed through it"),
+            hint: Some("manage what it leads to, by its own path".to_owned()),
+        };
         if want.common.ensure == "directory" {
             return Ok(match have.found {
                 Found::Directory { .. } if have.attributes_match() => vec![],
+                Found::Directory { .. } if have.is_link => return Err(through_link()),
                 Found::Nothing | Found::Directory { .. } => vec![Action::CreateDirectory(wanted)],
                 Found::File | Found::Symlink | Found::Other => {
                     return Err(Error::Refused {
@@ -302,6 +309,7 @@ impl ResourceType for File {
                 ContentState::Differs => vec![Action::Store(wanted)],
                 _ if have.attributes_match() => vec![],
                 ContentState::Same => vec![Action::Store(wanted)],
+                ContentState::Unmanaged if have.is_link => return Err(through_link()),
                 ContentState::Unmanaged => vec![Action::SetAttributes(wanted)],
             }),
         }

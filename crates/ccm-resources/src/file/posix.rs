@@ -127,9 +127,10 @@ impl Provider for Posix {
             }
             _ => (ContentState::Unmanaged, None),
         };
-        Ok(State {
+        let mut state = State {
             found,
             content,
+            is_link: false,
             checksum,
             wanted,
             name: want.common.name.clone(),
@@ -137,7 +138,12 @@ impl Provider for Posix {
             owner: stat.map(|stat| self.host.user_name(stat.uid)),
             group: stat.map(|stat| self.host.group_name(stat.gid)),
             stat,
-        })
+        };
+        if content == ContentState::Unmanaged && !state.attributes_match() {
+            let link = self.host.lstat(want.path())?;
+            state.is_link = link.is_some_and(|link| link.kind == FileKind::Symlink);
+        }
+        Ok(state)
     }
 
     fn store(

@@ -17,7 +17,7 @@ pub(super) fn render(diagnosis: &Diagnosis, color: bool) -> String {
     let mut text = String::new();
     for finding in diagnosis.findings.iter().take(MAX_SHOWN) {
         text.push_str(&one(&diagnosis.source, finding, &renderer));
-        text.push('\n');
+        text.push_str("\n\n");
     }
     if let Some(more) = diagnosis.findings.len().checked_sub(MAX_SHOWN).filter(|&more| more > 0) {
         text.push_str(&format!("… and {more} more (see all with `ccm validate --json`)\n"));
