@@ -50,3 +50,26 @@ impl From<Value> for Document {
         Self::new(root)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use govalue::Map;
+
+    #[test]
+    fn the_text_is_written_when_needed() {
+        let document = Document::new(Map::from_iter([("b", 1), ("a", 2)]).into());
+        assert_eq!(document.lookup(&Path::compile("b")), Ok(Some(Value::Int(1))));
+        assert_eq!(document.lookup(&Path::compile("b.#")), Ok(None));
+        assert!(document.text.get().is_none());
+        assert_eq!(document.lookup(&Path::compile("*")), Ok(Some(Value::Int(2))));
+        assert_eq!(document.text(), Ok(r#"{"a":2,"b":1}"#));
+    }
+
+    #[test]
+    fn scalars_are_documents_too() {
+        let document = Document::from(Value::Int(5));
+        assert_eq!(document.lookup(&Path::compile("..0")), Ok(Some(Value::Int(5))));
+        assert_eq!(document.lookup(&Path::compile("a.#")), Ok(None));
+    }
+}

@@ -93,7 +93,9 @@ impl Path {
     /// Whether the plain part already fails, and the rest cannot mend it.
     pub(crate) fn leads_nowhere(&self, root: &Value) -> bool {
         let piped = self.rest.is_some_and(|rest| rest.piped);
-        !piped && !tree::walk(root, &self.plain).is_some_and(tree::is_container)
+        !piped
+            && !self.plain.is_empty()
+            && !tree::walk(root, &self.plain).is_some_and(tree::is_container)
     }
 
     /// What a plain path finds.
@@ -122,4 +124,54 @@ fn special(part: &str) -> Option<bool> {
         _ => false,
     };
     (whole || part.contains(['*', '?', '\\', '#'])).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use govalue::Map;
+
+    #[test]
+    fn plain_parts() {
+        for (path, names, rest) in [
+            ("a.0.b", 3, None),
+            ("", 1, None),
+            ("a..b.", 4, None),
+            ("a:b.x@y.@nope", 3, None),
+            ("..0", 0, Some(("..0", false))),
+            ("a.b|c", 2, Some(("c", true))),
+            ("a.b.#.c", 2, Some(("#.c", false))),
+            ("a.@keys.0", 1, Some(("@keys.0", true))),
+            ("a.{b,c}", 1, Some(("{b,c}", true))),
+            (r"a.b\.c.d", 1, Some((r"b\.c.d", false))),
+            ("*.a", 0, Some(("*.a", false))),
+        ] {
+            let path = Path::compile(path);
+            let found = path.rest.map(|rest| (&path.text[rest.at..], rest.piped));
+            assert_eq!((path.plain.len(), found), (names, rest), "{}", path.as_str());
+            assert_eq!(path.is_plain(), rest.is_none());
+        }
+    }
+
+    #[test]
+    fn lookups() {
+        let list = Value::array([1.into(), 2.into()]);
+        let root = Value::from(Map::from_iter([("list", list), ("n", 5.into())]));
+        let lookup = |path| Path::compile(path).lookup(&root).unwrap();
+        assert_eq!(lookup("list.1"), Some(Value::Int(2)));
+        assert_eq!(lookup("list.#"), Some(Value::Int(2)));
+        assert_eq!(lookup("list.#(>1)"), Some(Value::Int(2)));
+        assert_eq!(lookup("list|@reverse"), Some(Value::array([2.0.into(), 1.0.into()])));
+        assert_eq!(lookup("n.#"), None);
+        assert_eq!(lookup("n.@tostr"), Some("5".into()));
+        // A pipe goes on from nothing; a path through nothing does not.
+        assert_eq!(lookup("nope|!5"), Some(Value::Int(5)));
+        assert_eq!(lookup("nope.x|!5"), None);
+    }
+
+    #[test]
+    fn what_json_cannot_hold() {
+        let root = Value::from(Map::from_iter([("n", f64::NAN)]));
+        assert!(matches!(Path::compile("*").lookup(&root), Err(Error::Unsupported(_))));
+    }
 }
