@@ -214,7 +214,7 @@ impl<'a> Lexer<'a> {
         self.pos += self.delimiters.left.len();
         let mut text_end = open;
         if self.rest().starts_with(TRIM.0) {
-            let text = self.text[text_start..open].as_bytes();
+            let text = &self.text.as_bytes()[text_start..open];
             text_end -= text.iter().rev().take_while(|byte| is_space(**byte)).count();
             self.pos += TRIM.0.len();
         }

@@ -1,4 +1,4 @@
-//! The Jet template language, as CloudyKit's jet v6 defines it.
+//! The Jet template language, as version 6 of `CloudyKit`'s engine defines it.
 //!
 //! ```
 //! use govalue::{Map, Value};
@@ -18,6 +18,7 @@
 //! rendering is bounded by [`Limits`]; no template, however wrong, makes the
 //! caller panic, hang or run out of memory.
 #![deny(missing_docs)]
+#![expect(clippy::similar_names, reason = "context and content are the language's own words")]
 
 mod ast;
 mod builtins;

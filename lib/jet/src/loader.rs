@@ -43,10 +43,8 @@ impl Loader for MemoryLoader {
 
 /// A path as seen from the template at `from`, without `.` and `..`.
 pub(crate) fn join(from: &str, path: &str) -> String {
-    let directory = match path.starts_with('/') {
-        true => "",
-        false => from.rsplit_once('/').map_or("", |(directory, _)| directory),
-    };
+    let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let directory = if path.starts_with('/') { "" } else { directory };
     let mut parts = Vec::new();
     for part in directory.split('/').chain(path.split('/')) {
         match part {

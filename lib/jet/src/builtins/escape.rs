@@ -1,5 +1,7 @@
 //! Escaping for HTML, URLs and JavaScript.
 
+use std::fmt::Write as _;
+
 use govalue::{Str, is_print};
 
 /// A function that writes its arguments to the output.
@@ -73,9 +75,9 @@ fn javascript(text: &Str) -> Str {
     for c in text.runes() {
         match c {
             '\\' | '\'' | '"' => out.extend(['\\', c]),
-            '<' | '>' | '&' | '=' => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            _ if c < ' ' || !c.is_ascii() && !is_print(c) => {
-                out.push_str(&format!("\\u{:04X}", u32::from(c)));
+            _ if "<>&=".contains(c) || c < ' ' || !c.is_ascii() && !is_print(c) => {
+                // Writing to memory cannot fail.
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
             }
             _ => out.push(c),
         }

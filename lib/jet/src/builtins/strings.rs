@@ -82,16 +82,18 @@ pub(super) fn replace(
 /// Without a separator, every character is a piece.
 pub(super) fn split(text: &Str, separator: &Str, largest: usize) -> Result<Value, Refusal> {
     let (text, separator) = (text.to_str_lossy(), separator.to_str_lossy());
-    let pieces = match separator.is_empty() {
-        true => text.chars().count(),
-        false => text.matches(&*separator).count() + 1,
+    let pieces = if separator.is_empty() {
+        text.chars().count()
+    } else {
+        text.matches(&*separator).count() + 1
     };
     if pieces.saturating_mul(ITEM) > largest {
         return Err(Refusal::TooLarge);
     }
-    Ok(match separator.is_empty() {
-        true => Value::array(text.chars().map(|c| Value::from(c.to_string()))),
-        false => Value::array(text.split(&*separator).map(Value::from)),
+    Ok(if separator.is_empty() {
+        Value::array(text.chars().map(|c| Value::from(c.to_string())))
+    } else {
+        Value::array(text.split(&*separator).map(Value::from))
     })
 }
 

@@ -63,10 +63,10 @@ impl Parser<'_> {
             span = span.to(right.span);
             rest.push((*operator, right));
         }
-        Ok(match rest.is_empty() {
-            true => first,
-            false => Expr::new(ExprKind::Binary(Box::new(first), rest), span),
-        })
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok(Expr::new(ExprKind::Binary(Box::new(first), rest), span))
     }
 
     fn unary(&mut self, place: &str) -> Result<Expr, Error> {
@@ -150,15 +150,12 @@ impl Parser<'_> {
 
     /// `[index]` or `[from:to]`, after the opening bracket.
     fn brackets(&mut self, base: Expr) -> Result<Expr, Error> {
-        let from = match self.at(Mark::Colon) {
-            true => None,
-            false => Some(Box::new(self.expression("an index")?)),
+        let bound = |parser: &mut Self, missing: bool| {
+            (!missing).then(|| parser.expression("an index").map(Box::new)).transpose()
         };
+        let from = bound(self, self.at(Mark::Colon))?;
         let slice = self.accept(Mark::Colon);
-        let to = match slice && !self.at(Mark::CloseBracket) {
-            true => Some(Box::new(self.expression("a slice")?)),
-            false => None,
-        };
+        let to = bound(self, !slice || self.at(Mark::CloseBracket))?;
         let close = Kind::Mark(Mark::CloseBracket);
         let end = self.expect(&close, "an index", "a closing bracket is missing")?;
         let span = base.span.to(end);

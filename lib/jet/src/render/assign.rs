@@ -39,13 +39,13 @@ impl Runtime<'_> {
                 self.scope.declare(name, item);
                 Ok(())
             }
-            Target::Variable(name, span) => match self.scope.set(name, item) {
-                true => Ok(()),
-                false => {
-                    let message = format!("variable `{name}` does not exist; `:=` would create it");
-                    Err(self.error(ErrorKind::UnknownName, *span, message))
+            Target::Variable(name, span) => {
+                if self.scope.set(name, item) {
+                    return Ok(());
                 }
-            },
+                let message = format!("variable `{name}` does not exist; `:=` would create it");
+                Err(self.error(ErrorKind::UnknownName, *span, message))
+            }
             Target::Member { base, member, span: at } => {
                 let base = self.eval(base)?;
                 self.set_member(&base, member, item, at.to(span))

@@ -29,10 +29,10 @@ fn address(map: &Arc<Map>) -> usize {
 impl Edits {
     /// The map as it is now.
     pub(super) fn view<'a>(&'a self, map: &'a Arc<Map>) -> &'a Map {
-        match self.maps.is_empty() {
-            true => map,
-            false => self.maps.get(&address(map)).map_or(&**map, |(_, edited)| edited),
+        if self.maps.is_empty() {
+            return map;
         }
+        self.maps.get(&address(map)).map_or(&**map, |(_, edited)| edited)
     }
 
     fn edited(&mut self, map: &Arc<Map>) -> &mut Map {

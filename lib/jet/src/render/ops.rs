@@ -19,11 +19,10 @@ enum Number {
 
 fn number(item: &Item) -> Option<Number> {
     match item {
-        Item::Value(Value::Int(value)) => Some(Number::Int(*value)),
         Item::Value(Value::Sized(kind, value)) if kind.is_unsigned() => {
             Some(Number::Uint(*value as u64))
         }
-        Item::Value(Value::Sized(_, value)) => Some(Number::Int(*value)),
+        Item::Value(Value::Int(value) | Value::Sized(_, value)) => Some(Number::Int(*value)),
         Item::Value(Value::Float(value)) => Some(Number::Float(*value)),
         Item::Value(Value::Duration(value)) => Some(Number::Int(value.0)),
         _ => None,
@@ -109,7 +108,15 @@ pub(super) fn arithmetic(
         return Err((ErrorKind::Type, message));
     };
     let pair = pair(number, right).map_err(|message| (ErrorKind::Type, message))?;
-    let by_zero = || (ErrorKind::Arithmetic, "division by zero".to_owned());
+    let zero = match (operator, &pair) {
+        (_, Pair::Int(_, divisor)) => *divisor == 0,
+        (_, Pair::Uint(_, divisor)) => *divisor == 0,
+        (Operator::Modulo, Pair::Float(_, divisor)) => truncate(*divisor) == 0,
+        (_, Pair::Float(_, divisor)) => *divisor == 0.0,
+    };
+    if zero && matches!(operator, Operator::Divide | Operator::Modulo) {
+        return Err((ErrorKind::Arithmetic, "division by zero".to_owned()));
+    }
     Ok(match (operator, pair) {
         (Operator::Add, Pair::Int(a, b)) => a.wrapping_add(b).into(),
         (Operator::Add, Pair::Uint(a, b)) => Number::Uint(a.wrapping_add(b)).into(),
@@ -120,20 +127,11 @@ pub(super) fn arithmetic(
         (Operator::Multiply, Pair::Int(a, b)) => a.wrapping_mul(b).into(),
         (Operator::Multiply, Pair::Uint(a, b)) => Number::Uint(a.wrapping_mul(b)).into(),
         (Operator::Multiply, Pair::Float(a, b)) => (a * b).into(),
-        (Operator::Divide, Pair::Int(_, 0) | Pair::Uint(_, 0)) => return Err(by_zero()),
-        (Operator::Divide, Pair::Float(_, b)) if b == 0.0 => return Err(by_zero()),
         (Operator::Divide, Pair::Int(a, b)) => a.wrapping_div(b).into(),
         (Operator::Divide, Pair::Uint(a, b)) => Number::Uint(a / b).into(),
         (Operator::Divide, Pair::Float(a, b)) => (a / b).into(),
         // Floats lose their fractions before a remainder is taken.
-        (Operator::Modulo, Pair::Float(a, b)) => {
-            let b = truncate(b);
-            if b == 0 {
-                return Err(by_zero());
-            }
-            truncate(a).wrapping_rem(b).into()
-        }
-        (Operator::Modulo, Pair::Int(_, 0) | Pair::Uint(_, 0)) => return Err(by_zero()),
+        (Operator::Modulo, Pair::Float(a, b)) => truncate(a).wrapping_rem(truncate(b)).into(),
         (Operator::Modulo, Pair::Int(a, b)) => a.wrapping_rem(b).into(),
         (Operator::Modulo, Pair::Uint(a, b)) => Number::Uint(a % b).into(),
         (operator, Pair::Int(a, b)) => ordered(operator, &a, &b),

@@ -34,7 +34,7 @@ impl Environment {
 
     /// A body, or the file that it names by ending in `.jet`.
     pub(crate) fn render(&self, body: &str, left: &str, right: &str) -> Result<Str, String> {
-        let body = if body.ends_with(".jet") { self.file(body)? } else { body.to_owned() };
+        let body = if names_a_file(body) { self.file(body)? } else { body.to_owned() };
         let set = Set::new().with_delimiters(left, right);
         let template = set.parse("input", &body).map_err(|error| error.to_string())?;
         set.render(&template, &self.variables(), &self.context()).map_err(|error| error.to_string())
@@ -91,7 +91,7 @@ impl Environment {
         let this = self.clone();
         let template = move |args: &[Value]| {
             let name = string(&args[0])?;
-            if name.ends_with(".jet") {
+            if names_a_file(&name) {
                 return Ok(this.render(&name, "[[", "]]")?.into());
             }
             Ok(name.into())
@@ -103,6 +103,10 @@ impl Environment {
         }
         variables
     }
+}
+
+fn names_a_file(body: &str) -> bool {
+    body.rsplit_once('.').is_some_and(|(_, ending)| ending == "jet")
 }
 
 fn string(value: &Value) -> Result<String, Failure> {
