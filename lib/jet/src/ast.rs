@@ -13,9 +13,16 @@ pub(crate) type Name = Arc<str>;
 /// Blocks by name.
 pub(crate) type Blocks = HashMap<Name, Arc<Block>>;
 
-/// Statements that share a scope.
+/// Statements that share a scope, each with its place.
 #[derive(Debug, Default)]
-pub(crate) struct List(pub(crate) Vec<Node>);
+pub(crate) struct List(pub(crate) Vec<(Node, Span)>);
+
+impl List {
+    /// Where the first statement stands.
+    pub(crate) fn start(&self) -> Span {
+        self.0.first().map_or(Span::default(), |(_, span)| *span)
+    }
+}
 
 #[derive(Debug)]
 pub(crate) enum Node {

@@ -273,7 +273,7 @@ impl<'a> Lexer<'a> {
                 self.word()?;
                 Kind::Field
             }
-            '+' | '-' if second.is_ascii_digit() && !self.after_operand(spaced) => self.number()?,
+            '+' | '-' if second.is_ascii_digit() && !self.is_operator(spaced) => self.number()?,
             _ if first.is_ascii_digit() => self.number()?,
             '_' if !is_word(second) => self.mark(parens)?,
             _ if is_word(first) => {
@@ -286,10 +286,11 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Whether a sign here joins two operands: it does right after one, while
-    /// after a space it belongs to its number (`5 -3` is no subtraction).
-    fn after_operand(&self, spaced: bool) -> bool {
-        let operand = self.tokens.last().is_some_and(|token| {
+    /// Whether a sign here is an operator: it is right after an operand or
+    /// another sign, while after a space it belongs to its number (`5 -3` is no
+    /// subtraction).
+    fn is_operator(&self, spaced: bool) -> bool {
+        let adjacent = self.tokens.last().is_some_and(|token| {
             matches!(
                 token.kind,
                 Kind::Name
@@ -298,10 +299,16 @@ impl<'a> Lexer<'a> {
                     | Kind::Number(_)
                     | Kind::Imaginary
                     | Kind::Quoted(_)
-                    | Kind::Mark(Mark::CloseParen | Mark::CloseBracket | Mark::Dot)
+                    | Kind::Mark(
+                        Mark::CloseParen
+                            | Mark::CloseBracket
+                            | Mark::Dot
+                            | Mark::Plus
+                            | Mark::Minus
+                    )
             )
         });
-        operand && !spaced
+        adjacent && !spaced
     }
 
     fn mark(&mut self, parens: &mut Vec<usize>) -> Result<Kind, Error> {

@@ -40,3 +40,7 @@ pub use limits::Limits;
 pub use loader::{Loader, MemoryLoader};
 pub use set::{Set, Template};
 pub use variables::Variables;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -15,7 +15,7 @@ use crate::source::{Source, Span};
 
 /// Statements and expressions may be nested this deep. Deeper than anyone
 /// writes, and far from the end of the stack.
-const MAX_NESTING: usize = 100;
+const MAX_NESTING: usize = 60;
 
 /// One template as written, before the templates it names are loaded.
 #[derive(Debug)]
@@ -175,16 +175,18 @@ impl Parser<'_> {
             let token = self.next();
             match token.kind {
                 Kind::End => return Ok((List(nodes), None)),
-                Kind::Text => nodes.push(Node::Text(self.text(token.span).into())),
+                Kind::Text => {
+                    nodes.push((Node::Text(self.text(token.span).into()), token.span));
+                }
                 Kind::Left => match self.peek().kind {
                     Kind::Keyword(keyword) => {
                         let span = self.next().span;
                         match self.statement(keyword, span)? {
-                            Some(node) => nodes.push(node),
+                            Some(node) => nodes.push((node, span)),
                             None => return Ok((List(nodes), Some((keyword, span)))),
                         }
                     }
-                    _ => nodes.push(self.action()?),
+                    _ => nodes.push((self.action()?, token.span)),
                 },
                 _ => return Err(self.unexpected(&token, place, "text or an action belongs here")),
             }
@@ -305,7 +307,7 @@ impl Parser<'_> {
 
     fn block_statement(&mut self, open: Span) -> Result<Node, Error> {
         let (name, span) = self.name("block")?;
-        let params = self.params("block")?;
+        let params = self.params("block", true)?;
         let context = self.context("block")?;
         let (body, mut keyword, mut at) = self.body("block", open)?;
         let mut content = None;
@@ -328,7 +330,7 @@ impl Parser<'_> {
             return Ok(Node::YieldContent { context: self.context("yield content")? });
         }
         let (name, span) = self.name("yield")?;
-        let params = self.params("yield")?;
+        let params = self.params("yield", false)?;
         let context = match self.peek().kind {
             Kind::Right | Kind::Keyword(Keyword::Content) => None,
             _ => Some(self.expression("yield")?),
@@ -356,21 +358,23 @@ impl Parser<'_> {
         Ok(context)
     }
 
-    /// `(a, b=1)`
-    fn params(&mut self, place: &str) -> Result<Vec<Param>, Error> {
+    /// `(a, b=1)`: a definition names what it takes, a use may also give values
+    /// without a name.
+    fn params(&mut self, place: &str, definition: bool) -> Result<Vec<Param>, Error> {
         let open = Kind::Mark(Mark::OpenParen);
         self.expect(&open, place, "an opening parenthesis is missing")?;
         let mut params = Vec::new();
         while !self.at(Mark::CloseParen) {
             let expr = self.expression(place)?;
-            params.push(match expr.kind {
-                ExprKind::Name(name) => {
-                    let value =
-                        self.accept(Mark::Assign).then(|| self.expression(place)).transpose()?;
-                    Param { name: Some(name), value }
+            let param = match expr.kind {
+                ExprKind::Name(name) if self.accept(Mark::Assign) => {
+                    Param { name: Some(name), value: Some(self.expression(place)?) }
                 }
-                _ => Param { name: None, value: Some(expr) },
-            });
+                ExprKind::Name(name) if definition => Param { name: Some(name), value: None },
+                _ if definition => return Err(self.error(expr.span, "a parameter is a name")),
+                kind => Param { name: None, value: Some(Expr::new(kind, expr.span)) },
+            };
+            params.push(param);
             if !self.accept(Mark::Comma) {
                 break;
             }

@@ -35,7 +35,7 @@ pub(crate) fn render(
     context: &Value,
 ) -> Result<Str, Error> {
     let outermost = template.outermost();
-    let top = Scope::top(variables.entries().to_vec(), Arc::clone(&template.0.blocks));
+    let top = Scope::top(variables.all().clone(), Arc::clone(&template.0.blocks));
     let mut runtime = Runtime {
         set,
         limits: set.limits(),
@@ -91,7 +91,7 @@ impl Runtime<'_> {
 
     /// Counts work that grows with an amount of text.
     fn work_on(&mut self, bytes: usize, span: Span) -> Result<(), Error> {
-        self.work(bytes / 64, span)
+        self.work(bytes / 32, span)
     }
 
     fn too_large(&self, span: Span) -> Error {
@@ -127,11 +127,12 @@ impl Runtime<'_> {
 
     /// Statements in a scope of their own, which begins with the first `:=`.
     fn list(&mut self, list: &List) -> Returned {
-        self.deeper(Span::default(), |runtime| {
+        self.deeper(list.start(), |runtime| {
             let outer = Rc::clone(&runtime.scope);
             let mut returned = None;
-            for node in &list.0 {
-                if let Some(item) = runtime.node(node, &outer)? {
+            for (node, span) in &list.0 {
+                runtime.work(1, *span)?;
+                if let Some(item) = runtime.node(node, *span, &outer)? {
                     returned = Some(item);
                 }
             }
@@ -140,12 +141,11 @@ impl Runtime<'_> {
         })
     }
 
-    fn node(&mut self, node: &Node, outer: &Rc<Scope>) -> Returned {
-        self.work(1, Span::default())?;
+    fn node(&mut self, node: &Node, span: Span, outer: &Rc<Scope>) -> Returned {
         match node {
             Node::Text(text) => {
-                self.work_on(text.len(), Span::default())?;
-                self.write(text.as_bytes(), Span::default())?;
+                self.work_on(text.len(), span)?;
+                self.write(text.as_bytes(), span)?;
                 Ok(None)
             }
             Node::Action(action) => {

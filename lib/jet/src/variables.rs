@@ -1,5 +1,7 @@
 //! What a template can name.
 
+use std::collections::BTreeMap;
+
 use govalue::Value;
 
 use crate::ast::Name;
@@ -13,7 +15,7 @@ use crate::item::Item;
 /// variables.set("port", 8080);
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Variables(Vec<(Name, Item)>);
+pub struct Variables(BTreeMap<Name, Item>);
 
 impl Variables {
     /// No variables.
@@ -23,27 +25,21 @@ impl Variables {
 
     /// Adds or replaces a variable.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) -> &mut Self {
-        self.put(name, Item::Value(value.into()))
+        self.0.insert(name.into(), Item::Value(value.into()));
+        self
     }
 
     /// Adds or replaces a function.
     pub fn set_function(&mut self, name: &str, function: Function) -> &mut Self {
-        self.put(name, Item::Function(function))
-    }
-
-    fn put(&mut self, name: &str, item: Item) -> &mut Self {
-        match self.0.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, known)) => *known = item,
-            None => self.0.push((name.into(), item)),
-        }
+        self.0.insert(name.into(), Item::Function(function));
         self
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Item> {
-        self.0.iter().find(|(known, _)| **known == *name).map(|(_, item)| item)
+        self.0.get(name)
     }
 
-    pub(crate) fn entries(&self) -> &[(Name, Item)] {
+    pub(crate) fn all(&self) -> &BTreeMap<Name, Item> {
         &self.0
     }
 }

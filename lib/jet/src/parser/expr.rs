@@ -51,22 +51,31 @@ impl Parser<'_> {
         })
     }
 
-    fn binary(&mut self, level: usize, place: &str) -> Result<Expr, Error> {
-        let Some(operators) = LEVELS.get(level) else { return self.unary(place) };
-        let first = self.binary(level + 1, place)?;
-        let mut rest = Vec::new();
-        let mut span = first.span;
-        while let Some((_, operator)) = operators.iter().find(|(kind, _)| *kind == self.peek().kind)
+    /// An operand and the operators that follow it, from the tightest level to
+    /// the given one. The levels are a loop so that parentheses cost little of
+    /// the stack.
+    fn binary(&mut self, loosest: usize, place: &str) -> Result<Expr, Error> {
+        let mut left = self.unary(place)?;
+        for level in (loosest..LEVELS.len()).rev() {
+            let rest = self.operators(level, place)?;
+            if let Some((_, last)) = rest.last() {
+                let span = left.span.to(last.span);
+                left = Expr::new(ExprKind::Binary(Box::new(left), rest), span);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Operators of one level with their right operands.
+    fn operators(&mut self, level: usize, place: &str) -> Result<Vec<(Operator, Expr)>, Error> {
+        let mut found = Vec::new();
+        while let Some((_, operator)) =
+            LEVELS[level].iter().find(|(kind, _)| *kind == self.peek().kind)
         {
             self.pos += 1;
-            let right = self.binary(level + 1, place)?;
-            span = span.to(right.span);
-            rest.push((*operator, right));
+            found.push((*operator, self.binary(level + 1, place)?));
         }
-        if rest.is_empty() {
-            return Ok(first);
-        }
-        Ok(Expr::new(ExprKind::Binary(Box::new(first), rest), span))
+        Ok(found)
     }
 
     fn unary(&mut self, place: &str) -> Result<Expr, Error> {

@@ -83,8 +83,9 @@ impl Runtime<'_> {
     /// Parameters by name: those given, then the defaults of the others.
     fn bind(&mut self, block: &Block, used: &Use<'_>) -> Result<(), Error> {
         for param in used.params {
-            if let (Some(name), Some(value)) = (&param.name, &param.value) {
-                let item = self.eval(value)?;
+            let Some(value) = &param.value else { continue };
+            let item = self.eval(value)?;
+            if let Some(name) = &param.name {
                 self.scope.declare(name, item);
             }
         }

@@ -65,18 +65,18 @@ impl Runtime<'_> {
 
     /// Variables first, then globals, then what every template has.
     fn resolve(&mut self, name: &str, span: Span) -> Result<Item, Error> {
-        if let Some(item) = self.lookup(name) {
+        let (found, walked) = self.scope.find(name);
+        self.work(walked / 8, span)?;
+        if let Some(item) = found.or_else(|| self.global(name)) {
             return Ok(item);
         }
         let message = format!("`{name}` is neither a variable nor a function");
         Err(self.error(ErrorKind::UnknownName, span, message))
     }
 
-    pub(super) fn lookup(&self, name: &str) -> Option<Item> {
-        self.scope
-            .get(name)
-            .or_else(|| self.set.globals().get(name).cloned())
-            .or_else(|| builtins::find(name).map(Item::Builtin))
+    fn global(&self, name: &str) -> Option<Item> {
+        let given = self.set.globals().get(name).cloned();
+        given.or_else(|| builtins::find(name).map(Item::Builtin))
     }
 
     /// Operators of one precedence, from left to right.
@@ -106,7 +106,7 @@ impl Runtime<'_> {
     ) -> Result<Item, Error> {
         if matches!(operator, Operator::Equal | Operator::Unequal) {
             let (left, right) = (self.plain(left, span)?, self.plain(right, span)?);
-            let equal = ops::equal(&left, &right, &mut |weight| self.work_on(weight, span))?;
+            let equal = ops::equal(&left, &right, &mut || self.work(1, span))?;
             return Ok((equal == (operator == Operator::Equal)).into());
         }
         if let (Operator::Add, Item::Value(Value::String(text))) = (operator, &left) {

@@ -96,7 +96,7 @@ impl Runtime<'_> {
         }
         if !names.is_empty() {
             for name in names {
-                if let Some(item) = self.scope.get(&name) {
+                if let Some(item) = self.scope.find(&name).0 {
                     self.dump_one(&name, item, &mut out, span)?;
                 }
             }
@@ -105,12 +105,11 @@ impl Runtime<'_> {
         out.push_str("Context:\n");
         self.dump_one(".", self.context.clone(), &mut out, span)?;
         let all: Vec<_> = self.scope.levels().take(levels.unwrap_or(usize::MAX)).collect();
-        for (level, mut variables) in all.into_iter().enumerate() {
+        for (level, variables) in all.into_iter().enumerate() {
             out.push_str(match level {
                 0 => "Variables in current scope:\n",
                 _ => "Variables in an outer scope:\n",
             });
-            variables.sort_by(|(a, _), (b, _)| a.cmp(b));
             for (name, item) in variables {
                 self.dump_one(&name, item, &mut out, span)?;
             }

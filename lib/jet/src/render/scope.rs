@@ -1,6 +1,7 @@
 //! Variables while a template runs.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,14 +11,14 @@ use crate::item::Item;
 /// The variables of one list of statements, and those around it. Content that
 /// is handed to a block keeps the scope it was written in.
 pub(super) struct Scope {
-    variables: RefCell<Vec<(Name, Item)>>,
+    variables: RefCell<BTreeMap<Name, Item>>,
     /// The blocks of the template that begins here.
     blocks: Option<Arc<Blocks>>,
     parent: Option<Rc<Self>>,
 }
 
 impl Scope {
-    pub(super) fn top(variables: Vec<(Name, Item)>, blocks: Arc<Blocks>) -> Rc<Self> {
+    pub(super) fn top(variables: BTreeMap<Name, Item>, blocks: Arc<Blocks>) -> Rc<Self> {
         let variables = RefCell::new(variables);
         Rc::new(Self { variables, blocks: Some(blocks), parent: None })
     }
@@ -36,43 +37,32 @@ impl Scope {
         std::iter::successors(Some(self), |scope| scope.parent.as_deref())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Item> {
-        self.outwards().find_map(|scope| scope.own(name))
+    /// A variable of this scope or one around it, and how many scopes it took.
+    pub(super) fn find(&self, name: &str) -> (Option<Item>, usize) {
+        let mut walked = 0;
+        let found = self.outwards().inspect(|_| walked += 1).find_map(|scope| scope.own(name));
+        (found, walked)
     }
 
     /// A variable of this scope alone.
     pub(super) fn own(&self, name: &str) -> Option<Item> {
-        let variables = self.variables.borrow();
-        variables.iter().find(|(known, _)| **known == *name).map(|(_, item)| item.clone())
+        self.variables.borrow().get(name).cloned()
     }
 
     /// Creates or replaces a variable of this scope.
     pub(super) fn declare(&self, name: &Name, item: Item) {
-        if let Err(item) = self.replace(name, item) {
-            self.variables.borrow_mut().push((Arc::clone(name), item));
-        }
+        self.variables.borrow_mut().insert(Arc::clone(name), item);
     }
 
     /// Changes the nearest variable of this name; false if there is none.
     pub(super) fn set(&self, name: &str, item: Item) -> bool {
-        let mut item = item;
         for scope in self.outwards() {
-            match scope.replace(name, item) {
-                Ok(()) => return true,
-                Err(same) => item = same,
+            if let Some(known) = scope.variables.borrow_mut().get_mut(name) {
+                *known = item;
+                return true;
             }
         }
         false
-    }
-
-    fn replace(&self, name: &str, item: Item) -> Result<(), Item> {
-        match self.variables.borrow_mut().iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, known)) => {
-                *known = item;
-                Ok(())
-            }
-            None => Err(item),
-        }
     }
 
     pub(super) fn block(&self, name: &str) -> Option<Arc<Block>> {
@@ -80,7 +70,7 @@ impl Scope {
     }
 
     /// The variables of each scope, innermost first.
-    pub(super) fn levels(&self) -> impl Iterator<Item = Vec<(Name, Item)>> {
+    pub(super) fn levels(&self) -> impl Iterator<Item = BTreeMap<Name, Item>> {
         self.outwards().map(|scope| scope.variables.borrow().clone())
     }
 }

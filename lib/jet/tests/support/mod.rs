@@ -56,6 +56,22 @@ impl Environment {
         text.map(str::to_owned).ok_or_else(|| format!("there is no file {name}"))
     }
 
+    /// Replaces `{{ Data.a.b }}`: as much of the other language as is needed.
+    fn fill(&self, text: &str) -> String {
+        let mut parts = text.split("{{");
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (path, rest) = part.split_once("}}").unwrap_or((part, ""));
+            let value = path
+                .trim()
+                .strip_prefix("Data.")
+                .and_then(|path| path.split('.').try_fold(&self.data, |value, key| value.get(key)));
+            out.push_str(&value.unwrap_or(&Value::Nil).to_string());
+            out.push_str(rest);
+        }
+        out
+    }
+
     fn context(&self) -> Value {
         Map::from_iter([
             ("Facts", self.facts.clone()),
@@ -94,7 +110,11 @@ impl Environment {
             if names_a_file(&name) {
                 return Ok(this.render(&name, "[[", "]]")?.into());
             }
-            Ok(name.into())
+            let text = match name.strip_suffix(".templ") {
+                Some(_) => this.file(&name)?,
+                None => name,
+            };
+            Ok(this.fill(&text).into())
         };
         variables.set_function("template", Function::new(1..=1, template));
         for (name, arity) in [("registrations", 4), ("kvGet", 2)] {
