@@ -65,7 +65,7 @@ fn manifests_of_a_wrong_shape() {
         ("ccm: {resources: [{exec: a}], fail_on_error: maybe}", "expected `true` or `false`"),
         ("ccm: {resources: [{exec: [\"\"]}]}", "a name with its properties"),
         ("a: 1\na: 2\n", "duplicate key `a`"),
-        ("a: [1", "line"),
+        ("a: [1", "unclosed bracket"),
         ("a: 1\n---\nb: 2", "a second document begins here"),
         ("a: *nothing", "anchor"),
         ("a: !custom x", "tag `!custom` is not known"),

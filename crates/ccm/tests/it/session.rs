@@ -66,7 +66,12 @@ fn two_processes_share_one_session() {
         env.write(&format!("w{worker}.yaml"), &format!("ccm:\n  resources:\n    - file:\n{files}"));
     }
     let workers: Vec<_> = (0..2)
-        .map(|worker| env.command(["apply", &format!("w{worker}.yaml")]).spawn().unwrap())
+        .map(|worker| {
+            env.command(["apply", &format!("w{worker}.yaml"), "--no-report", "--json"])
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
         .collect();
     for mut worker in workers {
         assert!(worker.wait().unwrap().success());
