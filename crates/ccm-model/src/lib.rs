@@ -3,7 +3,7 @@
 //! - [`properties`](Properties): what a resource wants, read from a manifest
 //!   with positions by `#[derive(Properties)]`, and the table of fields that
 //!   the command line, schemas and documentation are rendered from.
-//! - [`ResourceRef`]: `type#name`.
+//! - [`ResourceRef`] is `type#name`.
 //! - [`Event`] and [`Summary`]: what became of a resource, and of a run.
 //! - [`shellquote`] and [`duration`]: two small languages that properties use.
 

@@ -142,7 +142,7 @@ pub struct State {
 }
 
 impl ccm_engine::State for State {
-    fn ensure(&self) -> &str {
+    fn ensure(&self) -> &'static str {
         "present"
     }
 }
@@ -155,10 +155,8 @@ pub struct Execute {
 
 impl fmt::Display for Execute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.via_subscribe {
-            false => "Would have executed",
-            true => "Would have executed via subscribe",
-        })
+        f.write_str("Would have executed")?;
+        if self.via_subscribe { f.write_str(" via subscribe") } else { Ok(()) }
     }
 }
 

@@ -153,7 +153,7 @@ impl Ui {
 
     pub(crate) fn profile(&mut self) {
         let mut slowest = std::mem::take(&mut self.slowest);
-        slowest.sort_by(|a, b| b.0.cmp(&a.0));
+        slowest.sort_by_key(|entry| std::cmp::Reverse(entry.0));
         let mut text = format!("\n{}\n", self.paint(BOLD, "Slowest resources"));
         for (duration, name) in &slowest {
             text.push_str(&format!("  {:>10}  {name}\n", outcome::precise(*duration)));

@@ -23,14 +23,14 @@ fn the_decision_table() {
     let unless = Properties { unless: guarded(), ..Properties::default() };
     let refresh_only = Properties { refresh_only: true, ..Properties::default() };
     let none = State::default();
-    let created = State { creates_satisfied: true, ..State::default() };
+    let made = State { creates_satisfied: true, ..State::default() };
     let if_true = State { onlyif_satisfied: true, ..State::default() };
     let unless_true = State { unless_satisfied: true, ..State::default() };
     let run = vec![Execute { via_subscribe: false }];
     let refreshed = vec![Execute { via_subscribe: true }];
     for (row, want, have, why, plan) in [
         ("no guards", &plain, &none, Trigger::Turn, run.clone()),
-        ("creates exists", &creates, &created, Trigger::Turn, vec![]),
+        ("creates exists", &creates, &made, Trigger::Turn, vec![]),
         ("creates missing", &creates, &none, Trigger::Turn, run.clone()),
         ("onlyif exits non-zero", &onlyif, &none, Trigger::Turn, vec![]),
         ("onlyif exits 0", &onlyif, &if_true, Trigger::Turn, run.clone()),
@@ -38,7 +38,7 @@ fn the_decision_table() {
         ("unless exits non-zero", &unless, &none, Trigger::Turn, run),
         ("refresh_only, no trigger", &refresh_only, &none, Trigger::Turn, vec![]),
         ("triggered", &plain, &none, Trigger::Refresh, refreshed.clone()),
-        ("triggered, creates exists", &creates, &created, Trigger::Refresh, refreshed.clone()),
+        ("triggered, creates exists", &creates, &made, Trigger::Refresh, refreshed.clone()),
         ("triggered, onlyif", &onlyif, &none, Trigger::Refresh, refreshed.clone()),
         ("triggered, unless", &unless, &unless_true, Trigger::Refresh, refreshed.clone()),
         ("triggered, refresh_only", &refresh_only, &none, Trigger::Refresh, refreshed),
