@@ -170,7 +170,6 @@ impl Map {
             MapShape::StringAny => "map[string]interface {}",
             MapShape::AnyAny => "map[interface {}]interface {}",
             MapShape::AnyList => "map[interface {}][]interface {}",
-            MapShape::AnyInt => "map[interface {}]int",
         }
     }
 }
