@@ -123,6 +123,7 @@ impl Compiler<'_> {
             Node::Chain(inner) => {
                 self.chains.push(Vec::new());
                 self.node(*inner)?;
+                self.nil_if_missing(*inner);
                 for jump in self.chains.pop().unwrap_or_default() {
                     self.land(jump);
                 }
@@ -276,6 +277,9 @@ impl Compiler<'_> {
             _ => None,
         };
         if let Some(jump) = jump {
+            if let (BinaryOp::Coalesce, Node::Binary(_, left, _)) = (op, self.ast.node(node)) {
+                self.nil_if_missing(*left);
+            }
             let jump = self.emit(jump, node);
             self.node(right)?;
             self.land(jump);
@@ -350,6 +354,15 @@ impl Compiler<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A missing group is an empty list, but nil where nil matters.
+    fn nil_if_missing(&mut self, node: NodeId) {
+        if let Node::Member { base, .. } = self.ast.node(node)
+            && matches!(&self.checked.types[base.index()], Type::AnyMap(value) if matches!(**value, Type::Array(_)))
+        {
+            self.emit(Op::NilIfEmptyGroup, node);
+        }
     }
 
     /// After a base that may be nil and then ends its chain.

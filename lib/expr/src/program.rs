@@ -122,6 +122,8 @@ pub(crate) enum Op {
     JumpIfNil(u32),
     /// Keeps the value and jumps if it is not nil, else drops it.
     Coalesce(u32),
+    /// Groups are never empty, so an empty one is a missing one.
+    NilIfEmptyGroup,
     Field(u32),
     Fetch,
     EnvFetch,

@@ -3,6 +3,7 @@
 mod access;
 mod budget;
 mod operators;
+mod power;
 mod scope;
 
 use std::sync::Arc;
@@ -189,6 +190,12 @@ impl Machine<'_> {
                     self.pop();
                     self.stack.push(Value::Nil);
                     return Ok(Some(target));
+                }
+            }
+            Op::NilIfEmptyGroup => {
+                if matches!(self.stack.last(), Some(Value::Array(items)) if items.is_empty()) {
+                    self.pop();
+                    self.stack.push(Value::Nil);
                 }
             }
             Op::Coalesce(target) => {

@@ -26,8 +26,9 @@ impl MapShape {
     /// What Go's plain indexing yields for a key that is not there.
     pub fn zero(self) -> Value {
         match self {
-            Self::StringAny | Self::AnyAny | Self::AnyList => Value::Nil,
+            Self::StringAny | Self::AnyAny => Value::Nil,
             Self::Strings => Value::from(""),
+            Self::AnyList => Value::array([]),
         }
     }
 

@@ -78,8 +78,9 @@ pub(super) fn result(function: Builtin, args: &[Type]) -> Result<Type, String> {
             }
             _ => None,
         }),
-        Builtin::Max | Builtin::Min => numbers(function, args).map(|()| Any),
-        Builtin::Mean | Builtin::Median => numbers(function, args).map(|()| Float),
+        Builtin::Max | Builtin::Min | Builtin::Mean | Builtin::Median => {
+            numbers(function, args).map(|()| Any)
+        }
         Builtin::First | Builtin::Last => one(function, args, |kind| match kind {
             Any => Some(Any),
             Type::Array(item) => Some((**item).clone()),

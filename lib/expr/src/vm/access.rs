@@ -31,7 +31,10 @@ pub(super) fn fetch(base: &Value, key: &Value) -> Result<Value, String> {
             )),
             _ => {
                 let key = Key::try_from(key.clone()).map_err(|error| error.to_string())?;
-                Ok(map.get_key(&key).cloned().unwrap_or_default())
+                Ok(map
+                    .get_key(&key)
+                    .cloned()
+                    .unwrap_or_else(|| map.shape().zero()))
             }
         },
         Value::Array(items) => {
@@ -67,6 +70,10 @@ pub(crate) fn get(base: &Value, key: &Value) -> Value {
     match (base, key) {
         // Plain indexing gives a zero value for a missing key, this does not.
         (Value::Map(map), Value::String(name)) => map.get_str(name).cloned().unwrap_or_default(),
+        (Value::Map(map), _) => match Key::try_from(key.clone()) {
+            Ok(key) => map.get_key(&key).cloned().unwrap_or_default(),
+            Err(_) => Value::Nil,
+        },
         _ => fetch(base, key).unwrap_or_default(),
     }
 }

@@ -172,7 +172,7 @@ pub(super) fn modulo(a: &Value, b: &Value, _: &Budget) -> Result<Value, Failure>
 
 pub(super) fn power(a: &Value, b: &Value, _: &Budget) -> Result<Value, Failure> {
     match (Number::of(a), Number::of(b)) {
-        (Some(x), Some(y)) => Ok(Value::Float(x.float().powf(y.float()))),
+        (Some(x), Some(y)) => Ok(Value::Float(super::power::power(x.float(), y.float()))),
         _ => Err(misfit(a, "**", b)),
     }
 }
