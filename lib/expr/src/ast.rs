@@ -126,7 +126,7 @@ impl Node {
                     .for_each(visit);
             }
             Self::Call { args, .. } | Self::Builtin { args, .. } => {
-                args.iter().copied().for_each(visit)
+                args.iter().copied().for_each(visit);
             }
             Self::Method { base, args, .. } => {
                 visit(*base);

@@ -195,14 +195,13 @@ impl Environment {
     #[must_use]
     pub fn member(mut self, name: &str, kind: Type) -> Self {
         let shared = Arc::make_mut(&mut self.shared);
-        match shared.member(name) {
-            Some(slot) => shared.members[slot].1 = kind,
-            None => {
-                shared
-                    .names
-                    .insert(name.into(), Entry::Member(shared.members.len()));
-                shared.members.push((name.into(), kind));
-            }
+        if let Some(slot) = shared.member(name) {
+            shared.members[slot].1 = kind;
+        } else {
+            shared
+                .names
+                .insert(name.into(), Entry::Member(shared.members.len()));
+            shared.members.push((name.into(), kind));
         }
         self
     }

@@ -16,10 +16,6 @@ pub(crate) use strings::find;
 
 /// Calls a function. The checker has seen to the number of arguments, and to
 /// their types where it knew them.
-#[expect(
-    clippy::cognitive_complexity,
-    reason = "one line per function of the language"
-)]
 pub(crate) fn call(
     function: Builtin,
     args: &[Value],

@@ -113,8 +113,8 @@ impl<'s> Lexer<'s> {
             let rest = self.rest();
             if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let Some(end) = rest[2..].find("*/") else {
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let Some(end) = comment.find("*/") else {
                     return Err(self.error("comment without an end", self.at));
                 };
                 self.at += end + 4;

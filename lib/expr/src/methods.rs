@@ -10,38 +10,38 @@ pub(crate) struct Signature {
     pub(crate) result: &'static Type,
 }
 
-const fn signature_of(params: &'static [Type], result: &'static Type) -> Signature {
-    Signature { params, result }
-}
-
 /// The method of a type, if it has one of that name.
 pub(crate) fn signature(base: &Type, name: &str) -> Option<Signature> {
     use Type::{Bool, Duration, Float, Int, Location, Month, String, Time, Weekday};
-    Some(match (base, name) {
-        (Time | Duration | Location | Month | Weekday, "String") => signature_of(&[], &String),
-        (Time, "Year" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "YearDay") => {
-            signature_of(&[], &Int)
+    let nothing: &[Type] = &[];
+    let (params, result) = match (base, name) {
+        (Time | Duration | Location | Month | Weekday, "String") | (Time, "GoString") => {
+            (nothing, &String)
         }
-        (Time, "Unix" | "UnixMilli" | "UnixMicro" | "UnixNano") => signature_of(&[], &Int),
-        (Time, "Month") => signature_of(&[], &Month),
-        (Time, "Weekday") => signature_of(&[], &Weekday),
-        (Time, "Location") => signature_of(&[], &Location),
-        (Time, "UTC" | "Local") => signature_of(&[], &Time),
-        (Time, "IsZero" | "IsDST") => signature_of(&[], &Bool),
-        (Time, "GoString") => signature_of(&[], &String),
-        (Time, "Format") => signature_of(&[String], &String),
-        (Time, "Add" | "Round" | "Truncate") => signature_of(&[Duration], &Time),
-        (Time, "AddDate") => signature_of(&[Int, Int, Int], &Time),
-        (Time, "In") => signature_of(&[Location], &Time),
-        (Time, "Sub") => signature_of(&[Time], &Duration),
-        (Time, "After" | "Before" | "Equal") => signature_of(&[Time], &Bool),
-        (Time, "Compare") => signature_of(&[Time], &Int),
-        (Duration, "Hours" | "Minutes" | "Seconds") => signature_of(&[], &Float),
-        (Duration, "Milliseconds" | "Microseconds" | "Nanoseconds") => signature_of(&[], &Int),
-        (Duration, "Abs") => signature_of(&[], &Duration),
-        (Duration, "Round" | "Truncate") => signature_of(&[Duration], &Duration),
+        (
+            Time,
+            "Year" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "YearDay" | "Unix"
+            | "UnixMilli" | "UnixMicro" | "UnixNano",
+        )
+        | (Duration, "Milliseconds" | "Microseconds" | "Nanoseconds") => (nothing, &Int),
+        (Time, "Month") => (nothing, &Month),
+        (Time, "Weekday") => (nothing, &Weekday),
+        (Time, "Location") => (nothing, &Location),
+        (Time, "UTC" | "Local") => (nothing, &Time),
+        (Time, "IsZero" | "IsDST") => (nothing, &Bool),
+        (Time, "Format") => (&[String][..], &String),
+        (Time, "Add" | "Round" | "Truncate") => (&[Duration][..], &Time),
+        (Time, "AddDate") => (&[Int, Int, Int][..], &Time),
+        (Time, "In") => (&[Location][..], &Time),
+        (Time, "Sub") => (&[Time][..], &Duration),
+        (Time, "After" | "Before" | "Equal") => (&[Time][..], &Bool),
+        (Time, "Compare") => (&[Time][..], &Int),
+        (Duration, "Hours" | "Minutes" | "Seconds") => (nothing, &Float),
+        (Duration, "Abs") => (nothing, &Duration),
+        (Duration, "Round" | "Truncate") => (&[Duration][..], &Duration),
         _ => return None,
-    })
+    };
+    Some(Signature { params, result })
 }
 
 /// Calls a method on a value.

@@ -4,6 +4,8 @@
 //! here: what only RE2 knows is rewritten, what only the other engine knows is
 //! refused.
 
+use std::fmt::Write as _;
+
 use govalue::Str;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -222,7 +224,8 @@ fn octal(rest: &str, out: &mut String) -> Result<usize, &'static str> {
         return Err("invalid escape sequence");
     }
     let code = u32::from_str_radix(&rest[1..=digits], 8).map_err(|_| "invalid escape sequence")?;
-    out.push_str(&format!("\\x{{{code:x}}}"));
+    // Writing to a string cannot fail.
+    let _ = write!(out, "\\x{{{code:x}}}");
     Ok(digits + 1)
 }
 

@@ -155,16 +155,16 @@ impl Machine<'_> {
             Op::Equal => self.compare(|a, b| Ok(equal(a, b)))?,
             Op::NotEqual => self.compare(|a, b| Ok(!equal(a, b)))?,
             Op::Less => {
-                self.compare(|a, b| operators::ordered(a, b, "<", std::cmp::Ordering::is_lt))?
+                self.compare(|a, b| operators::ordered(a, b, "<", std::cmp::Ordering::is_lt))?;
             }
             Op::LessEqual => {
-                self.compare(|a, b| operators::ordered(a, b, "<=", std::cmp::Ordering::is_le))?
+                self.compare(|a, b| operators::ordered(a, b, "<=", std::cmp::Ordering::is_le))?;
             }
             Op::Greater => {
-                self.compare(|a, b| operators::ordered(a, b, ">", std::cmp::Ordering::is_gt))?
+                self.compare(|a, b| operators::ordered(a, b, ">", std::cmp::Ordering::is_gt))?;
             }
             Op::GreaterEqual => {
-                self.compare(|a, b| operators::ordered(a, b, ">=", std::cmp::Ordering::is_ge))?
+                self.compare(|a, b| operators::ordered(a, b, ">=", std::cmp::Ordering::is_ge))?;
             }
             Op::Jump(target) => return Ok(Some(target)),
             Op::Branch(target) => {

@@ -7,8 +7,9 @@ use crate::types::Type;
 pub(super) fn accepts(wanted: &Type, given: &Type) -> bool {
     match (wanted, given) {
         (Type::Any, _) | (_, Type::Any) => true,
-        (Type::Array(wanted), Type::Array(given)) => accepts(wanted, given),
-        (Type::Map(wanted), Type::Map(given)) => accepts(wanted, given),
+        (Type::Array(wanted), Type::Array(given)) | (Type::Map(wanted), Type::Map(given)) => {
+            accepts(wanted, given)
+        }
         _ => wanted == given,
     }
 }

@@ -51,12 +51,11 @@ pub(super) fn concat(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Fail
 pub(super) fn flatten(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failure> {
     fn collect(items: &[Value], out: &mut Vec<Value>, budget: &mut Budget) -> Result<(), Failure> {
         for item in items {
-            match item {
-                Value::Array(inner) => collect(inner, out, budget)?,
-                _ => {
-                    budget.grow(1)?;
-                    out.push(item.clone());
-                }
+            if let Value::Array(inner) = item {
+                collect(inner, out, budget)?;
+            } else {
+                budget.grow(1)?;
+                out.push(item.clone());
             }
         }
         Ok(())

@@ -79,19 +79,17 @@ pub(super) fn lower(text: &Str) -> String {
 /// simple mapping or none.
 fn simple_upper(c: char) -> char {
     let mut upper = c.to_uppercase();
-    match (upper.next(), upper.next()) {
-        (Some(single), None) => single,
-        // Greek letters with iota subscript have capitals of their own.
-        _ => {
-            let code = c as u32;
-            let capital = match code {
-                0x1f80..=0x1faf if code & 8 == 0 => code + 8,
-                0x1fb3 | 0x1fc3 | 0x1ff3 => code + 9,
-                _ => code,
-            };
-            char::from_u32(capital).unwrap_or(c)
-        }
+    if let (Some(single), None) = (upper.next(), upper.next()) {
+        return single;
     }
+    // Greek letters with iota subscript have capitals of their own.
+    let code = c as u32;
+    let capital = match code {
+        0x1f80..=0x1faf if code & 8 == 0 => code + 8,
+        0x1fb3 | 0x1fc3 | 0x1ff3 => code + 9,
+        _ => code,
+    };
+    char::from_u32(capital).unwrap_or(c)
 }
 
 fn simple_lower(c: char) -> char {

@@ -250,7 +250,7 @@ mod tests {
     fn strings() {
         for (source, want) in [
             (r#""a\n\x41\101\u0041\u{1F600}\U0001F600""#, "a\nAAA😀😀"),
-            (r#"'it\'s'"#, "it's"),
+            (r"'it\'s'", "it's"),
             ("`a\\n``b`", "a\\n`b"),
             (r#""\xff""#, "ÿ"),
         ] {

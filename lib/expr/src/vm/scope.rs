@@ -200,9 +200,8 @@ impl Scope {
     /// The predicate's result.
     pub(super) fn end(self, predicate: Predicate, budget: &mut Budget) -> Result<Value, Failure> {
         Ok(match predicate {
-            Predicate::All => (!self.finished).into(),
+            Predicate::All | Predicate::None => (!self.finished).into(),
             Predicate::Any => self.finished.into(),
-            Predicate::None => (!self.finished).into(),
             Predicate::One => (self.count == 1).into(),
             Predicate::Count => self.count.into(),
             Predicate::Filter | Predicate::Map => self.collected.into(),
@@ -212,9 +211,8 @@ impl Scope {
             },
             Predicate::FindIndex | Predicate::FindLastIndex => self.found.into(),
             Predicate::GroupBy => self.groups.into(),
-            Predicate::Reduce => self.extra,
             Predicate::Sum if self.len == 0 => Value::Int(0),
-            Predicate::Sum => self.extra,
+            Predicate::Reduce | Predicate::Sum => self.extra,
             Predicate::SortBy => self.sorted(budget)?,
         })
     }
