@@ -1,4 +1,5 @@
 //! How fast compiled expressions run.
+#![expect(clippy::expect_used, reason = "a benchmark that cannot start may stop")]
 
 use expr::{Environment, Function, Program, Type};
 use govalue::{Map, Value};

@@ -12,7 +12,7 @@ use crate::types::Type;
 /// How a function of the environment fails.
 pub type FunctionError = Box<dyn std::error::Error + Send + Sync>;
 
-type Body = dyn Fn(&Context<'_>, &[Value]) -> Result<Value, FunctionError> + Send + Sync;
+type Body = dyn Fn(Context<'_>, &[Value]) -> Result<Value, FunctionError> + Send + Sync;
 
 /// A function that expressions can call.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl Function {
     /// A function of any number of arguments of any type.
     pub fn new<F>(body: F) -> Self
     where
-        F: Fn(&Context<'_>, &[Value]) -> Result<Value, FunctionError> + Send + Sync + 'static,
+        F: Fn(Context<'_>, &[Value]) -> Result<Value, FunctionError> + Send + Sync + 'static,
     {
         Self {
             body: Arc::new(body),
@@ -258,7 +258,7 @@ impl Environment {
 pub struct Vars<'u> {
     pub(crate) slots: Vec<Value>,
     pub(crate) shared: Arc<Shared>,
-    user: Option<&'u dyn Any>,
+    user: Option<&'u (dyn Any + Send + Sync)>,
 }
 
 impl fmt::Debug for Vars<'_> {
@@ -295,7 +295,7 @@ impl<'u> Vars<'u> {
     /// Hands a reference to the functions, which get it from their
     /// [`Context`] by its type.
     #[must_use]
-    pub fn with_user<'v>(self, user: &'v dyn Any) -> Vars<'v>
+    pub fn with_user<'v>(self, user: &'v (dyn Any + Send + Sync)) -> Vars<'v>
     where
         'u: 'v,
     {

@@ -359,17 +359,17 @@ mod tests {
             ErrorKind::Budget
         );
         for source in [
-            "(".repeat(100_000),
-            "-".repeat(100_000),
-            "not ".repeat(100_000),
-            "[".repeat(100_000),
-            "a".to_owned() + &".b".repeat(100_000),
-            "a".to_owned() + &" | f()".repeat(100_000),
-            "true ? 1 : ".repeat(100_000),
-            "let a = 1; ".repeat(100_000),
-            "2 ** ".repeat(100_000),
-            "if true { 1 } else ".repeat(100_000),
-            "all(1, ".repeat(100_000),
+            "(".repeat(20_000),
+            "-".repeat(20_000),
+            "not ".repeat(20_000),
+            "[".repeat(20_000),
+            "a".to_owned() + &".b".repeat(20_000),
+            "a".to_owned() + &" | f()".repeat(20_000),
+            "true ? 1 : ".repeat(20_000),
+            "let a = 1; ".repeat(20_000),
+            "2 ** ".repeat(20_000),
+            "if true { 1 } else ".repeat(20_000),
+            "all(1, ".repeat(20_000),
         ] {
             assert_eq!(
                 parse(&source).map(|_| ()).unwrap_err().kind(),

@@ -483,7 +483,7 @@ impl Machine<'_> {
         let start = self.stack.len().saturating_sub(count);
         let (name, function) = &self.program.shared.functions[slot as usize];
         let context = Context { vars: self.vars };
-        let value = (function.body)(&context, &self.stack[start..])
+        let value = (function.body)(context, &self.stack[start..])
             .map_err(|error| Failure::Function(name.clone(), error))?;
         self.stack.truncate(start);
         self.stack.push(value);

@@ -41,7 +41,7 @@ fn deviations() -> BTreeMap<&'static str, &'static str> {
     include_str!("deviations.txt")
         .lines()
         .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
-        .map(|line| line.split_once(' ').expect("an id and a reason"))
+        .filter_map(|line| line.split_once(' '))
         .collect()
 }
 
@@ -50,7 +50,7 @@ fn judge(case: &Value, world: &World) -> Option<String> {
     let input = case
         .get("input")
         .and_then(Value::as_str)
-        .expect("an expression");
+        .unwrap_or_default();
     let outcome = world.evaluate(input);
     let wants_error = case.get("want_error") == Some(&Value::Bool(true));
     match outcome {

@@ -101,11 +101,11 @@ fn environment(restricted: bool) -> Environment {
         .function("kvGet", unavailable())
 }
 
-fn world<'a>(context: &Context<'a>) -> Result<&'a World, FunctionError> {
+fn world(context: Context<'_>) -> Result<&World, FunctionError> {
     context.user().ok_or_else(|| "no world".into())
 }
 
-fn lookup(context: &Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+fn lookup(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let world = world(context)?;
     let (key, default) = match args {
         [Value::String(key)] => (key, &Value::Nil),
@@ -120,14 +120,14 @@ fn lookup(context: &Context<'_>, args: &[Value]) -> Result<Value, FunctionError>
     }
 }
 
-fn read_file(context: &Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+fn read_file(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     match args {
         [Value::String(name)] => world(context)?.file(&name.to_str_lossy()),
         _ => Err("a file name is a string".into()),
     }
 }
 
-fn template(context: &Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+fn template(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let [Value::String(text)] = args else {
         return Err("template takes a string".into());
     };

@@ -65,7 +65,7 @@ fn find(value: &Value, path: &str) -> Option<Value> {
     let (part, separator, rest) = cut(path);
     let next = match part.as_str() {
         "" => return None,
-        "#" if separator == Some('.') => return each(value.as_array()?, rest),
+        "#" if separator == Some('.') => return Some(each(value.as_array()?, rest)),
         "#" => Value::Int(value.as_array()?.len() as i64),
         _ if part.starts_with('@') => modify(value, &part)?,
         _ if part.starts_with("#(") => {
@@ -79,7 +79,7 @@ fn find(value: &Value, path: &str) -> Option<Value> {
             if all {
                 let hits: Vec<_> = hits.collect();
                 return if separator == Some('.') {
-                    each(&hits, rest)
+                    Some(each(&hits, rest))
                 } else {
                     Some(hits.into())
                 };
@@ -95,10 +95,8 @@ fn find(value: &Value, path: &str) -> Option<Value> {
     }
 }
 
-fn each(items: &[Value], path: &str) -> Option<Value> {
-    Some(Value::array(
-        items.iter().filter_map(|item| find(item, path)),
-    ))
+fn each(items: &[Value], path: &str) -> Value {
+    Value::array(items.iter().filter_map(|item| find(item, path)))
 }
 
 /// The first part of a path, what separates it from the rest, and the rest.
