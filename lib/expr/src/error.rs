@@ -22,8 +22,13 @@ pub enum ErrorKind {
 }
 
 /// A failure to compile or run an expression.
+///
+/// As small as a pointer, because it travels through every level of a parser.
 #[derive(Debug)]
-pub struct Error {
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     kind: ErrorKind,
     message: String,
     span: Range<usize>,
@@ -32,12 +37,12 @@ pub struct Error {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>, span: Span) -> Self {
-        Self {
+        Self(Box::new(Inner {
             kind,
             message: message.into(),
             span: span.range(),
             source: None,
-        }
+        }))
     }
 
     pub(crate) fn function(
@@ -45,28 +50,27 @@ impl Error {
         source: Box<dyn std::error::Error + Send + Sync>,
         span: Span,
     ) -> Self {
-        let message = format!("{name}: {source}");
-        Self {
+        Self(Box::new(Inner {
             kind: ErrorKind::Function,
-            message,
+            message: format!("{name}: {source}"),
             span: span.range(),
             source: Some(source),
-        }
+        }))
     }
 
     /// The sort of failure.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// What went wrong, without the place.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The bytes of the expression that the failure is about.
     pub fn span(&self) -> Range<usize> {
-        self.span.clone()
+        self.0.span.clone()
     }
 
     /// Shows the failure with the line of the expression and a caret under the
@@ -88,13 +92,13 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }
 
@@ -108,8 +112,8 @@ pub struct Snippet<'a> {
 impl fmt::Display for Snippet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A span of another text must not make the report itself fail.
-        let start = floor(self.source, self.error.span.start);
-        let end = floor(self.source, self.error.span.end).max(start);
+        let start = floor(self.source, self.error.0.span.start);
+        let end = floor(self.source, self.error.0.span.end).max(start);
         let line_start = self.source[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = self.source[start..]
             .find('\n')
@@ -121,7 +125,7 @@ impl fmt::Display for Snippet<'_> {
             .chars()
             .count()
             .max(1);
-        writeln!(f, "{} ({line}:{column})", self.error.message)?;
+        writeln!(f, "{} ({line}:{column})", self.error.0.message)?;
         writeln!(f, " | {}", &self.source[line_start..line_end])?;
         // Tabs are kept, so that the caret stands where the text does.
         let indent: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();

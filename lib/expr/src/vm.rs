@@ -8,7 +8,8 @@ mod scope;
 
 use std::sync::Arc;
 
-use govalue::{Map, Value};
+use govalue::{Map, Str, Value};
+use regex::bytes::Regex;
 
 use crate::environment::{Context, Vars};
 use crate::error::{Error, ErrorKind, Span};
@@ -67,6 +68,7 @@ pub(crate) fn run(program: &Program, vars: &Vars<'_>) -> Result<Value, Error> {
         variables: vec![Value::Nil; program.variables],
         scopes: Vec::new(),
         budget: Budget::new(program.shared.limits),
+        pattern: None,
     };
     let result = machine.run();
     result.map_err(|failure| {
@@ -88,7 +90,12 @@ struct Machine<'p> {
     variables: Vec<Value>,
     scopes: Vec<Scope>,
     budget: Budget,
+    /// The last pattern that had to be compiled while running.
+    pattern: Option<(Str, Regex)>,
 }
+
+/// What compiling a pattern costs, which can be a lot more than matching it.
+const PATTERN_STEPS: u64 = 2_000;
 
 impl Machine<'_> {
     fn run(&mut self) -> Result<Value, Failure> {
@@ -132,7 +139,14 @@ impl Machine<'_> {
             Op::Int(value) => self.stack.push(Value::Int(value)),
             Op::Member(slot) => self.push(self.vars.slots[slot as usize].clone()),
             Op::Variable(slot) => self.push(self.variables[slot as usize].clone()),
-            Op::Store(slot) => self.variables[slot as usize] = self.pop(),
+            Op::Store(slot) => {
+                let value = self.pop();
+                // Named values can be put into each other, deeper every time.
+                if self.program.amplifies {
+                    self.budget.measure(&value)?;
+                }
+                self.variables[slot as usize] = value;
+            }
             Op::Pop => drop(self.pop()),
             Op::Field(name) => {
                 let base = self.pop();
@@ -294,19 +308,7 @@ impl Machine<'_> {
             }
             Op::Matches => {
                 let (right, left) = (self.pop(), self.pop());
-                let found = match (operators::text(&left)?, &right) {
-                    (None, _) | (_, Value::Nil) => false,
-                    (Some(text), Value::String(pattern)) => {
-                        self.budget.spend(weight(&left) + pattern.len() as u64)?;
-                        regexp::compile(pattern)?.is_match(text)
-                    }
-                    (_, other) => {
-                        return Err(Failure::Value(format!(
-                            "a pattern is a string, not {}",
-                            other.type_name()
-                        )));
-                    }
-                };
+                let found = self.matches(&left, &right)?;
                 self.push(found);
             }
             Op::MatchesPattern(index) => {
@@ -451,6 +453,32 @@ impl Machine<'_> {
         };
         self.push(found);
         Ok(())
+    }
+
+    /// `left matches right` with a pattern that was not known before.
+    fn matches(&mut self, left: &Value, right: &Value) -> Result<bool, Failure> {
+        self.budget.spend(weight(left))?;
+        let text = operators::text(left)?;
+        let pattern = match right {
+            Value::String(pattern) => pattern,
+            Value::Nil => return Ok(false),
+            other => {
+                let message = format!("a pattern is a string, not {}", other.type_name());
+                return Err(Failure::Value(message));
+            }
+        };
+        let Some(text) = text else { return Ok(false) };
+        if let Some((known, regex)) = &self.pattern
+            && known == pattern
+        {
+            return Ok(regex.is_match(text));
+        }
+        self.budget
+            .spend(PATTERN_STEPS + pattern.len() as u64 * 100)?;
+        let regex = regexp::compile(pattern)?;
+        let found = regex.is_match(text);
+        self.pattern = Some((pattern.clone(), regex));
+        Ok(found)
     }
 
     /// Takes the topmost values, the last one on top.

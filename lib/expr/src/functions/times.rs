@@ -6,7 +6,7 @@ use super::Args;
 use crate::environment::Shared;
 
 /// The layouts a date may have when none is given, in the order they are tried.
-const LAYOUTS: [&str; 10] = [
+const LAYOUTS: [&str; 7] = [
     layout::DATE_ONLY,
     "15:04:05",
     layout::DATE_TIME,
@@ -14,9 +14,6 @@ const LAYOUTS: [&str; 10] = [
     layout::RFC822,
     layout::RFC850,
     layout::RFC1123,
-    layout::RFC822Z,
-    layout::RFC1123Z,
-    layout::ANSIC,
 ];
 
 pub(super) fn now(args: &Args<'_>, shared: &Shared) -> Result<Value, String> {
