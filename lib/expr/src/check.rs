@@ -181,7 +181,7 @@ impl<'a> Checker<'a> {
         match base_type {
             Type::Any => Ok(Type::Any),
             Type::AnyMap(value) => Ok(*value),
-            Type::Map(value) if fits(Type::String) || key_type == Type::Nil => Ok(*value),
+            Type::Map(value) if fits(Type::String) => Ok(*value),
             Type::Array(item) if fits(Type::Int) => Ok(*item),
             Type::Bytes if fits(Type::Int) => Ok(Type::Any),
             Type::Environment => match self.ast.node(key) {

@@ -198,11 +198,12 @@ fn runaway_expressions_stop() {
     budget("reduce(1..100000, [#acc], 0)");
     budget("reduce(1..100, replace(#acc, 'x', 'xx'), 'x')");
     budget("reduce(1..100, concat(#acc, #acc), [1])");
-    let doubling: String = (1..40)
+    let doubling = (1..40)
         .map(|n| format!("let a{n} = [a{}, a{}]; ", n - 1, n - 1))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     budget(&format!("let a0 = [1]; {doubling} string(a39)"));
-    let deeper: String = (1..40)
+    let deeper = (1..40)
         .map(|n| {
             format!(
                 "let a{n} = {}a{}{}; ",
@@ -211,7 +212,8 @@ fn runaway_expressions_stop() {
                 "]".repeat(100)
             )
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     budget(&format!("let a0 = [1]; {deeper} len(a39)"));
     budget("uniq(map(1..100000, [#]))");
 }

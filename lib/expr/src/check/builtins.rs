@@ -16,7 +16,7 @@ pub(super) fn accepts(wanted: &Type, given: &Type) -> bool {
 
 /// The type of a call's result, or what is wrong with its arguments.
 pub(super) fn result(function: Builtin, args: &[Type]) -> Result<Type, String> {
-    use Type::{Any, Bool, Duration, Float, Int, Location, Nil, String, Time};
+    use Type::{Any, Bool, Duration, Float, Int, Location, String, Time};
     let list = || Type::array(Any);
     match function {
         Builtin::Trim | Builtin::TrimPrefix | Builtin::TrimSuffix => {
@@ -128,9 +128,7 @@ pub(super) fn result(function: Builtin, args: &[Type]) -> Result<Type, String> {
         }),
         Builtin::Get => match args {
             [Any | Type::Environment, _] => Ok(Any),
-            [Type::AnyMap(value), _] | [Type::Map(value), String | Any | Nil] => {
-                Ok((**value).clone())
-            }
+            [Type::AnyMap(value), _] | [Type::Map(value), String | Any] => Ok((**value).clone()),
             [Type::Array(item), Int | Any] => Ok((**item).clone()),
             [base, key] => Err(format!("get cannot use {key} on {base}")),
             _ => Err(format!("get takes 2 arguments, not {}", args.len())),

@@ -52,7 +52,7 @@ impl Checker<'_> {
     fn contained(&self, left: NodeId, l: &Type, r: &Type, whole: NodeId) -> Result<Type, Error> {
         let fits = match r {
             Type::Any | Type::Nil | Type::AnyMap(_) => true,
-            Type::Map(_) | Type::Environment => matches!(l, Type::String | Type::Any | Type::Nil),
+            Type::Map(_) | Type::Environment => matches!(l, Type::String | Type::Any),
             Type::Array(item) => l.comparable(item),
             Type::Bytes => matches!(l, Type::Int | Type::Any),
             _ => return Err(self.type_error(whole, format!("in does not work on {l} and {r}"))),

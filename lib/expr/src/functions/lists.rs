@@ -42,7 +42,7 @@ pub(super) fn concat(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Fail
     let mut out = Vec::new();
     for index in 0..args.values.len() {
         let items = args.array(index)?;
-        budget.grow(items.len() as u64)?;
+        budget.make(items.len() as u64)?;
         out.extend_from_slice(items);
     }
     Ok(out.into())
@@ -54,7 +54,7 @@ pub(super) fn flatten(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Fai
             if let Value::Array(inner) = item {
                 collect(inner, out, budget)?;
             } else {
-                budget.grow(1)?;
+                budget.make(1)?;
                 out.push(item.clone());
             }
         }
@@ -84,7 +84,7 @@ pub(super) fn uniq(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failur
         let alike = seen.entry(hash).or_default();
         budget.spend(alike.len() as u64)?;
         if !alike.iter().any(|index| equal(&out[*index], item)) {
-            budget.grow(1)?;
+            budget.make(1)?;
             alike.push(out.len());
             out.push(item.clone());
         }

@@ -3,7 +3,7 @@
 use govalue::{Str, Value};
 
 use super::Args;
-use crate::vm::{Budget, Failure};
+use crate::vm::{Budget, Failure, to_int};
 
 /// Where `needle` first is; an empty one is at the start.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
@@ -106,7 +106,7 @@ fn simple_lower(c: char) -> char {
 pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<Value, Failure> {
     let (text, separator) = (args.string(0)?, args.string(1)?);
     let limit = if args.optional(2).is_some() {
-        args.int(2)?
+        to_int(args.value(2))?
     } else {
         -1
     };
@@ -118,7 +118,7 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
     }
     if separator.is_empty() {
         for rune in text.runes() {
-            budget.grow(1)?;
+            budget.make(1)?;
             if parts.len() + 1 == limit {
                 break;
             }
@@ -134,12 +134,12 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
         let Some(at) = find(rest, separator.as_bytes()) else {
             break;
         };
-        budget.grow(1)?;
+        budget.make(1)?;
         let end = if keep { at + separator.len() } else { at };
         parts.push(Str::from_bytes(&rest[..end]).into());
         rest = &rest[at + separator.len()..];
     }
-    budget.grow(1)?;
+    budget.make(1)?;
     parts.push(Str::from_bytes(rest).into());
     Ok(parts.into())
 }
@@ -147,7 +147,7 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
 pub(super) fn replace(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failure> {
     let (text, old, new) = (args.string(0)?, args.string(1)?, args.bytes(2)?);
     let limit = if args.optional(3).is_some() {
-        args.int(3)?
+        to_int(args.value(3))?
     } else {
         -1
     };
@@ -188,7 +188,7 @@ pub(super) fn replace(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Fai
 const MAX_REPEAT: i64 = 1_000_000;
 
 pub(super) fn repeat(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failure> {
-    let (text, count) = (args.string(0)?, args.int(1)?);
+    let (text, count) = (args.string(0)?, to_int(args.value(1))?);
     let Ok(times) = usize::try_from(count) else {
         return Err(Failure::Value(format!(
             "repeat takes a positive number, not {count}"

@@ -11,6 +11,8 @@ pub(crate) struct Budget {
     steps: u64,
     memory: u64,
     string: usize,
+    /// What functions may make, which the reference does not count at all.
+    made: u64,
     /// The limit on memory, which also bounds how large one value may be.
     whole: u64,
 }
@@ -25,6 +27,7 @@ impl Budget {
             steps: limits.steps,
             memory: limits.memory,
             string: limits.string,
+            made: limits.memory.saturating_mul(4),
             whole: limits.memory,
         }
     }
@@ -52,6 +55,17 @@ impl Budget {
                 Ok(())
             }
             _ => Err(Failure::Budget("memory")),
+        }
+    }
+
+    /// Uses up memory for items that a function makes.
+    pub(crate) fn make(&mut self, items: u64) -> Result<(), Failure> {
+        match self.made.checked_sub(items) {
+            Some(left) => {
+                self.made = left;
+                Ok(())
+            }
+            None => Err(Failure::Budget("memory")),
         }
     }
 

@@ -120,8 +120,12 @@ impl Scope {
         budget: &mut Budget,
     ) -> Result<(), Failure> {
         match predicate {
-            Predicate::Map | Predicate::SortBy => {
+            Predicate::Map => {
                 budget.grow(1)?;
+                self.collected.push(value);
+            }
+            Predicate::SortBy => {
+                budget.make(1)?;
                 self.collected.push(value);
             }
             Predicate::Reduce => {
@@ -185,7 +189,7 @@ impl Scope {
     }
 
     fn group(&mut self, key: Value, budget: &mut Budget) -> Result<(), Failure> {
-        budget.grow(1)?;
+        budget.make(1)?;
         let key = Key::try_from(key).map_err(|error| Failure::Value(error.to_string()))?;
         let item = self.item()?;
         match self.groups.get_key_mut(&key) {
