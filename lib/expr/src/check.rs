@@ -428,3 +428,54 @@ impl<'a> Checker<'a> {
         kind
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Environment, Program};
+
+    fn kind(source: &str) -> String {
+        let env = Environment::new()
+            .member("any", Type::Any)
+            .member("texts", Type::map(Type::String));
+        match Program::compile(source, &env) {
+            Ok(program) => program.result_type().to_string(),
+            Err(error) => format!("{:?} at {:?}", error.kind(), error.span()),
+        }
+    }
+
+    #[test]
+    fn results_have_types() {
+        for (source, want) in [
+            ("1 + 1", "int"),
+            ("1 + 1.0", "float"),
+            ("1 / 1", "float"),
+            ("any + 1", "any"),
+            ("texts.a + 'b'", "string"),
+            ("[1, 2]", "array of int"),
+            ("[1, 'a']", "array of any"),
+            ("filter([1], true)", "array of int"),
+            ("map([1], string(#))", "array of string"),
+            ("groupBy(['a'], #)", "map of array of string"),
+            ("true ? 1 : nil", "int"),
+            ("now() - now()", "duration"),
+            ("let x = 'a'; x", "string"),
+        ] {
+            assert_eq!(kind(source), want, "{source}");
+        }
+    }
+
+    #[test]
+    fn mistakes_have_places() {
+        for (source, want) in [
+            ("1 + (2 - 'a')", "Type at 5..12"),
+            ("texts.a.b", "Type at 8..9"),
+            ("[1, nope]", "UnknownName at 4..8"),
+            ("upper('a', 1)", "Type at 0..13"),
+            ("filter([1], # + 1)", "Type at 12..17"),
+            ("1 ? 2 : 3", "Type at 0..1"),
+        ] {
+            assert_eq!(kind(source), want, "{source}");
+        }
+    }
+}

@@ -461,3 +461,54 @@ impl Compiler<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::program::Op;
+    use crate::{Environment, Program, Type};
+
+    fn program(source: &str) -> Program {
+        let env = Environment::new()
+            .member("a", Type::Any)
+            .member("n", Type::Int);
+        Program::compile(source, &env).unwrap()
+    }
+
+    #[test]
+    fn jumps_land_behind_their_branches() {
+        assert_eq!(
+            program("a ? 1 : 2").code,
+            [
+                Op::Member(0),
+                Op::Branch(4),
+                Op::Int(1),
+                Op::Jump(5),
+                Op::Int(2)
+            ]
+        );
+        assert_eq!(
+            program("a ?? -1").code,
+            [Op::Member(0), Op::Coalesce(3), Op::Int(-1)]
+        );
+        assert_eq!(
+            program("a?.b.c").code,
+            [Op::Member(0), Op::JumpIfNil(4), Op::Field(0), Op::Field(1)]
+        );
+    }
+
+    #[test]
+    fn constant_ranges_are_not_made() {
+        assert_eq!(
+            program("n in 1..1000000000").code,
+            [Op::Member(1), Op::InRange(0, 1)]
+        );
+        assert!(program("a in 1..3").code.contains(&Op::Range));
+    }
+
+    #[test]
+    fn only_reused_parts_amplify() {
+        assert!(!program("[1, [2]]").amplifies);
+        assert!(!program("let x = a; x + x").amplifies);
+        assert!(program("let x = [1]; [x, x]").amplifies);
+    }
+}

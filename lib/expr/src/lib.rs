@@ -44,3 +44,8 @@ pub use environment::{Context, Environment, Function, FunctionError, Limits, Var
 pub use error::{Error, ErrorKind, Snippet};
 pub use program::Program;
 pub use types::Type;
+
+/// The examples of the README must work as well.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

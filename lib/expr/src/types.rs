@@ -118,3 +118,28 @@ impl fmt::Display for Type {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_compared() {
+        assert!(Type::Int.comparable(&Type::Float));
+        assert!(Type::Nil.comparable(&Type::String));
+        assert!(Type::array(Type::Int).comparable(&Type::array(Type::String)));
+        assert!(!Type::Int.comparable(&Type::String));
+        assert!(!Type::Duration.comparable(&Type::Int));
+    }
+
+    #[test]
+    fn one_or_the_other() {
+        assert_eq!(Type::Nil.either(Type::Int), Type::Int);
+        assert_eq!(Type::Int.either(Type::Int), Type::Int);
+        assert_eq!(Type::Int.either(Type::Float), Type::Any);
+        assert_eq!(
+            Type::map(Type::array(Type::Any)).to_string(),
+            "map of array of any"
+        );
+    }
+}

@@ -119,3 +119,35 @@ pub(crate) fn weight(value: &Value) -> u64 {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Budget {
+        let mut limits = Limits::default();
+        (limits.steps, limits.memory, limits.string) = (10, 10, 10);
+        Budget::new(limits)
+    }
+
+    #[test]
+    fn every_limit_is_reached() {
+        let mut budget = small();
+        assert!(budget.spend(10).is_ok() && budget.step().is_err());
+        assert!(budget.grow(9).is_ok() && budget.grow(1).is_err());
+        assert!(budget.string(10).is_ok() && budget.string(11).is_err());
+        assert!(budget.make(40).is_ok() && budget.make(1).is_err());
+    }
+
+    #[test]
+    fn shared_parts_count_each_time() {
+        let mut value = Value::array([1.into()]);
+        for _ in 0..4 {
+            value = Value::array([value.clone(), value]);
+        }
+        assert!(small().measure(&value).is_err());
+        assert!(small().measure(&Value::array([1.into()])).is_ok());
+        let deep = (0..=MAX_DEPTH).fold(Value::Nil, |value, _| Value::array([value]));
+        assert!(Budget::new(Limits::default()).measure(&deep).is_err());
+    }
+}
