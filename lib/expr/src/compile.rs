@@ -387,13 +387,23 @@ impl Compiler<'_> {
             self.emit(Op::EnvFetch, id);
             return Ok(());
         }
-        self.node(base)?;
-        self.optional(optional, base);
         if let Node::String(name) = self.ast.node(key) {
             let name = self.constant(Value::String(name.clone()));
+            if let (false, Node::Name(_), Place::Member(slot)) = (
+                optional,
+                self.ast.node(base),
+                self.checked.places[base.index()],
+            ) {
+                self.emit(Op::MemberField(slot, name), id);
+                return Ok(());
+            }
+            self.node(base)?;
+            self.optional(optional, base);
             self.emit(Op::Field(name), id);
             return Ok(());
         }
+        self.node(base)?;
+        self.optional(optional, base);
         self.node(key)?;
         self.emit(Op::Fetch, id);
         Ok(())
@@ -432,8 +442,14 @@ impl Compiler<'_> {
         if let Some(extra) = extra {
             self.node(extra)?;
         }
-        self.node(items)?;
-        self.emit(Op::Begin(predicate), id);
+        if let Node::Binary(BinaryOp::Range, low, high) = self.ast.node(items) {
+            self.node(*low)?;
+            self.node(*high)?;
+            self.emit(Op::BeginRange(predicate), items);
+        } else {
+            self.node(items)?;
+            self.emit(Op::Begin(predicate), id);
+        }
         match (extra, predicate) {
             (Some(_), _) => {
                 self.emit(Op::Extra, id);
@@ -492,8 +508,9 @@ mod tests {
         );
         assert_eq!(
             program("a?.b.c").code,
-            [Op::Member(0), Op::JumpIfNil(4), Op::Field(0), Op::Field(1)]
+            [Op::Member(0), Op::JumpIfNil(4), Op::Field(1), Op::Field(0)]
         );
+        assert_eq!(program("a.b.c").code, [Op::MemberField(0, 1), Op::Field(0)]);
     }
 
     #[test]

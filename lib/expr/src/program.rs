@@ -125,6 +125,8 @@ pub(crate) enum Op {
     /// Groups are never empty, so an empty one is a missing one.
     NilIfEmptyGroup,
     Field(u32),
+    /// A field of a member of the environment, the most common access.
+    MemberField(u32, u32),
     Fetch,
     EnvFetch,
     EnvGet,
@@ -140,6 +142,8 @@ pub(crate) enum Op {
     Method(u32, u32),
     /// Pops the items and opens a scope.
     Begin(Predicate),
+    /// Pops the bounds of a range that need not become a list.
+    BeginRange(Predicate),
     /// Pops the first value of `reduce` or the order of `sortBy`.
     Extra,
     /// Starts `reduce` with its first item.

@@ -153,6 +153,10 @@ impl Machine<'_> {
                 let value = access::field(&base, self.constant(name))?;
                 self.stack.push(value);
             }
+            Op::MemberField(slot, name) => {
+                let value = access::field(&self.vars.slots[slot as usize], self.constant(name))?;
+                self.stack.push(value);
+            }
             Op::Fetch => {
                 let key = self.pop();
                 let base = self.pop();
@@ -357,6 +361,11 @@ impl Machine<'_> {
             Op::Begin(predicate) => {
                 let items = self.pop();
                 self.scopes.push(Scope::new(items, predicate)?);
+            }
+            Op::BeginRange(predicate) => {
+                let (high, low) = (self.pop(), self.pop());
+                let (low, len) = operators::bounds(&low, &high, &mut self.budget)?;
+                self.scopes.push(Scope::range(low, len, predicate));
             }
             Op::Extra => {
                 let extra = self.pop();

@@ -28,17 +28,28 @@ pub(super) fn find_last(text: &[u8], needle: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn trim(args: &Args<'_>) -> Result<Value, String> {
-    let text = args.string(0)?.to_str_lossy();
+    let text = args.string(0)?;
     if args.optional(1).is_none() {
-        return Ok(text.trim_matches(is_space).into());
+        return Ok(trim_runes(text, char::is_whitespace).into());
     }
     let cut = args.string(1)?.to_str_lossy();
-    Ok(text.trim_matches(|c| cut.contains(c)).into())
+    Ok(trim_runes(text, |c| cut.contains(c)).into())
 }
 
-/// What Go's `strings.TrimSpace` removes.
-fn is_space(c: char) -> bool {
-    c.is_whitespace()
+/// Removes characters from both ends; bytes that are none stay.
+fn trim_runes(text: &Str, cut: impl Fn(char) -> bool) -> Str {
+    if let Some(text) = text.as_str() {
+        return text.trim_matches(|c| cut(c)).into();
+    }
+    let cut = |rune: &&[u8]| std::str::from_utf8(rune).is_ok_and(|rune| rune.chars().all(&cut));
+    let runes: Vec<&[u8]> = text.rune_bytes().collect();
+    let start = runes.iter().take_while(|rune| cut(rune)).count();
+    let end = runes[start..]
+        .iter()
+        .rev()
+        .take_while(|rune| cut(rune))
+        .count();
+    Str::from(runes[start..runes.len() - end].concat())
 }
 
 pub(super) fn trim_prefix(args: &Args<'_>) -> Result<Value, String> {
@@ -117,13 +128,13 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
         return Ok(parts.into());
     }
     if separator.is_empty() {
-        for rune in text.runes() {
+        for rune in text.rune_bytes() {
             budget.make(1)?;
             if parts.len() + 1 == limit {
                 break;
             }
-            parts.push(Str::from(rune.encode_utf8(&mut [0; 4]) as &str).into());
-            rest = &rest[rune.len_utf8().min(rest.len())..];
+            parts.push(Str::from_bytes(rune).into());
+            rest = &rest[rune.len()..];
         }
         if !rest.is_empty() {
             parts.push(Str::from_bytes(rest).into());
@@ -155,12 +166,12 @@ pub(super) fn replace(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Fai
     let mut out = Vec::new();
     if old.is_empty() {
         // An empty text is found before every character and at the end.
-        for rune in text.runes() {
+        for rune in text.rune_bytes() {
             if left > 0 {
                 out.extend_from_slice(new);
                 left -= 1;
             }
-            out.extend_from_slice(rune.encode_utf8(&mut [0; 4]).as_bytes());
+            out.extend_from_slice(rune);
             budget.string(out.len())?;
         }
         if left > 0 {

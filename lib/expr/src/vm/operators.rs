@@ -270,10 +270,26 @@ pub(super) fn text(value: &Value) -> Result<Option<&[u8]>, String> {
 
 /// `low..high`, both included; empty when they are the wrong way round.
 pub(super) fn range(low: &Value, high: &Value, budget: &mut Budget) -> Result<Value, Failure> {
+    let (low, len) = bounds(low, high, budget)?;
+    Ok(Value::array(
+        (0..len as i64).map(|index| Value::Int(low + index)),
+    ))
+}
+
+/// Where a range starts and how long it is, paid for as if it were a list.
+pub(super) fn bounds(
+    low: &Value,
+    high: &Value,
+    budget: &mut Budget,
+) -> Result<(i64, usize), Failure> {
     let (low, high) = (to_int(low)?, to_int(high)?);
     if high < low {
-        return Ok(Value::array([]));
+        return Ok((low, 0));
     }
-    budget.grow(low.abs_diff(high).saturating_add(1))?;
-    Ok(Value::array((low..=high).map(Value::Int)))
+    let len = low.abs_diff(high).saturating_add(1);
+    budget.grow(len)?;
+    Ok((
+        low,
+        usize::try_from(len).map_err(|_| Failure::Budget("memory"))?,
+    ))
 }

@@ -28,6 +28,8 @@ pub(super) struct Scope {
 enum Items {
     List(Arc<Vec<Value>>),
     Bytes(Arc<[u8]>),
+    /// Integers from this one on.
+    Range(i64),
     /// The body of a map may run, but has no item to look at.
     Opaque,
 }
@@ -54,7 +56,16 @@ impl Scope {
                 return Err(Failure::Value(message));
             }
         };
-        Ok(Self {
+        Ok(Self::over(items, len, predicate))
+    }
+
+    /// Goes through the integers from `low` on.
+    pub(super) fn range(low: i64, len: usize, predicate: Predicate) -> Self {
+        Self::over(Items::Range(low), len, predicate)
+    }
+
+    fn over(items: Items, len: usize, predicate: Predicate) -> Self {
+        Self {
             items,
             at: 0,
             len,
@@ -65,7 +76,7 @@ impl Scope {
             found: None,
             collected: Vec::new(),
             groups: Map::with_shape(MapShape::AnyList),
-        })
+        }
     }
 
     pub(super) fn done(&self) -> bool {
@@ -94,6 +105,7 @@ impl Scope {
             Items::Bytes(bytes) => Ok(bytes
                 .get(index)
                 .map_or(Value::Nil, |byte| access::byte(*byte))),
+            Items::Range(low) => Ok(Value::Int(low + index as i64)),
             Items::Opaque => Err(Failure::Value(
                 "the members of a map are not items".to_owned(),
             )),
