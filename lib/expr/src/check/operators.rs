@@ -2,8 +2,7 @@
 
 use super::Checker;
 use crate::ast::{BinaryOp, Node, NodeId};
-use crate::error::{Error, ErrorKind};
-use crate::regexp;
+use crate::error::Error;
 use crate::types::Type;
 
 impl Checker<'_> {
@@ -19,34 +18,17 @@ impl Checker<'_> {
         let mut kind = self.visit(at)?;
         for (node, op, left, right) in spine.into_iter().rev() {
             let right_type = self.visit(right)?;
-            kind = self.operator(op, (left, kind), (right, right_type), node)?;
+            kind = match op {
+                BinaryOp::In => self.contained(left, &kind, &right_type, node)?,
+                _ => result(op, &kind, &right_type).ok_or_else(|| {
+                    let message =
+                        format!("{} does not work on {kind} and {right_type}", op.symbol());
+                    self.type_error(node, message)
+                })?,
+            };
             self.types[node.index()] = kind.clone();
         }
         Ok(kind)
-    }
-
-    fn operator(
-        &self,
-        op: BinaryOp,
-        (left, l): (NodeId, Type),
-        (right, r): (NodeId, Type),
-        whole: NodeId,
-    ) -> Result<Type, Error> {
-        if op == BinaryOp::Matches
-            && let Node::String(pattern) = self.ast.node(right)
-            && let Err(message) = regexp::compile(pattern)
-        {
-            return Err(Error::new(ErrorKind::Type, message, self.ast.span(right)));
-        }
-        if op == BinaryOp::In {
-            return self.contained(left, &l, &r, whole);
-        }
-        result(op, &l, &r).ok_or_else(|| {
-            self.type_error(
-                whole,
-                format!("{} does not work on {l} and {r}", op.symbol()),
-            )
-        })
     }
 
     fn contained(&self, left: NodeId, l: &Type, r: &Type, whole: NodeId) -> Result<Type, Error> {

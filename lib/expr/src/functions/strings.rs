@@ -1,30 +1,18 @@
 //! Functions of strings.
 
 use govalue::{Str, Value};
+use memchr::memmem;
 
 use super::Args;
 use crate::vm::{Budget, Failure, to_int};
 
 /// Where `needle` first is; an empty one is at the start.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    match (std::str::from_utf8(text), std::str::from_utf8(needle)) {
-        // The search in text is linear, that in bytes is not.
-        (Ok(text), Ok(needle)) => text.find(needle),
-        _ if needle.is_empty() => Some(0),
-        _ => text
-            .windows(needle.len())
-            .position(|window| window == needle),
-    }
+    memmem::find(text, needle)
 }
 
 pub(super) fn find_last(text: &[u8], needle: &[u8]) -> Option<usize> {
-    match (std::str::from_utf8(text), std::str::from_utf8(needle)) {
-        (Ok(text), Ok(needle)) => text.rfind(needle),
-        _ if needle.is_empty() => Some(text.len()),
-        _ => text
-            .windows(needle.len())
-            .rposition(|window| window == needle),
-    }
+    memmem::rfind(text, needle)
 }
 
 pub(super) fn trim(args: &Args<'_>) -> Result<Value, String> {
@@ -39,7 +27,7 @@ pub(super) fn trim(args: &Args<'_>) -> Result<Value, String> {
 /// Removes characters from both ends; bytes that are none stay.
 fn trim_runes(text: &Str, cut: impl Fn(char) -> bool) -> Str {
     if let Some(text) = text.as_str() {
-        return text.trim_matches(|c| cut(c)).into();
+        return text.trim_matches(&cut).into();
     }
     let cut = |rune: &&[u8]| std::str::from_utf8(rune).is_ok_and(|rune| rune.chars().all(&cut));
     let runes: Vec<&[u8]> = text.rune_bytes().collect();
