@@ -11,7 +11,7 @@ use std::sync::Arc;
 use govalue::{Map, Str, Value};
 use regex::bytes::Regex;
 
-use crate::environment::{Context, Vars};
+use crate::environment::{Context, FunctionError, Vars};
 use crate::error::{Error, ErrorKind, Span};
 use crate::functions;
 use crate::methods;
@@ -24,28 +24,44 @@ pub(crate) use operators::{Number, compare, equal, is_nil, to_int};
 use scope::Scope;
 pub(crate) use scope::{descending, sort_by_key};
 
-/// Why an instruction failed; the machine adds the place.
+/// Why an instruction failed; the machine adds the place. As small as a pointer,
+/// because every instruction may return one.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) struct Failure(Box<Cause>);
+
+#[derive(Debug)]
+enum Cause {
     Value(String),
     Budget(&'static str),
-    Function(Box<str>, crate::environment::FunctionError),
+    Function(Box<str>, FunctionError),
 }
 
 impl From<String> for Failure {
     fn from(message: String) -> Self {
-        Self::Value(message)
+        Self::value(message)
     }
 }
 
 impl Failure {
+    pub(crate) fn value(message: String) -> Self {
+        Self(Box::new(Cause::Value(message)))
+    }
+
+    pub(crate) fn budget(what: &'static str) -> Self {
+        Self(Box::new(Cause::Budget(what)))
+    }
+
+    fn function(name: Box<str>, error: FunctionError) -> Self {
+        Self(Box::new(Cause::Function(name, error)))
+    }
+
     fn at(self, span: Span) -> Error {
-        match self {
-            Self::Value(message) => Error::new(ErrorKind::Value, message, span),
-            Self::Budget(what) => {
+        match *self.0 {
+            Cause::Value(message) => Error::new(ErrorKind::Value, message, span),
+            Cause::Budget(what) => {
                 Error::new(ErrorKind::Budget, format!("{what} budget exceeded"), span)
             }
-            Self::Function(name, source) => Error::function(&name, source, span),
+            Cause::Function(name, source) => Error::function(&name, source, span),
         }
     }
 }
@@ -272,7 +288,7 @@ impl Machine<'_> {
                 match key.as_str().and_then(|name| self.vars.get(name)) {
                     Some(value) => self.stack.push(value.clone()),
                     None => {
-                        return Err(Failure::Value(format!(
+                        return Err(Failure::value(format!(
                             "the environment has no member {key}"
                         )));
                     }
@@ -285,7 +301,7 @@ impl Machine<'_> {
             }
             Op::EnvHas => {
                 let Value::String(name) = self.pop() else {
-                    return Err(Failure::Value(
+                    return Err(Failure::value(
                         "members of the environment are named by strings".to_owned(),
                     ));
                 };
@@ -297,7 +313,7 @@ impl Machine<'_> {
             Op::EnvType => self.push(&*self.program.shared.type_name),
             Op::NoValue(name) => {
                 let message = format!("{} is a function, not a value", self.constant(name));
-                return Err(Failure::Value(message));
+                return Err(Failure::value(message));
             }
             Op::In => {
                 let (right, left) = (self.pop(), self.pop());
@@ -393,7 +409,7 @@ impl Machine<'_> {
     fn scope(&self) -> Result<&Scope, Failure> {
         self.scopes
             .last()
-            .ok_or_else(|| Failure::Value("# outside of a predicate".to_owned()))
+            .ok_or_else(|| Failure::value("# outside of a predicate".to_owned()))
     }
 
     /// The truth of a left operand, where nil counts as false.
@@ -455,7 +471,7 @@ impl Machine<'_> {
             (Value::Nil, _) | (_, Value::Nil) => false,
             _ => {
                 let (left, right) = (left.type_name(), right.type_name());
-                return Err(Failure::Value(format!(
+                return Err(Failure::value(format!(
                     "{name} does not work on {left} and {right}"
                 )));
             }
@@ -473,7 +489,7 @@ impl Machine<'_> {
             Value::Nil => return Ok(false),
             other => {
                 let message = format!("a pattern is a string, not {}", other.type_name());
-                return Err(Failure::Value(message));
+                return Err(Failure::value(message));
             }
         };
         let Some(text) = text else { return Ok(false) };
@@ -502,7 +518,7 @@ impl Machine<'_> {
         let mut parts = self.top(count * 2).into_iter();
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             let Value::String(key) = key else {
-                return Err(Failure::Value(format!(
+                return Err(Failure::value(format!(
                     "a map key must be a string, not {}",
                     key.type_name()
                 )));
@@ -521,7 +537,7 @@ impl Machine<'_> {
         let (name, function) = &self.program.shared.functions[slot as usize];
         let context = Context { vars: self.vars };
         let value = (function.body)(context, &self.stack[start..])
-            .map_err(|error| Failure::Function(name.clone(), error))?;
+            .map_err(|error| Failure::function(name.clone(), error))?;
         self.stack.truncate(start);
         self.stack.push(value);
         Ok(())
@@ -531,7 +547,7 @@ impl Machine<'_> {
 fn truth(value: &Value) -> Result<bool, Failure> {
     match value {
         Value::Bool(value) => Ok(*value),
-        other => Err(Failure::Value(format!(
+        other => Err(Failure::value(format!(
             "expected a boolean, not {}",
             other.type_name()
         ))),

@@ -189,12 +189,12 @@ const MAX_REPEAT: i64 = 1_000_000;
 pub(super) fn repeat(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failure> {
     let (text, count) = (args.string(0)?, to_int(args.value(1))?);
     let Ok(times) = usize::try_from(count) else {
-        return Err(Failure::Value(format!(
+        return Err(Failure::value(format!(
             "repeat takes a positive number, not {count}"
         )));
     };
     if count > MAX_REPEAT {
-        return Err(Failure::Budget("memory"));
+        return Err(Failure::budget("memory"));
     }
     budget.string(text.len().saturating_mul(times))?;
     budget.spend((text.len() * times / 32) as u64)?;
@@ -210,7 +210,7 @@ pub(super) fn join(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failur
     let mut out = Vec::new();
     for (index, item) in args.array(0)?.iter().enumerate() {
         let Value::String(text) = item else {
-            return Err(Failure::Value(format!(
+            return Err(Failure::value(format!(
                 "join takes strings, not {}",
                 item.type_name()
             )));

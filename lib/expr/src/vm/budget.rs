@@ -43,7 +43,7 @@ impl Budget {
                 self.steps = left;
                 Ok(())
             }
-            None => Err(Failure::Budget("step")),
+            None => Err(Failure::budget("step")),
         }
     }
 
@@ -54,7 +54,7 @@ impl Budget {
                 self.memory = left;
                 Ok(())
             }
-            _ => Err(Failure::Budget("memory")),
+            _ => Err(Failure::budget("memory")),
         }
     }
 
@@ -65,14 +65,14 @@ impl Budget {
                 self.made = left;
                 Ok(())
             }
-            None => Err(Failure::Budget("memory")),
+            None => Err(Failure::budget("memory")),
         }
     }
 
     /// Checks the length of a string that is about to be made.
     pub(crate) fn string(&self, bytes: usize) -> Result<(), Failure> {
         if bytes > self.string {
-            Err(Failure::Budget("memory"))
+            Err(Failure::budget("memory"))
         } else {
             Ok(())
         }
@@ -91,7 +91,7 @@ impl Budget {
         if fits {
             Ok(())
         } else {
-            Err(Failure::Budget("memory"))
+            Err(Failure::budget("memory"))
         }
     }
 }

@@ -33,7 +33,7 @@ impl Number {
 }
 
 fn misfit(left: &Value, op: &str, right: &Value) -> Failure {
-    Failure::Value(format!(
+    Failure::value(format!(
         "invalid operation: {} {op} {}",
         left.type_name(),
         right.type_name()
@@ -163,7 +163,7 @@ pub(super) fn divide(a: &Value, b: &Value, _: &Budget) -> Result<Value, Failure>
 pub(super) fn modulo(a: &Value, b: &Value, _: &Budget) -> Result<Value, Failure> {
     match (Number::of(a), Number::of(b)) {
         (Some(Number::Int(_)), Some(Number::Int(0))) => {
-            Err(Failure::Value("integer divide by zero".to_owned()))
+            Err(Failure::value("integer divide by zero".to_owned()))
         }
         (Some(Number::Int(x)), Some(Number::Int(y))) => Ok(Value::Int(x.wrapping_rem(y))),
         _ => Err(misfit(a, "%", b)),
@@ -290,6 +290,6 @@ pub(super) fn bounds(
     budget.grow(len)?;
     Ok((
         low,
-        usize::try_from(len).map_err(|_| Failure::Budget("memory"))?,
+        usize::try_from(len).map_err(|_| Failure::budget("memory"))?,
     ))
 }

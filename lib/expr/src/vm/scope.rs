@@ -53,7 +53,7 @@ impl Scope {
                     predicate.name(),
                     other.type_name()
                 );
-                return Err(Failure::Value(message));
+                return Err(Failure::value(message));
             }
         };
         Ok(Self::over(items, len, predicate))
@@ -106,7 +106,7 @@ impl Scope {
                 .get(index)
                 .map_or(Value::Nil, |byte| access::byte(*byte))),
             Items::Range(low) => Ok(Value::Int(low + index as i64)),
-            Items::Opaque => Err(Failure::Value(
+            Items::Opaque => Err(Failure::value(
                 "the members of a map are not items".to_owned(),
             )),
         }
@@ -115,7 +115,7 @@ impl Scope {
     /// `reduce` without a first value takes the first item for it.
     pub(super) fn start_with_first(&mut self) -> Result<(), Failure> {
         if self.len == 0 {
-            return Err(Failure::Value(
+            return Err(Failure::value(
                 "reduce of an empty array without a first value".to_owned(),
             ));
         }
@@ -163,7 +163,7 @@ impl Scope {
                         predicate.name(),
                         value.type_name()
                     );
-                    return Err(Failure::Value(message));
+                    return Err(Failure::value(message));
                 };
                 self.decide(predicate, truth, budget)?;
             }
@@ -202,7 +202,7 @@ impl Scope {
 
     fn group(&mut self, key: Value, budget: &mut Budget) -> Result<(), Failure> {
         budget.make(1)?;
-        let key = Key::try_from(key).map_err(|error| Failure::Value(error.to_string()))?;
+        let key = Key::try_from(key).map_err(|error| Failure::value(error.to_string()))?;
         let item = self.item()?;
         match self.groups.get_key_mut(&key) {
             Some(Value::Array(items)) => Arc::make_mut(items).push(item),
