@@ -58,7 +58,7 @@ impl Program {
     }
 
     /// Runs the expression with these values, which must come from the
-    /// environment it was compiled for, or a clone of it.
+    /// environment it was compiled for, or one with the same members.
     pub fn run(&self, vars: &Vars<'_>) -> Result<Value, Error> {
         vm::run(self, vars)
     }

@@ -67,9 +67,7 @@ impl Failure {
 }
 
 pub(crate) fn run(program: &Program, vars: &Vars<'_>) -> Result<Value, Error> {
-    if !Arc::ptr_eq(&program.shared, &vars.shared)
-        && program.shared.members.len() > vars.slots.len()
-    {
+    if !Arc::ptr_eq(&program.shared, &vars.shared) && !same_members(program, vars) {
         return Err(Error::new(
             ErrorKind::Value,
             "the values belong to another environment",
@@ -96,6 +94,16 @@ pub(crate) fn run(program: &Program, vars: &Vars<'_>) -> Result<Value, Error> {
             .unwrap_or_default();
         failure.at(span)
     })
+}
+
+/// Whether the values are in the places where the program looks for them.
+fn same_members(program: &Program, vars: &Vars<'_>) -> bool {
+    let (wanted, given) = (&program.shared.members, &vars.shared.members);
+    wanted.len() == given.len()
+        && wanted
+            .iter()
+            .zip(given)
+            .all(|(wanted, given)| wanted.0 == given.0)
 }
 
 struct Machine<'p> {
@@ -317,7 +325,10 @@ impl Machine<'_> {
             }
             Op::In => {
                 let (right, left) = (self.pop(), self.pop());
-                self.budget.spend(weight(&right))?;
+                self.budget.spend(weight(&right) * (1 + weight(&left)))?;
+                if self.program.amplifies && matches!(left, Value::Array(_) | Value::Map(_)) {
+                    self.budget.measure(&right)?;
+                }
                 let found = operators::contained(&left, &right)?;
                 self.push(found);
             }

@@ -256,4 +256,15 @@ fn values_of_another_environment_are_refused() {
     let env = environment();
     let program = Program::compile("Data.n", &env).expect("compiles");
     assert!(program.run(&Environment::new().vars()).is_err());
+    let other = Environment::new()
+        .member("Environ", Type::Any)
+        .member("Data", Type::Any);
+    assert!(program.run(&other.vars()).is_err());
+    let wider = environment().function("more", Function::new(|_, _| Ok(Value::Nil)));
+    let mut vars = wider.vars();
+    vars.set("Data", Map::from_iter([("n", 1)]));
+    assert_eq!(
+        program.run(&vars).expect("the members are the same"),
+        Value::Int(1)
+    );
 }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use govalue::{Key, Map, MapShape, Value};
 
 use super::Args;
-use crate::vm::{Budget, Failure, Number, descending, equal, sort_by_key};
+use crate::vm::{Budget, Failure, Number, descending, equal, sort_by_key, weight};
 
 pub(super) fn len(args: &Args<'_>) -> Result<Value, String> {
     match args.value(0) {
@@ -82,7 +82,7 @@ pub(super) fn uniq(args: &Args<'_>, budget: &mut Budget) -> Result<Value, Failur
             },
         };
         let alike = seen.entry(hash).or_default();
-        budget.spend(alike.len() as u64)?;
+        budget.spend(alike.len() as u64 * (1 + weight(item)))?;
         if !alike.iter().any(|index| equal(&out[*index], item)) {
             budget.make(1)?;
             alike.push(out.len());
