@@ -156,8 +156,11 @@ impl Printer<'_> {
             return;
         };
         self.next += 1;
-        if verb == 'v' && spec.sharp {
-            (spec.sharp, spec.syntax) = (false, true);
+        if verb == 'v' {
+            // `%#v` is Go syntax; `%+v` names the fields of structs, which are
+            // not among the values here, and adds no sign.
+            spec.syntax = std::mem::take(&mut spec.sharp);
+            spec.plus = false;
         }
         verb::write(&mut self.out, value, verb, &spec);
     }

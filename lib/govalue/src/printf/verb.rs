@@ -333,10 +333,10 @@ mod tests {
         check("%8.2f|", 3.456, "    3.46|");
         check("%-8.2f|", 3.456, "3.46    |");
         check("%08.2f", -3.456, "-0003.46");
-        check("%e", 123456.789, "1.234568e+05");
+        check("%e", 123_456.789, "1.234568e+05");
         check("%g %[1]G", 1e21, "1e+21 1E+21");
         check("%v", 1e6, "1e+06");
-        check("%+v", 1.5, "+1.5");
+        check("%+v %+.1[1]f", 1.5, "1.5 +1.5");
         check("%#g", 1.5, "1.50000");
         check("%d", 1.5, "%!d(float64=1.5)");
         check("%v %5[1]v", f64::INFINITY, "+Inf  +Inf");
@@ -363,7 +363,7 @@ mod tests {
         check("%T", list(), "[]interface {}");
         let map = || Map::from_iter([("b", 2), ("a", 1)]);
         check("%v", map(), "map[a:1 b:2]");
-        check("%+v", map(), "map[a:+1 b:+2]");
+        check("%+v", map(), "map[a:1 b:2]");
         check("%#v", map(), "map[string]interface {}{\"a\":1, \"b\":2}");
         check("%s %[1]x", Value::bytes(*b"hi"), "hi 6869");
         check("%#v", Value::bytes(*b"hi"), "[]byte{0x68, 0x69}");
