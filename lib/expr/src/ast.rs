@@ -137,7 +137,7 @@ impl Node {
             }
             Self::Array(items) | Self::Sequence(items) => items.iter().copied().for_each(visit),
             Self::Map(pairs) => {
-                pairs.iter().flat_map(|(key, value)| [*key, *value]).for_each(visit)
+                pairs.iter().flat_map(|(key, value)| [*key, *value]).for_each(visit);
             }
             Self::Let { value, body, .. } => [*value, *body].into_iter().for_each(visit),
             Self::Nil
