@@ -150,14 +150,7 @@ fn escape(rest: &str, class: bool, out: &mut String) -> Result<usize, &'static s
             }
             Ok(2)
         }
-        'p' | 'P' => {
-            let len = if rest[2..].starts_with('{') {
-                rest.find('}').map_or(rest.len(), |at| at + 1)
-            } else {
-                2 + rest[2..].chars().next().map_or(0, char::len_utf8)
-            };
-            Ok(copy(out, len))
-        }
+        'p' | 'P' => Ok(property(rest, c, out)),
         'x' => {
             let len = if rest[2..].starts_with('{') {
                 rest.find('}').map_or(rest.len(), |at| at + 1)
@@ -169,13 +162,32 @@ fn escape(rest: &str, class: bool, out: &mut String) -> Result<usize, &'static s
                 None => Err("invalid escape sequence"),
             }
         }
-        _ if c.is_ascii_punctuation() => {
-            out.push('\\');
-            out.push(c);
+        // `\<` is itself here, but the start of a word to the other engine.
+        _ if c.is_ascii() && !c.is_ascii_alphanumeric() => {
+            out.push_str(&regex::escape(&c.to_string()));
             Ok(2)
         }
         _ => Err("invalid escape sequence"),
     }
+}
+
+/// `\pL`, `\p{Greek}`, `\p{^Greek}`
+fn property(rest: &str, c: char, out: &mut String) -> usize {
+    let Some(body) = rest[2..].strip_prefix('{') else {
+        let len = 2 + rest[2..].chars().next().map_or(0, char::len_utf8);
+        out.push_str(&rest[..len]);
+        return len;
+    };
+    let end = body.find('}').unwrap_or(body.len());
+    // A caret inside turns the sense, as the other letter does outside.
+    let (turned, name) = match body[..end].strip_prefix('^') {
+        Some(name) => (true, name),
+        None => (false, &body[..end]),
+    };
+    let letter = if (c == 'P') == turned { 'p' } else { 'P' };
+    let close = &body[end..(end + 1).min(body.len())];
+    let _ = write!(out, "\\{letter}{{{name}{close}");
+    3 + end + close.len()
 }
 
 /// Perl's classes are ASCII in RE2.
@@ -285,6 +297,9 @@ mod tests {
             (r"(?P<n>f)(?:o)(?i)O", "foo"),
             (r"\101", "A"),
             (r"[\d-]+", "1-2"),
+            (r"^\<\ \_\>$", "< _>"),
+            (r"^\p{^Greek}\P{^Greek}$", "aα"),
+            (r"^\pL\PL$", "a1"),
         ] {
             assert!(matches(pattern, text), "{pattern}");
         }

@@ -85,11 +85,11 @@ pub(crate) fn order_keys(a: &Value, b: &Value) -> Ordering {
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Nil => 0,
-        Value::Int(_) => 1,
-        Value::Sized(..) => 2,
+        Value::Sized(..) => 1,
+        Value::Int(_) => 2,
         Value::Float(_) => 3,
-        Value::String(_) => 4,
-        Value::Bool(_) => 5,
+        Value::Bool(_) => 4,
+        Value::String(_) => 5,
         Value::Duration(_) => 6,
         _ => 7,
     }
