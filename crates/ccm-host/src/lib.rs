@@ -17,7 +17,7 @@ mod remove;
 mod users;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -74,6 +74,14 @@ impl Host {
     /// A variable of the environment; empty ones count as unset.
     pub fn env(&self, name: &str) -> Option<OsString> {
         std::env::var_os(name).filter(|value| !value.is_empty())
+    }
+
+    /// All variables of the environment that are text.
+    pub fn env_all(&self) -> BTreeMap<String, String> {
+        let text = |(key, value): (OsString, OsString)| {
+            Some((key.into_string().ok()?, value.into_string().ok()?))
+        };
+        std::env::vars_os().filter_map(text).collect()
     }
 
     /// The current directory.
