@@ -32,6 +32,8 @@ pub use finding::{Finding, Severity};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Reader};
 pub use reference::{ResourceRef, ResourceRefError};
-pub use resolve::{PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder};
+pub use resolve::{
+    PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+};
 pub use suggest::did_you_mean;
 pub use summary::Summary;

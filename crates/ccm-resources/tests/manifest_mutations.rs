@@ -83,7 +83,10 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/manifest");
     let mut seeds: Vec<String> = std::fs::read_dir(corpus)
         .unwrap()
-        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path()).ok())
+        .map(|entry| entry.unwrap().path())
+        // What a fuzzer has found and left there is not part of the seeds.
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
         .collect();
     seeds.sort();
     assert!(seeds.len() >= 3, "the seeds are missing");
