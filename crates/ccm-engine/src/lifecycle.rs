@@ -1,14 +1,15 @@
 //! One resource, step by step, to its event.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::time::Instant;
 
-use ccm_model::{Event, ResourceRef, Stage, Templates};
+use ccm_model::{Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials};
 
 use crate::resource::{AnyResource, How};
 use crate::resource_type::{Context, Detail, Trigger};
 use crate::run::{Observer, Settings};
-use crate::session::Session;
+use crate::session::{Last, Session};
 use crate::{Error, Result, chain};
 
 /// What a step may find out.
@@ -40,7 +41,7 @@ pub(crate) fn apply(
     let mut event = Event {
         protocol: Cow::Borrowed(Event::PROTOCOL),
         kind: Cow::Borrowed(resource.kind()),
-        name: common.name.clone(),
+        name: redact_credentials(&common.name).into_owned(),
         alias: common.alias.clone(),
         requested_ensure: common.ensure.clone(),
         noop: settings.noop,
@@ -86,7 +87,7 @@ fn steps(
             return Ok(());
         }
     }
-    let trigger = trigger(resource, around.session)?;
+    let trigger = trigger(resource, around.session, settings.noop)?;
     let observer = &mut *around.observer;
     let how = How {
         host: &settings.host,
@@ -109,19 +110,54 @@ fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_>) -> Result
     if !is_managed(resource, around.templates)? {
         return Ok(Gate::Closed);
     }
-    if let Some(failure) = resource.resolve(Stage::Apply, around.templates).into_iter().next() {
+    let templates = Noticing { templates: around.templates, is_used: Cell::new(false) };
+    if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {
         return Err(Error::Template { property: failure.property, source: failure.error });
     }
-    resource.check_resolved()?;
+    // What held no template was found valid with the manifest.
+    if templates.is_used.get() {
+        resource.check_resolved()?;
+    }
     let mut unmet = Vec::new();
     for reference in &resource.common().require {
-        let last = around.session.last(reference);
-        let last = last.ok_or_else(|| Error::NotApplied { reference: reference.clone() })?;
+        let last = last(around.session, reference)?;
         if last.failed || last.unmet {
             unmet.push(reference.clone());
         }
     }
     Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
+}
+
+/// What became of something referred to. Events carry no credentials, so they
+/// are found without them.
+fn last(session: &mut dyn Session, reference: &ResourceRef) -> Result<Last> {
+    let found = match redact_credentials(&reference.name) {
+        Cow::Borrowed(_) => session.last(reference),
+        Cow::Owned(name) => session.last(&ResourceRef::new(&*reference.kind, name)),
+    };
+    found.ok_or_else(|| Error::NotApplied { reference: reference.clone() })
+}
+
+/// Templates that remember whether anything was resolved.
+struct Noticing<'a> {
+    templates: &'a dyn Templates,
+    is_used: Cell<bool>,
+}
+
+impl Templates for Noticing<'_> {
+    fn text(&self, text: &str) -> std::result::Result<String, TemplateError> {
+        self.is_used.set(true);
+        self.templates.text(text)
+    }
+
+    fn script(&self, text: &str) -> std::result::Result<String, TemplateError> {
+        self.is_used.set(true);
+        self.templates.script(text)
+    }
+
+    fn condition(&self, expression: &str) -> std::result::Result<bool, TemplateError> {
+        self.templates.condition(expression)
+    }
 }
 
 fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {
@@ -135,12 +171,12 @@ fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<b
     Ok(evaluate("if", &control.r#if, true)? && !evaluate("unless", &control.unless, false)?)
 }
 
-fn trigger(resource: &dyn AnyResource, session: &mut dyn Session) -> Result<Trigger> {
+fn trigger(resource: &dyn AnyResource, session: &mut dyn Session, noop: bool) -> Result<Trigger> {
     let mut trigger = Trigger::Turn;
     for reference in resource.subscribe() {
-        let last = session.last(reference);
-        let last = last.ok_or_else(|| Error::NotApplied { reference: reference.clone() })?;
-        if last.changed {
+        let last = last(session, reference)?;
+        // What only would have changed moves nothing but a preview.
+        if last.changed && (noop || !last.noop) {
             trigger = Trigger::Refresh;
         }
     }

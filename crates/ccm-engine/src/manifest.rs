@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use ccm_host::Host;
 use ccm_model::{Finding, Severity, Stage, Templates};
-use ccm_yaml::Source;
+use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
 use crate::resource::{AnyResource, AnyType};
@@ -120,6 +120,9 @@ impl Declarations {
             }
             findings.extend(resource.findings());
         }
+        if this.resources.is_empty() && findings.is_empty() {
+            findings.push(Finding::error(Span::default(), "there are no resources"));
+        }
         references::check(source, &this.resources, types, elsewhere, &mut findings);
         (this, findings)
     }
@@ -149,13 +152,17 @@ impl Declarations {
 
 /// As root, whoever can write the manifest can do everything.
 fn writable_by_others(host: &Host, stat: ccm_host::Stat) -> Option<Finding> {
+    let by_owner = stat.uid != 0;
     let by_group = stat.mode & 0o020 != 0 && stat.gid != 0;
-    if !host.is_root() || !(by_group || stat.mode & 0o002 != 0) {
+    let by_all = stat.mode & 0o002 != 0;
+    if !host.is_root() || !(by_owner || by_group || by_all) {
         return None;
     }
-    let message =
-        format!("others can write this file (mode {:04o}), and it runs as root", stat.mode);
-    let hint = "chmod go-w".to_owned();
+    let message = format!(
+        "others can write this file (owner {}, mode {:04o}), and it runs as root",
+        stat.uid, stat.mode
+    );
+    let hint = "give it to root with chown, or take rights away with chmod".to_owned();
     let strict = host.env("CCM_STRICT").is_some_and(|value| value == "1");
     let finding =
         if strict { Finding::error(None, message) } else { Finding::warning(None, message) };

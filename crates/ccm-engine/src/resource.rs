@@ -1,13 +1,14 @@
 //! Resources and types as the engine and the faces see them: without their
 //! type parameters.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, Reader, Required, ResourceRef,
-    Span, Stage, TemplateError, Templates,
+    Span, Stage, TemplateError, Templates, redact_credentials,
 };
 use ccm_yaml::Entry;
 use serde_json::{Map, Value};
@@ -34,6 +35,8 @@ pub trait AnyType: Sync {
     fn providers(&self) -> Vec<&'static str>;
     /// How it looks at the command line.
     fn command_line(&self) -> CommandLine;
+    /// Whether its resources bring resources of their own.
+    fn nests(&self) -> bool;
     /// Reads a resource; `span` is where it stands.
     fn declare(
         &self,
@@ -141,6 +144,10 @@ impl<T: ResourceType> AnyType for Erased<T> {
 
     fn command_line(&self) -> CommandLine {
         T::COMMAND_LINE
+    }
+
+    fn nests(&self) -> bool {
+        T::NESTS
     }
 
     fn declare(
@@ -252,7 +259,9 @@ impl<T: ResourceType> AnyResource for Declared<T> {
 
     fn properties(&self) -> Value {
         // Properties are text, numbers, lists and maps: nothing that JSON lacks.
-        serde_json::to_value(&self.want).unwrap_or_default()
+        let mut properties = serde_json::to_value(&self.want).unwrap_or_default();
+        redact(&mut properties);
+        properties
     }
 
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)> {
@@ -295,8 +304,8 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         let mut outcome = Outcome::default();
         let cx = &mut how.context;
         let result = converge::<T>(&mut on, &self.want, how.noop, how.diffs, cx, &mut outcome);
-        event.changed = outcome.changed;
-        event.refreshed = outcome.changed && cx.trigger == Trigger::Refresh;
+        event.changed = outcome.changed && result.is_ok();
+        event.refreshed = event.changed && cx.trigger == Trigger::Refresh;
         event.noop_message = outcome.noop_message;
         if let Some(state) = &outcome.state {
             state.ensure().clone_into(&mut event.final_ensure);
@@ -322,6 +331,20 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             ..Event::default()
         };
         Ok(status(T::NAME, &state, &event, false))
+    }
+}
+
+/// Takes credentials out of every URL.
+fn redact(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(redacted) = redact_credentials(text) {
+                *text = redacted;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(map) => map.values_mut().for_each(redact),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -36,6 +36,10 @@ pub trait ResourceType: Sized + 'static {
     /// Why `ccm status` cannot show one, where it cannot.
     const NO_STATUS: Option<&'static str> = None;
 
+    /// Whether its resources bring resources of their own, which others may
+    /// then refer to.
+    const NESTS: bool = false;
+
     /// Finds what the field table cannot know to be wrong. At
     /// [`Stage::Parse`] deferred properties may still hold templates.
     fn validate(want: &Self::Properties, stage: Stage, findings: &mut Findings);
@@ -244,6 +248,10 @@ impl Findings {
 
 /// An absolute path without detours, if it has any.
 fn clean(path: &str) -> Option<String> {
+    let is_detour = |part: &str| matches!(part, "" | "." | "..");
+    if path == "/" || !path[1..].split('/').any(is_detour) {
+        return None;
+    }
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -252,8 +260,7 @@ fn clean(path: &str) -> Option<String> {
             part => parts.push(part),
         }
     }
-    let clean = format!("/{}", parts.join("/"));
-    (clean != path).then_some(clean)
+    Some(format!("/{}", parts.join("/")))
 }
 
 #[cfg(test)]

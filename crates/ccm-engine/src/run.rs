@@ -57,6 +57,7 @@ pub struct Run<'a> {
     summary: Summary,
     events: Option<Vec<Event>>,
     last_id: EventId,
+    session_error: Option<SessionError>,
 }
 
 /// Everything that a run leaves behind, as `--report-file` writes it.
@@ -100,36 +101,34 @@ impl<'a> Run<'a> {
             summary,
             events,
             last_id: EventId::default(),
+            session_error: None,
         }
     }
 
     /// Applies resources in order, each freed when it is done.
-    pub fn apply_all(
-        &mut self,
-        resources: Vec<Box<dyn AnyResource>>,
-    ) -> Result<Option<Stop>, SessionError> {
+    pub fn apply_all(&mut self, resources: Vec<Box<dyn AnyResource>>) -> Option<Stop> {
         let total = resources.len();
         for (index, mut resource) in resources.into_iter().enumerate() {
             if let Some(signal) = self.settings.host.interrupt().signal() {
-                return Ok(Some(Stop::Interrupted(signal)));
+                return Some(Stop::Interrupted(signal));
             }
             self.observer.starting(&*resource, index + 1, total);
-            let event = self.apply(&mut *resource)?;
+            let event = self.apply(&mut *resource);
             let failed = event.failed;
             if let Some(events) = &mut self.events {
                 events.push(event);
             }
             if failed && self.settings.fail_on_error {
-                return Ok(Some(Stop::Failed));
+                return Some(Stop::Failed);
             }
         }
         let signal = self.settings.host.interrupt().signal();
-        Ok(signal.map(Stop::Interrupted))
+        signal.map(Stop::Interrupted)
     }
 
     /// Applies one resource, records what became of it in the session and the
     /// summary, and hands the event out.
-    pub fn apply(&mut self, resource: &mut dyn AnyResource) -> Result<Event, SessionError> {
+    pub fn apply(&mut self, resource: &mut dyn AnyResource) -> Event {
         let mut around = Surroundings {
             settings: &self.settings,
             templates: self.templates,
@@ -138,23 +137,27 @@ impl<'a> Run<'a> {
         };
         let (mut event, diff) = lifecycle::apply(resource, &mut around);
         event.event_id = self.next_id(event.timestamp);
-        self.session.record(&event)?;
+        if let Err(error) = self.session.record(&event) {
+            self.session_error.get_or_insert(error);
+        }
         self.summary.add(&event);
         self.observer.finished(&event, diff.as_deref());
-        Ok(event)
+        event
     }
 
-    /// Ends the run and hands out what it leaves behind.
-    pub fn finish(mut self, manifest: impl Into<String>) -> Report {
+    /// Ends the run and hands out what it leaves behind, and why not all of it
+    /// is in the session where that is so.
+    pub fn finish(mut self, manifest: impl Into<String>) -> (Report, Option<SessionError>) {
         self.summary.finish(self.settings.host.now());
-        Report {
+        let report = Report {
             protocol: Report::PROTOCOL,
             manifest: manifest.into(),
             noop: self.settings.noop,
             started: self.summary.start,
             summary: self.summary,
             events: self.events.unwrap_or_default(),
-        }
+        };
+        (report, self.session_error)
     }
 
     /// Ids sort in the order of recording, even if the clock is set back.

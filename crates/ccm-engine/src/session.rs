@@ -19,20 +19,31 @@ pub struct SessionError {
 }
 
 /// What the last event of a resource says to those that refer to it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// It changed, or would have, and did not fail in doing so.
+    /// It changed, or would have.
     pub changed: bool,
     /// It failed.
     pub failed: bool,
     /// It was skipped because a requirement was not met.
     pub unmet: bool,
+    /// Nothing was really done.
+    pub noop: bool,
+    /// Which event says so.
+    id: EventId,
 }
 
 impl From<&Event> for Last {
     fn from(event: &Event) -> Self {
         let unmet = !event.unmet_requirements.is_empty();
-        Self { changed: event.changed && !event.failed, failed: event.failed, unmet }
+        Self {
+            changed: event.changed,
+            failed: event.failed,
+            unmet,
+            noop: event.noop,
+            id: event.event_id,
+        }
     }
 }
 
@@ -56,7 +67,10 @@ impl MemorySession {
         let mut insert = |name: &str| {
             let mut key = String::with_capacity(event.kind.len() + 1 + name.len());
             key.extend([&*event.kind, "#", name]);
-            self.last.insert(key, event.into());
+            let last = self.last.entry(key).or_default();
+            if last.id <= event.event_id {
+                *last = event.into();
+            }
         };
         insert(&event.name);
         if let Some(alias) = &event.alias {
@@ -85,6 +99,8 @@ pub struct DirectorySession {
     /// What is known of the directory's events.
     known: MemorySession,
     read: HashSet<OsString>,
+    /// The directory's time of change when it was last read.
+    seen: Option<Timestamp>,
 }
 
 impl DirectorySession {
@@ -111,13 +127,17 @@ impl DirectorySession {
             path: path.to_owned(),
             known: MemorySession::default(),
             read: HashSet::new(),
+            seen: None,
         };
-        let exists = host.stat(path).map_err(|error| this.error("open", error))?.is_some();
-        if exists {
+        let found = host.stat(path).map_err(|error| this.error("open", error))?;
+        let (uid, gid) = host.whoami();
+        if let Some(found) = found {
             // A file, or a directory that may not be listed, is found out now.
             host.list(path).map_err(|error| this.error("open", error))?;
+            if found.uid != uid || found.mode & 0o022 != 0 {
+                tracing::warn!(session = %path.display(), "others can write this session");
+            }
         } else {
-            let (uid, gid) = host.whoami();
             host.create_directory(path, &Attributes { uid, gid, mode: 0o700 })
                 .map_err(|error| this.error("create", error))?;
             this.start()?;
@@ -156,7 +176,8 @@ impl DirectorySession {
         Ok((summary, events))
     }
 
-    /// Removes a session, if it lies where temporary files belong.
+    /// Removes a session, if it lies where temporary files belong and nothing
+    /// else is in it.
     pub fn remove(host: &Host, path: &Path) -> Result<(), SessionError> {
         let error = |source: Box<dyn std::error::Error + Send + Sync>| SessionError {
             action: "remove",
@@ -170,7 +191,21 @@ impl DirectorySession {
             let reason = format!("it is not under {}; remove it by hand", temporary.display());
             return Err(error(reason.into()));
         }
-        host.remove_tree(&real).map_err(|source| error(source.into()))
+        let names = host.list(&real).map_err(|source| error(source.into()))?;
+        let is_ours = |name: &OsString| {
+            Path::new(name).extension().is_some_and(|extension| extension == Self::EXTENSION)
+        };
+        if let Some(name) = names.iter().find(|name| !is_ours(name)) {
+            let reason = format!("it also holds {}; remove it by hand", name.to_string_lossy());
+            return Err(error(reason.into()));
+        }
+        if names.is_empty() {
+            return Err(error("it holds no event; remove it by hand".into()));
+        }
+        for name in &names {
+            host.remove(&real.join(name)).map_err(|source| error(source.into()))?;
+        }
+        host.remove(&real).map_err(|source| error(source.into()))
     }
 
     fn write(&self, id: EventId, record: &impl serde::Serialize) -> Result<(), SessionError> {
@@ -184,8 +219,18 @@ impl DirectorySession {
             .map_err(|error| self.error("write", error))
     }
 
+    /// The directory's time of change.
+    fn changed(&self) -> Option<Timestamp> {
+        self.host.stat(&self.path).ok().flatten().map(|stat| stat.mtime)
+    }
+
     /// Reads what other processes have recorded since.
     fn refresh(&mut self) {
+        let changed = self.changed();
+        if changed.is_some() && changed == self.seen {
+            return;
+        }
+        self.seen = changed;
         let mut names = match self.host.list(&self.path) {
             Ok(names) => names,
             Err(error) => {
@@ -247,17 +292,18 @@ enum Record {
 
 impl Session for DirectorySession {
     fn record(&mut self, event: &Event) -> Result<(), SessionError> {
-        self.write(event.event_id, event)?;
         self.known.remember(event);
+        let is_current = self.seen.is_some() && self.changed() == self.seen;
+        self.write(event.event_id, event)?;
+        // Our own file is no reason to look for those of others.
+        if is_current {
+            self.read.insert(format!("{}.{}", event.event_id, Self::EXTENSION).into());
+            self.seen = self.changed();
+        }
         Ok(())
     }
 
-    /// What this process recorded itself counts first; else the directory is
-    /// asked, as another process may have been there.
     fn last(&mut self, reference: &ResourceRef) -> Option<Last> {
-        if let Some(last) = self.known.last(reference) {
-            return Some(last);
-        }
         self.refresh();
         self.known.last(reference)
     }
@@ -307,6 +353,10 @@ mod tests {
         assert_eq!(second.last(&"file#/b".parse().unwrap()), None);
         first.record(&event("/b", 1_800_000_002)).unwrap();
         assert!(second.last(&"file#/b".parse().unwrap()).is_some());
+        first.record(&Event { failed: true, ..event("/b", 1_800_000_003) }).unwrap();
+        assert!(second.last(&"file#/b".parse().unwrap()).unwrap().failed, "the last event counts");
+        second.record(&event("/b", 1_800_000_002)).unwrap();
+        assert!(second.last(&"file#/b".parse().unwrap()).unwrap().failed, "by its id");
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o700);
         for entry in std::fs::read_dir(&path).unwrap() {
@@ -338,5 +388,10 @@ mod tests {
         let error = DirectorySession::remove(&host, Path::new("/usr")).unwrap_err();
         assert!(crate::chain(&error).contains("remove it by hand"), "{error}");
         assert!(DirectorySession::remove(&host, &host.temp_dir()).is_err());
+        let precious = tempfile::tempdir().unwrap();
+        assert!(DirectorySession::remove(&host, precious.path()).is_err(), "it is no session");
+        std::fs::write(precious.path().join("notes"), "").unwrap();
+        assert!(DirectorySession::remove(&host, precious.path()).is_err());
+        assert!(precious.path().join("notes").exists());
     }
 }

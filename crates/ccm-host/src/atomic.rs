@@ -7,13 +7,14 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::extended::keep_extended_attributes;
 use crate::file::mode;
 use crate::{Error, FileKind, Host, Interrupt, Result, Stat};
 
@@ -30,6 +31,12 @@ pub struct Attributes {
     pub gid: u32,
     /// The nine permission bits.
     pub mode: u32,
+}
+
+impl Attributes {
+    pub(crate) fn ids(&self) -> (rustix::fs::Uid, rustix::fs::Gid) {
+        (rustix::fs::Uid::from_raw(self.uid), rustix::fs::Gid::from_raw(self.gid))
+    }
 }
 
 /// What goes into a file.
@@ -61,27 +68,53 @@ impl Host {
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.sweep(&parent, directory);
         let (temporary, created) = Temporary::create(self, &parent, directory)?;
+        // Before the content, while there is nothing to be seen.
+        let access_list = keep_extended_attributes(path, &temporary.file);
         let write = |mut file: &File| match content {
             Content::Bytes(bytes) => file.write_all(bytes),
             Content::Copy(mut from) => io::copy(&mut from, &mut file).map(drop),
         };
         write(&temporary.file).map_err(Error::std_io("write", path))?;
-        keep_extended_attributes(path, &temporary.file);
         if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
-            let (uid, gid) = ids(wanted);
+            let (uid, gid) = wanted.ids();
             rustix::fs::fchown(&temporary.file, Some(uid), Some(gid))
                 .map_err(Error::io("set the owner of", path))?;
         }
-        // After the owner: a change of owner may clear bits.
-        rustix::fs::fchmod(&temporary.file, mode(wanted.mode))
-            .map_err(Error::io("set the mode of", path))?;
+        // After the owner: a change of owner may clear bits. An access list
+        // says the same mode and more, so it takes its place.
+        let has_list = access_list.is_some_and(|list| list.set(&temporary.file, wanted.mode));
+        if !has_list {
+            rustix::fs::fchmod(&temporary.file, mode(wanted.mode))
+                .map_err(Error::io("set the mode of", path))?;
+        }
         temporary.take_the_name(name, path)?;
         Ok(created)
     }
 
+    /// Writes what a person asked to have at `path`: into a device, FIFO or
+    /// socket that is there, in place of a regular file or of nothing. Links
+    /// are followed.
+    pub fn write_output(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
+        let is_special = match self.stat(path)? {
+            Some(found) => found.kind == FileKind::Other,
+            None => false,
+        };
+        if is_special {
+            let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let file =
+                rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+            return File::from(file).write_all(bytes).map_err(Error::std_io("write", path));
+        }
+        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (uid, gid) = self.whoami();
+        let attributes = Attributes { uid, gid, mode };
+        self.replace_unsynced(&target, Content::Bytes(bytes), &attributes).map(drop)
+    }
+
     /// Sets owner, group and the nine permission bits of an existing file or
-    /// directory, other bits left as they are. A symbolic link is refused, so
-    /// that nothing elsewhere is changed through it.
+    /// directory, other bits left as they are, except that set-id bits do not
+    /// survive a change of owner: they vouched for the old one. A symbolic link
+    /// is refused, so that nothing elsewhere is changed through it.
     pub fn set_attributes(&self, path: &Path, wanted: &Attributes) -> Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
@@ -89,14 +122,16 @@ impl Host {
         if have.kind == FileKind::Symlink {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
         }
-        let (uid, gid) = ids(wanted);
+        let (uid, gid) = wanted.ids();
         let mut bits = have.mode;
+        let mut kept = 0o7000;
         if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
+            kept = 0o1000;
             rustix::fs::chownat(&file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
                 .map_err(Error::io("set the owner of", path))?;
             bits = Stat::of(&file, path)?.mode;
         }
-        let target = (have.mode & 0o7000) | wanted.mode;
+        let target = (have.mode & kept) | wanted.mode;
         if bits != target {
             // A path descriptor cannot be changed itself; its name in /proc can.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
@@ -141,16 +176,17 @@ impl Host {
         let Ok(entries) = rustix::fs::Dir::new(listing) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            if is_temporary_name(name.to_bytes()) && is_abandoned(directory, name) {
+            if !is_temporary_name(name.to_bytes()) {
+                continue;
+            }
+            // The lock is held until the name is gone: nobody can take it for
+            // the file of a living run in between.
+            if let Some(_lock) = abandoned(directory, name) {
                 tracing::debug!(directory = %path.display(), name = ?name, "removing the remains of a killed run");
                 let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
             }
         }
     }
-}
-
-fn ids(wanted: &Attributes) -> (rustix::fs::Uid, rustix::fs::Gid) {
-    (rustix::fs::Uid::from_raw(wanted.uid), rustix::fs::Gid::from_raw(wanted.gid))
 }
 
 fn is_temporary_name(name: &[u8]) -> bool {
@@ -160,18 +196,16 @@ fn is_temporary_name(name: &[u8]) -> bool {
         })
 }
 
-/// Whether the writer of a temporary file is gone: nobody holds its lock.
-fn is_abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> bool {
-    let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
-        return false;
-    };
+/// A temporary file whose writer is gone, locked: nobody else held its lock.
+fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
+    let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if Stat::new(&stat).kind != FileKind::File {
-        return false;
+        return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, name, flags, Mode::empty()).is_ok_and(|file| {
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
-    })
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
 }
 
 /// A temporary file that removes itself unless it takes the target's name.
@@ -231,34 +265,11 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// Copies labels, access lists and other extended attributes of the file that
-/// is about to be replaced. File capabilities are not kept, as set-user-id
-/// bits are not: they vouched for the old content.
-fn keep_extended_attributes(path: &Path, to: impl AsFd) {
-    let mut names = Vec::with_capacity(256);
-    let Ok(length) = rustix::fs::llistxattr(path, rustix::buffer::spare_capacity(&mut names))
-    else {
-        // None there, none supported, or more than anyone has: nothing to keep.
-        return;
-    };
-    let mut value = Vec::with_capacity(4096);
-    for name in names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
-        if name == b"security.capability" {
-            continue;
-        }
-        value.clear();
-        let room = rustix::buffer::spare_capacity(&mut value);
-        let copied = rustix::fs::lgetxattr(path, name, room)
-            .and_then(|_| rustix::fs::fsetxattr(&to, name, &value, XattrFlags::empty()));
-        if let Err(errno) = copied {
-            tracing::debug!(path = %path.display(), attribute = %String::from_utf8_lossy(name), %errno, "extended attribute not kept");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use rustix::fs::XattrFlags;
 
     use super::*;
 
@@ -362,5 +373,11 @@ mod tests {
         let mut value = [0; 16];
         let length = rustix::fs::getxattr(&path, "user.note", &mut value).unwrap();
         assert_eq!(&value[..length], b"kept");
+        for n in 0..60 {
+            let name = format!("user.many-{n:04}");
+            rustix::fs::setxattr(&path, &name, b"x", XattrFlags::empty()).unwrap();
+        }
+        Host::new().replace(&path, Content::Bytes(b"z"), &mine(0o644)).unwrap();
+        assert!(rustix::fs::getxattr(&path, "user.many-0059", &mut value).is_ok());
     }
 }

@@ -65,9 +65,9 @@ pub enum Stream {
 pub struct Output {
     /// How it ended.
     pub exit: Exit,
-    /// The last of its standard output, at most a mebibyte.
+    /// The last of its standard output, at least a mebibyte if there was more.
     pub stdout: Vec<u8>,
-    /// The last of its standard error, at most a mebibyte.
+    /// The last of its standard error, at least a mebibyte if there was more.
     pub stderr: Vec<u8>,
 }
 

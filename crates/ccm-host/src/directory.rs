@@ -1,38 +1,69 @@
 //! Directories.
 
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::mode;
-use crate::{Attributes, Error, FileKind, Host, Result};
+use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
 impl Host {
     /// Makes `path` a directory with these attributes, its parents (0755) too.
-    /// A failure leaves no new directory behind.
+    /// A failure leaves no new directory behind. Every step is relative to a
+    /// directory that is held open, so nobody can lead it elsewhere.
     pub fn create_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
         self.forget_parent();
         let missing = self.missing(path)?;
-        for (made, directory) in missing.iter().enumerate() {
-            let bits = if *directory == path { 0o700 } else { 0o755 };
-            match rustix::fs::mkdirat(CWD, *directory, mode(bits)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => {
-                    remove_empty(&missing[..made]);
-                    return Err(Error::io("create directory", directory)(errno));
-                }
-            }
-            // Whatever the umask says: parents are reachable.
-            if *directory != path {
-                let _ = rustix::fs::chmod(*directory, mode(bits));
-            }
+        let Some(first) = missing.first() else { return self.set_attributes(path, wanted) };
+        let mut made = Made::default();
+        let result = self.create_missing(first, &missing, wanted, &mut made);
+        if result.is_err() {
+            made.undo();
         }
-        let finished = self.set_attributes(path, wanted);
-        if finished.is_err() {
-            remove_empty(&missing);
+        result
+    }
+
+    fn create_missing(
+        &self,
+        first: &Path,
+        missing: &[&Path],
+        wanted: &Attributes,
+        made: &mut Made,
+    ) -> Result<()> {
+        let (parent, _) = self.open_parent(first)?;
+        let dev = Stat::of(&*parent, first)?.dev;
+        let mut parent: Rc<OwnedFd> = parent;
+        for (at, path) in missing.iter().enumerate() {
+            let name = path.file_name().unwrap_or_default();
+            match rustix::fs::mkdirat(&*parent, name, mode(0o700)) {
+                Ok(()) => made.0.push((Rc::clone(&parent), name.to_owned())),
+                // Someone else was faster: theirs, unless it is the last one.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(Error::io("create directory", path)(errno)),
+            }
+            let is_ours = made.0.len() == at + 1;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())
+                .map_err(Error::io("open", path))?;
+            if at + 1 == missing.len() {
+                let (uid, gid) = wanted.ids();
+                rustix::fs::fchown(&directory, Some(uid), Some(gid))
+                    .map_err(Error::io("set the owner of", path))?;
+                rustix::fs::fchmod(&directory, mode(wanted.mode))
+                    .map_err(Error::io("set the mode of", path))?;
+            } else if is_ours {
+                // Whatever the umask says: parents are reachable.
+                rustix::fs::fchmod(&directory, mode(0o755))
+                    .map_err(Error::io("set the mode of", path))?;
+            }
+            self.inner.barrier.borrow_mut().file_changed(path, dev);
+            parent = Rc::new(directory);
         }
-        finished
+        Ok(())
     }
 
     /// Creates a directory for the caller alone, under the system's temporary
@@ -78,10 +109,16 @@ impl Host {
     }
 }
 
-/// Undoes the making of directories; what has entries by now stays.
-fn remove_empty(directories: &[&Path]) {
-    for directory in directories.iter().rev() {
-        let _ = rustix::fs::rmdir(*directory);
+/// The directories that were made: where, and under which name.
+#[derive(Default)]
+struct Made(Vec<(Rc<OwnedFd>, OsString)>);
+
+impl Made {
+    /// Removes them again; what has entries by now stays.
+    fn undo(self) {
+        for (parent, name) in self.0.iter().rev() {
+            let _ = rustix::fs::unlinkat(&**parent, name, AtFlags::REMOVEDIR);
+        }
     }
 }
 

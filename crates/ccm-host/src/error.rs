@@ -109,7 +109,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A command that took too long.
-    #[error("{command} did not finish within {after:?} and was ended with everything it started")]
+    #[error("{command} did not finish within {after:?} and was ended with its process group")]
     Timeout {
         /// Which.
         command: String,

@@ -91,17 +91,19 @@ impl Host {
     /// would hang and a device might react.
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
-        self.open_found(path, found)
+        let file = self.open_found(path, found)?;
+        let stat = Stat::of(&file, path)?;
+        check_regular(path, stat)?;
+        Ok((file, stat))
     }
 
-    /// As [`Host::open`], for a caller that has just looked.
-    pub fn open_found(&self, path: &Path, found: Stat) -> Result<(File, Stat)> {
+    /// Opens what was a regular file a moment ago. Should it have become a FIFO
+    /// since, nothing hangs.
+    pub fn open_found(&self, path: &Path, found: Stat) -> Result<File> {
         check_regular(path, found)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-        let stat = Stat::of(&file, path)?;
-        check_regular(path, stat)?;
-        Ok((file.into(), stat))
+        Ok(file.into())
     }
 
     /// Reads a text of at most `limit` bytes.

@@ -10,6 +10,7 @@ mod command;
 mod digest;
 mod directory;
 mod error;
+mod extended;
 mod file;
 mod interrupt;
 mod random;

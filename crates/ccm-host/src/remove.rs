@@ -100,7 +100,8 @@ fn empty(top: &OwnedFd, top_path: &Path) -> Result<()> {
             let full = path.join(lossless(&name));
             match rustix::fs::unlinkat(directory, &name, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => continue,
-                Err(Errno::ISDIR | Errno::PERM) => {}
+                Err(Errno::ISDIR | Errno::PERM)
+                    if is_directory(directory, Path::new(&lossless(&name))) => {}
                 Err(errno) => return Err(Error::io("remove", &full)(errno)),
             }
             let child = open_below(directory, Path::new(&lossless(&name)), &full)?;

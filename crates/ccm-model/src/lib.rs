@@ -17,6 +17,7 @@ mod field;
 mod finding;
 mod properties;
 mod read;
+mod redact;
 mod reference;
 mod resolve;
 pub mod shellquote;
@@ -31,6 +32,7 @@ pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Reader};
+pub use redact::redact_credentials;
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
     PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,

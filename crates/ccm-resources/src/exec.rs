@@ -68,7 +68,8 @@ pub struct Properties {
 
 impl Properties {
     fn command(&self) -> &str {
-        self.command.as_ref().map_or(&self.common.name, Script::as_str)
+        let command = self.command.as_ref().map(Script::as_str);
+        command.filter(|command| !command.is_empty()).unwrap_or(&self.common.name)
     }
 
     fn is_shell(&self) -> bool {
@@ -120,7 +121,10 @@ impl Runner {
             return Err(Error::refused("empty guard command"));
         }
         match self.run(text, want, &mut |_| {}) {
-            Ok(output) => Ok(output.exit == Exit::Code(0)),
+            Ok(Output { exit: Exit::Code(code), .. }) => Ok(code == 0),
+            Ok(Output { exit: Exit::Signal(signal), .. }) => {
+                Err(Error::refused(format!("the guard `{text}` was ended by signal {signal}")))
+            }
             Err(Error::Refused { reason, hint }) => {
                 Err(Error::Refused { reason: format!("invalid guard command: {reason}"), hint })
             }
@@ -187,7 +191,7 @@ impl ResourceType for Exec {
             findings.add("name", error.to_string());
         }
         if let Some(command) = script(&want.command) {
-            if command.trim().is_empty() {
+            if !command.is_empty() && command.trim().is_empty() {
                 findings.add("command", "no command specified");
             } else if !want.is_shell()
                 && let Err(error) = shellquote::split(&command)
@@ -294,6 +298,10 @@ impl ResourceType for Exec {
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {
+        // The file counts first, after a run as before it.
+        if have.creates_satisfied {
+            return None;
+        }
         let reason = match have.ended? {
             Exit::Code(code) if want.accepts(code) => return None,
             Exit::Code(code) => {

@@ -304,6 +304,7 @@ impl ResourceType for File {
                 Err(Error::refused(format!("{path} is a socket, FIFO or device, not a file")))
             }
             Found::Nothing if want.manages_content() => Ok(vec![Action::Store(wanted)]),
+            Found::Nothing if have.is_link => Err(through_link()),
             Found::Nothing => Ok(vec![Action::StoreEmpty(wanted)]),
             Found::File | Found::Symlink => Ok(match have.content {
                 ContentState::Differs => vec![Action::Store(wanted)],

@@ -9,8 +9,8 @@ use crate::{Entry, Key, Kind, Node, Scalar, Source, Span};
 
 /// Deeper nesting than this is nonsense or an attack.
 const MAX_DEPTH: usize = 100;
-/// How many nodes aliases and merge keys may add in all: aliases of aliases
-/// would otherwise let a small text fill the memory.
+/// How many nodes aliases and merge keys may add in all, a long text counting
+/// as many: aliases of aliases would otherwise let a small text fill the memory.
 const MAX_EXPANDED: usize = 1_000_000;
 /// Spans are 32 bits wide.
 const MAX_TEXT: usize = 1 << 30;
@@ -198,6 +198,8 @@ impl<'a> Builder<'a> {
         let kind = match body {
             Body::Sequence(items) => Kind::Sequence(items),
             Body::Mapping { mut entries, merged, .. } => {
+                // Most maps are small, and there are many of them.
+                entries.shrink_to_fit();
                 if !merged.is_empty() {
                     let mut have = entries.iter().map(|entry| entry.key.text.clone()).collect();
                     for node in merged {
@@ -269,7 +271,7 @@ impl<'a> Builder<'a> {
 
 fn count(node: &Node<'_>) -> usize {
     1 + match &node.kind {
-        Kind::Scalar(_) => 0,
+        Kind::Scalar(scalar) => scalar.text.len() / 64,
         Kind::Sequence(items) => items.iter().map(count).sum(),
         Kind::Mapping(entries) => entries.iter().map(|entry| count(&entry.value)).sum(),
     }

@@ -31,6 +31,16 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// The same, but not success.
+    pub(crate) fn or_failed(self) -> Self {
+        match self {
+            Self::Done | Self::Detailed { failed: false, .. } => Self::Failed,
+            other => other,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {

@@ -12,6 +12,8 @@ pub(crate) fn start(debug: bool, info: bool, json: bool) {
         .with_max_level(level)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // A log that cannot be written must not end a run.
+        .log_internal_errors(false)
         .with_ansi(false);
     // A second start is impossible in this binary and harmless elsewhere.
     let _ = if json { builder.json().try_init() } else { builder.without_time().try_init() };

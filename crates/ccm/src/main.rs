@@ -38,15 +38,18 @@ fn main() -> ExitCode {
         matches.get_one::<String>("log-format").is_some_and(|format| format == "json"),
     );
     let mut ui = Ui::new(color);
-    let result = commands::run(&mut ui, &matches).and_then(|exit| {
-        ui.flush();
-        ui.tell_loss().map(|()| exit)
-    });
-    let exit = result.unwrap_or_else(|error| {
+    let exit = commands::run(&mut ui, &matches).unwrap_or_else(|error| {
         ui.error(&error);
         error.exit()
     });
-    exit.into()
+    ui.flush();
+    match ui.take_loss() {
+        None => exit.into(),
+        Some(error) => {
+            ui.error(&error);
+            exit.or_failed().into()
+        }
+    }
 }
 
 /// The whole command line.

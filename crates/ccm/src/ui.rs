@@ -37,6 +37,8 @@ pub(crate) struct Show {
 pub(crate) struct Ui {
     out: BufWriter<io::Stdout>,
     color: bool,
+    /// Colour on standard error, which may be a file while the other is not.
+    error_color: bool,
     live: Option<Live>,
     show: Show,
     slowest: Vec<(Duration, String)>,
@@ -58,15 +60,18 @@ const DIM: Style = Style::new().dimmed();
 impl Ui {
     pub(crate) fn new(color: ColorChoice) -> Self {
         let is_terminal = io::stdout().is_terminal();
-        let color = match color {
+        let is_colored = |is_terminal: bool| match color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => is_terminal && anstyle_allows(),
+            ColorChoice::Auto => is_terminal && environment_allows_color(),
         };
+        let error_color = is_colored(io::stderr().is_terminal());
+        let color = is_colored(is_terminal);
         let live = (is_terminal && io::stderr().is_terminal()).then(Live::new);
         Self {
             out: BufWriter::new(io::stdout()),
             color,
+            error_color,
             live,
             show: Show::default(),
             slowest: Vec::new(),
@@ -110,12 +115,9 @@ impl Ui {
         }
     }
 
-    /// Says so if output was lost.
-    pub(crate) fn tell_loss(&mut self) -> Result<(), Error> {
-        match self.lost.take() {
-            None => Ok(()),
-            Some(source) => Err(Error::Output { source }),
-        }
+    /// The output that was lost, if any was.
+    pub(crate) fn take_loss(&mut self) -> Option<Error> {
+        self.lost.take().map(|source| Error::Output { source })
     }
 
     fn clear_live(&mut self) {
@@ -125,7 +127,7 @@ impl Ui {
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
-        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        paint(self.color, style, text)
     }
 
     /// Says what went wrong, and what to do about it.
@@ -134,14 +136,15 @@ impl Ui {
             self.diagnosis(diagnosis);
             return;
         }
-        let mut text = format!("{} {error}\n", self.paint(RED, "error:"));
+        let color = self.error_color;
+        let mut text = format!("{} {error}\n", paint(color, RED, "error:"));
         let mut source = std::error::Error::source(error);
         while let Some(cause) = source {
-            text.push_str(&format!("{} {cause}\n", self.paint(BOLD, "caused by:")));
+            text.push_str(&format!("{} {cause}\n", paint(color, BOLD, "caused by:")));
             source = cause.source();
         }
         if let Some(hint) = error.hint() {
-            text.push_str(&format!("{} {hint}\n", self.paint(CYAN, "hint:")));
+            text.push_str(&format!("{} {hint}\n", paint(color, CYAN, "hint:")));
         }
         self.say(&text);
     }
@@ -149,7 +152,7 @@ impl Ui {
     /// Shows everything that is wrong with a source.
     pub(crate) fn diagnosis(&mut self, diagnosis: &Diagnosis) {
         if !diagnosis.findings.is_empty() {
-            let text = diagnosis::render(diagnosis, self.color);
+            let text = diagnosis::render(diagnosis, self.error_color);
             self.say(&text);
         }
     }
@@ -196,8 +199,12 @@ impl Ui {
     }
 }
 
+fn paint(color: bool, style: Style, text: &str) -> String {
+    if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
 /// Whether the environment allows colour on a terminal.
-fn anstyle_allows() -> bool {
+fn environment_allows_color() -> bool {
     let host = ccm_host::Host::new();
     host.env("NO_COLOR").is_none() && host.env("TERM").is_none_or(|term| term != "dumb")
 }
@@ -216,10 +223,10 @@ impl Observer for Ui {
     fn output(&mut self, line: &str) {
         self.clear_live();
         if self.show.quiet {
-            let _ = writeln!(io::stderr(), "{line}");
+            let _ = writeln!(io::stderr(), "{}", outcome::printable(line));
             return;
         }
-        let line = format!("{} {line}\n", self.paint(DIM, "INFO "));
+        let line = format!("{} {}\n", self.paint(DIM, "INFO "), outcome::printable(line));
         self.print(&line);
     }
 

@@ -7,9 +7,6 @@ use ccm_yaml::Source;
 
 use crate::resource::{AnyResource, AnyType};
 
-/// A type whose resources bring resources of their own.
-const NESTING: &str = "apply";
-
 pub(super) fn check(
     source: &Source,
     resources: &[Box<dyn AnyResource>],
@@ -65,7 +62,7 @@ pub(super) fn check(
                 findings.push(finding.of(display(&**resource)));
             }
         }
-        nested |= resource.kind() == NESTING;
+        nested |= types.iter().any(|kind| kind.name() == resource.kind() && kind.nests());
     }
 }
 

@@ -89,7 +89,7 @@ impl Reading<'_> {
                     has_resources = true;
                     self.error(key.span, "templates are not available in this build");
                 }
-                _ if value.is_null() => {}
+                "pre_message" | "post_message" | "fail_on_error" if value.is_null() => {}
                 "pre_message" => into.pre_message = self.reader.read(value),
                 "post_message" => into.post_message = self.reader.read(value),
                 "fail_on_error" => {
@@ -218,10 +218,7 @@ impl Reading<'_> {
             return Some(Vec::new());
         }
         match node.kind {
-            Kind::Mapping(mut entries) => {
-                entries.retain(|entry| !entry.value.is_null());
-                Some(entries)
-            }
+            Kind::Mapping(entries) => Some(entries),
             _ => self.reader.wrong_type(&node, "a map of properties"),
         }
     }
@@ -263,20 +260,18 @@ fn is_single(entries: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Adds the defaults that a resource does not set by one of their names.
+/// Adds the defaults that a resource does not set by one of their names; null
+/// sets nothing.
 fn add_defaults<'a>(
     kind: &'static dyn AnyType,
     properties: &mut Vec<Entry<'a>>,
     defaults: &[Entry<'a>],
 ) {
-    let own = properties.len();
-    for default in defaults {
+    for default in defaults.iter().filter(|default| !default.value.is_null()) {
         let field = kind.fields().iter().find(|field| field.is_called(&default.key.text));
-        let is_set = properties[..own].iter().any(|entry| {
-            entry.key.text == default.key.text
-                || field.is_some_and(|field| field.is_called(&entry.key.text))
-        });
-        if !is_set {
+        let is_same = |entry: &Entry<'_>| field.is_some_and(|f| f.is_called(&entry.key.text));
+        if !properties.iter().any(|entry| is_same(entry) && !entry.value.is_null()) {
+            properties.retain(|entry| !is_same(entry));
             properties.push(default.clone());
         }
     }

@@ -43,7 +43,7 @@ pub(super) fn wait(
     let ended = match pidfd_open(group, PidfdFlags::empty()) {
         Ok(ended) => ended,
         Err(errno) => {
-            let _ = child.kill();
+            let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait();
             return Err(spawn_error(errno.into()));
         }

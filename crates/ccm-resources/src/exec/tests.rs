@@ -122,7 +122,7 @@ impl Stage {
             fail_on_error: false,
         };
         let mut run = Run::new(settings, &PlainText, &mut self.session, &mut self.lines);
-        Ok(run.apply(&mut *resource).unwrap())
+        Ok(run.apply(&mut *resource))
     }
 
     fn apply(&mut self, properties: &[Given<'_>]) -> Event {

@@ -88,13 +88,17 @@ impl Posix {
             return Ok((state, None));
         }
         let path = want.path();
-        let (file, _) = self.host.open_found(path, found)?;
-        let have = self.host.digest(&file, path)?;
+        let have = match self.host.open_found(path, found) {
+            Ok(file) => self.host.digest(&file, path, found.size)?,
+            // Someone who only looks may not be allowed to read.
+            Err(_) if !want.manages_content() => return Ok((ContentState::Unmanaged, None)),
+            Err(error) => return Err(error.into()),
+        };
         let wanted = match (&want.content, source) {
             (Some(content), _) => {
                 *self.inline.get_or_insert_with(|| Digest::of(content.as_bytes()))
             }
-            (None, Some((path, file, _))) => self.host.digest(&file, &path)?,
+            (None, Some((path, file, stat))) => self.host.digest(&file, &path, stat.size)?,
             (None, None) => return Ok((ContentState::Unmanaged, Some(have))),
         };
         let state = if have == wanted { ContentState::Same } else { ContentState::Differs };
@@ -131,7 +135,8 @@ impl Provider for Posix {
             group: stat.map(|stat| self.host.group_name(stat.gid)),
             stat,
         };
-        if content == ContentState::Unmanaged && !state.attributes_match() {
+        let is_question = found == Found::Nothing || !state.attributes_match();
+        if content == ContentState::Unmanaged && wanted.is_some() && is_question {
             let link = self.host.lstat(want.path())?;
             state.is_link = link.is_some_and(|link| link.kind == FileKind::Symlink);
         }

@@ -225,7 +225,6 @@ impl Stage {
         let mut observer = Silent;
         Run::new(settings, &PlainText, &mut session, &mut observer)
             .apply(&mut *self.resource(name, properties))
-            .unwrap()
     }
 
     /// Everything below the stage: what it is, its mode, its content.

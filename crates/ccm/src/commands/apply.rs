@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Detail, Manifest, Report, Run, Settings, Stop};
-use ccm_host::{Attributes, Content, Host};
+use ccm_host::{FileKind, Host};
 use ccm_model::PlainText;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -68,6 +68,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let profile = matches.get_flag("profile");
     ui.show(Show { quiet: is_json, profile });
     let report_file = matches.get_one::<PathBuf>("report-file");
+    let report_file = report_file.map(|path| flags::from_here(&host, path));
+    if let Some(path) = &report_file {
+        check_report_file(&host, path)?;
+    }
     let is_read_in_full = is_json || report_file.is_some() || in_session;
     let settings = Settings {
         host: host.clone(),
@@ -83,8 +87,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.print(&with_newline(message));
     }
     let mut engine = Run::new(settings, &PlainText, &mut *session, ui);
-    let stop = engine.apply_all(declared.resources)?;
-    let report = engine.finish(path.display().to_string());
+    let stop = engine.apply_all(declared.resources);
+    let (report, unrecorded) = engine.finish(path.display().to_string());
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
     if stop == Some(Stop::Failed) && !is_json {
         ui.note("ERROR", "Terminating manifest execution due to failed resource");
@@ -97,15 +101,19 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if profile && !is_json {
         ui.profile();
     }
-    if let Some(file) = report_file {
-        write_report(&host, file, &report)?;
+    let written = report_file.map_or(Ok(()), |file| write_report(&host, &file, &report));
+    let late = [on_disk.err().map(Error::from), unrecorded.map(Error::from), written.err()];
+    let mut exit = match stop {
+        Some(Stop::Interrupted(signal)) => Exit::Interrupted(signal),
+        _ => Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes")),
+    };
+    for error in late.iter().flatten() {
+        ui.error(error);
+        exit = exit.or_failed();
     }
-    on_disk?;
-    if let Some(Stop::Interrupted(signal)) = stop {
-        return Ok(Exit::Interrupted(signal));
-    }
-    let exit = Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes"));
-    let is_without_errors = report.summary.failed + report.summary.requirements_unmet == 0;
+    let is_without_errors = report.summary.failed + report.summary.requirements_unmet == 0
+        && late.iter().all(Option::is_none)
+        && stop.is_none();
     if let Some(message) = declared.post_message.filter(|_| is_without_errors && !is_json) {
         ui.print(&with_newline(message));
     }
@@ -121,10 +129,24 @@ fn with_newline(mut message: String) -> String {
 
 /// Writes the report for its owner alone: it holds the content of files.
 fn write_report(host: &Host, path: &Path, report: &Report) -> Result<()> {
-    let error = |source| Error::Report { path: path.to_owned(), source };
     let json = serde_json::to_vec_pretty(report).unwrap_or_default();
-    let (uid, gid) = host.whoami();
-    let path = host.current_dir().map_err(error)?.join(path);
-    let attributes = Attributes { uid, gid, mode: 0o600 };
-    host.replace_unsynced(&path, Content::Bytes(&json), &attributes).map(drop).map_err(error)
+    host.write_output(path, &json, 0o600)
+        .map_err(|source| Error::Report { path: path.to_owned(), source })
+}
+
+/// Finds out before the run that the report could not be written after it.
+fn check_report_file(host: &Host, path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(path);
+    let is_directory = |path: &Path| -> Result<bool, ccm_host::Error> {
+        Ok(host.stat(path)?.is_some_and(|found| found.kind == FileKind::Directory))
+    };
+    let error = |source| Error::Report { path: path.to_owned(), source };
+    if !is_directory(parent).map_err(error)? {
+        return Err(error(ccm_host::Error::NotADirectory { path: parent.to_owned() }));
+    }
+    if is_directory(path).map_err(error)? {
+        let found = "a directory";
+        return Err(error(ccm_host::Error::NotAFile { path: path.to_owned(), found }));
+    }
+    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
 use ccm_host::Host;
-use ccm_model::{Field, Finding, PlainText, Reader, Shape, Stage, Templates};
+use ccm_model::{
+    Common, Control, Field, Fields as _, Finding, PlainText, Reader, Shape, Stage, Templates,
+};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -12,8 +14,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
 
-/// Common properties that are flags of every type, or no flags at all.
-const COMMON: [&str; 6] = ["name", "ensure", "alias", "provider", "require", "control"];
+/// Common properties that are plain flags of every type. The others are
+/// arguments, or have flags of their own.
+const FLAGGED: [&str; 3] = ["alias", "provider", "require"];
 
 pub(super) fn command() -> Command {
     Command::new("ensure")
@@ -72,9 +75,7 @@ fn own_fields(kind: &'static dyn AnyType) -> impl Iterator<Item = &'static Field
     let is_argument = move |name: &str| {
         arguments.iter().any(|argument| argument.trim_matches(['[', ']']) == name)
     };
-    kind.fields()
-        .iter()
-        .filter(move |field| !COMMON.contains(&field.name) && !is_argument(field.name))
+    kind.fields().iter().skip(Common::FIELDS.len()).filter(move |field| !is_argument(field.name))
 }
 
 fn flag(field: &'static Field) -> Arg {
@@ -86,7 +87,7 @@ fn flag(field: &'static Field) -> Arg {
         return arg.action(ArgAction::SetTrue);
     }
     let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
-    arg = arg.value_name(value).allow_hyphen_values(true);
+    arg = arg.value_name(value);
     if matches!(field.shape, Shape::List(_)) {
         arg = arg.action(ArgAction::Append);
     }
@@ -100,21 +101,15 @@ fn flag(field: &'static Field) -> Arg {
 }
 
 fn common_flags(command: Command) -> Command {
-    let value = |name: &'static str, value: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(value).help(help).help_heading("Common options")
-    };
     let common = |arg: Arg| arg.help_heading("Common options");
+    let fields = Common::FIELDS.iter().filter(|field| FLAGGED.contains(&field.name));
+    // `unless` is also a property of exec, which has its own flag for it.
+    let conditions = Control::FIELDS
+        .iter()
+        .map(|field| flag(field).id(format!("control-{}", field.name)).value_name("EXPR"));
     command
-        .arg(value("alias", "NAME", "Another name to refer to this resource by"))
-        .arg(value("provider", "NAME", "Provider to use, chosen automatically when unset"))
-        .arg(
-            value("require", "TYPE#NAME", "Resource of the session that must have succeeded")
-                .action(ArgAction::Append),
-        )
-        .arg(value("if", "EXPR", "Manage only if this expression is true"))
-        .arg(
-            value("control-unless", "EXPR", "Manage unless this expression is true").long("unless"),
-        )
+        .args(fields.map(|field| common(flag(field))))
+        .args(conditions.map(common))
         .arg(common(flags::session()))
         .arg(common(flags::noop()))
         .arg(common(flags::diff()))
@@ -149,19 +144,22 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         noop: matches.get_flag("noop"),
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
-        working_directory: host.current_dir()?,
+        working_directory: flags::working_directory(&host),
         fail_on_error: false,
     };
     let mut session = flags::open_session(&host, matches)?;
-    let event = Run::new(settings, templates, &mut *session, ui).apply(&mut *resource)?;
+    let mut run = Run::new(settings, templates, &mut *session, ui);
+    let event = run.apply(&mut *resource);
+    let (_, unrecorded) = run.finish("");
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
     if is_json {
         ui.print_json(&event);
     }
-    on_disk?;
     if let Some(signal) = host.interrupt().signal() {
         return Ok(Exit::Interrupted(signal));
     }
+    on_disk?;
+    unrecorded.map_or(Ok(()), Err)?;
     let is_failed = event.failed || !event.unmet_requirements.is_empty();
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
@@ -178,7 +176,7 @@ fn check_session(kind: &'static dyn AnyType, matches: &ArgMatches) -> Result<()>
         if is_given(name) && flags::session_path(matches).is_none() {
             return Err(Error::usage(
                 format!("--{name} needs a session to look in"),
-                "begin one with `eval $(ccm session new)` or give --session DIR",
+                "begin one with `eval \"$(ccm session new)\"` or give --session DIR",
             ));
         }
     }
@@ -197,9 +195,9 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
     if let Some(values) = matches.get_many::<String>("require") {
         arguments.set_list("require", values.cloned().collect());
     }
-    for (name, flag) in [("if", "if"), ("unless", "control-unless")] {
-        if let Some(expression) = matches.get_one::<String>(flag) {
-            arguments.set_in("control", name, expression);
+    for field in Control::FIELDS {
+        if let Some(expression) = matches.get_one::<String>(&format!("control-{}", field.name)) {
+            arguments.set_in("control", field.name, expression);
         }
     }
     for field in own_fields(kind) {

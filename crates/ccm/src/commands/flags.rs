@@ -1,6 +1,7 @@
 //! What `apply` and `ensure` share: flags, settings, sessions.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use ccm_engine::{Diffs, DirectorySession, MemorySession, Session};
 use ccm_host::{Host, Interrupt};
@@ -39,7 +40,8 @@ pub(super) fn session() -> Arg {
         .value_name("DIR")
         .env("CCM_SESSION_STORE")
         .hide_env_values(true)
-        .value_parser(clap::value_parser!(PathBuf))
+        // An empty variable is the same as none.
+        .value_parser(clap::value_parser!(OsString))
         .value_hint(ValueHint::DirPath)
         .help("Record events in this directory")
 }
@@ -62,13 +64,28 @@ pub(super) fn host() -> Result<Host> {
 }
 
 /// The session that was asked for, if one was.
-pub(super) fn session_path(matches: &ArgMatches) -> Option<&PathBuf> {
-    matches.get_one::<PathBuf>("session").filter(|path| !path.as_os_str().is_empty())
+pub(super) fn session_path(matches: &ArgMatches) -> Option<PathBuf> {
+    let path = matches.get_one::<OsString>("session").filter(|path| !path.is_empty())?;
+    Some(from_here(&Host::new(), Path::new(path)))
+}
+
+/// An absolute path. Where there is no current directory any more, a relative
+/// one leads nowhere, and whoever uses it says so.
+pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
+    if path.is_absolute() {
+        return path.to_owned();
+    }
+    host.current_dir().map_or_else(|_| path.to_owned(), |directory| directory.join(path))
+}
+
+/// Where relative paths of a resource at the command line begin.
+pub(super) fn working_directory(host: &Host) -> PathBuf {
+    host.current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
 pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Box<dyn Session>> {
     Ok(match session_path(matches) {
-        Some(path) => Box::new(DirectorySession::open(host, path)?),
+        Some(path) => Box::new(DirectorySession::open(host, &path)?),
         None => Box::new(MemorySession::default()),
     })
 }

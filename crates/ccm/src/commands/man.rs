@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Attributes, Content, Host};
+use ccm_host::Host;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_mangen::Man;
 
-use super::{Result, example};
+use super::{Result, example, flags};
 use crate::exit::Exit;
 use crate::ui::Ui;
 
@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         None => ui.print(&page(&cli)),
         Some(directory) => {
             let host = Host::new();
-            let directory = host.current_dir()?.join(directory);
+            let directory = flags::from_here(&host, directory);
             write_pages(&host, &directory, &cli, "ccm")?;
         }
     }
@@ -46,10 +46,8 @@ fn page(command: &Command) -> String {
 }
 
 fn write_pages(host: &Host, directory: &Path, command: &Command, name: &str) -> Result<()> {
-    let (uid, gid) = host.whoami();
     let path = directory.join(format!("{name}.1"));
-    let attributes = Attributes { uid, gid, mode: 0o644 };
-    host.replace_unsynced(&path, Content::Bytes(page(command).as_bytes()), &attributes)?;
+    host.write_output(&path, page(command).as_bytes(), 0o644)?;
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         write_pages(host, directory, sub, &format!("{name}-{}", sub.get_name()))?;
     }

@@ -15,7 +15,7 @@ use crate::ui::Ui;
 pub(super) fn command() -> Command {
     let new = Command::new("new")
         .about("Begin a session that several commands share")
-        .after_help(example("eval $(ccm session new)"))
+        .after_help(example("eval \"$(ccm session new)\""))
         .arg(
             Arg::new("directory")
                 .value_name("DIR")
@@ -36,7 +36,7 @@ pub(super) fn command() -> Command {
         );
     Command::new("session")
         .about("Record what several commands do together")
-        .after_help(example("eval $(ccm session new)"))
+        .after_help(example("eval \"$(ccm session new)\""))
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands([new, report])
@@ -54,11 +54,11 @@ fn new(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = Host::new();
     let path = match matches.get_one::<PathBuf>("directory") {
         Some(path) => {
-            let path = host.current_dir()?.join(path);
+            let path = flags::from_here(&host, path);
             DirectorySession::open(&host, &path)?;
             path
         }
-        None => DirectorySession::create(&host)?,
+        None => flags::from_here(&host, &DirectorySession::create(&host)?),
     };
     let path = path.to_string_lossy();
     ui.print(&format!("export CCM_SESSION_STORE={}\n", shellquote::quote(&path)));
@@ -70,14 +70,14 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let path = flags::session_path(matches).ok_or_else(|| {
         Error::usage(
             "there is no session",
-            "begin one with `eval $(ccm session new)` or give --session DIR",
+            "begin one with `eval \"$(ccm session new)\"` or give --session DIR",
         )
     })?;
-    if host.stat(path)?.is_none() {
+    if host.stat(&path)?.is_none() {
         let message = format!("there is no session in {}", path.display());
         return Err(Error::Invalid { message, hint: None });
     }
-    let (summary, events) = DirectorySession::open(&host, path)?.events()?;
+    let (summary, events) = DirectorySession::open(&host, &path)?.events()?;
     let report = Report {
         protocol: Report::PROTOCOL,
         manifest: path.display().to_string(),
@@ -92,7 +92,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.summary(&report);
     }
     if matches.get_flag("remove") {
-        DirectorySession::remove(&host, path)?;
+        DirectorySession::remove(&host, &path)?;
     }
     Ok(Exit::Done)
 }

@@ -48,7 +48,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         let message = format!("{}#{name}: {}", kind.name(), finding.message);
         return Err(Error::Invalid { message, hint: finding.hint });
     }
-    let status = resource.status(&host, &host.current_dir()?)?;
+    let status = resource.status(&host, &flags::working_directory(&host))?;
     if matches.get_flag("json") {
         ui.print_json(&status);
     } else {

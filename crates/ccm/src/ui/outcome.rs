@@ -40,20 +40,26 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
     let _ = writeln!(out);
     for error in &event.error {
         for line in error.lines() {
-            let _ = writeln!(out, "      {line}");
+            let _ = writeln!(out, "      {}", printable(line));
         }
     }
 }
 
-/// A name on one line, and without anything that a terminal would obey.
-fn printable(name: &str) -> Cow<'_, str> {
-    if !name.contains(char::is_control) {
-        return Cow::Borrowed(name);
+/// A text on one line, and without anything that a terminal would obey.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && c != '\t';
+    if !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
     }
-    let escaped = name
-        .chars()
-        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
-    Cow::Owned(escaped.collect())
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_obeyed(c) {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 fn level(event: &Event) -> (&'static str, Style) {
@@ -80,7 +86,7 @@ pub(super) fn write_diff(out: &mut impl Write, diff: &str, color: bool) {
             _ => Style::new(),
         };
         let (on, off) = paint(style, color);
-        let _ = writeln!(out, "      {on}{line}{off}");
+        let _ = writeln!(out, "      {on}{}{off}", printable(line));
     }
 }
 

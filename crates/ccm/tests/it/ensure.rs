@@ -79,7 +79,7 @@ fn a_command_from_the_command_line() {
     exit: 1
     --- stdout ---
     ERROR exec#sleep 9 failed ensure=present runtime=[TIME] provider=posix
-          sleep did not finish within 100ms and was ended with everything it started
+          sleep did not finish within 100ms and was ended with its process group
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--exec-if", "false"]), @"
     exit: 0

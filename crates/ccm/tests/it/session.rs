@@ -78,24 +78,24 @@ fn a_new_session_is_ready_for_eval() {
 #[test]
 fn references_need_a_session() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @"
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @r#"
     exit: 64
     --- stderr ---
     error: --require needs a session to look in
-    hint: begin one with `eval $(ccm session new)` or give --session DIR
-    ");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @"
+    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @r#"
     exit: 64
     --- stderr ---
     error: --subscribe needs a session to look in
-    hint: begin one with `eval $(ccm session new)` or give --session DIR
-    ");
-    insta::assert_snapshot!(env.ccm(["session", "report"]), @"
+    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    "#);
+    insta::assert_snapshot!(env.ccm(["session", "report"]), @r#"
     exit: 64
     --- stderr ---
     error: there is no session
-    hint: begin one with `eval $(ccm session new)` or give --session DIR
-    ");
+    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    "#);
 }
 
 #[test]
@@ -142,13 +142,13 @@ fn a_session_that_is_no_directory_is_an_error() {
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--session", "file"]), @"
     exit: 1
     --- stderr ---
-    error: cannot open session file
-    caused by: cannot list file
+    error: cannot open session [DIR]/file
+    caused by: cannot list [DIR]/file
     caused by: Not a directory (os error 20)
     ");
     insta::assert_snapshot!(env.ccm(["session", "report", "--session", "missing"]), @"
     exit: 1
     --- stderr ---
-    error: there is no session in missing
+    error: there is no session in [DIR]/missing
     ");
 }
