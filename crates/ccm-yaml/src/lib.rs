@@ -17,12 +17,14 @@
 //! ```
 
 mod build;
+mod comments;
 mod emit;
 mod node;
 mod source;
 mod value;
 
 pub use build::{SyntaxError, parse};
+pub use comments::{Comments, parse_annotated};
 pub use emit::to_yaml;
 pub use node::{Entry, Key, Kind, Node, Scalar};
 pub use source::{Position, Source, Span};
