@@ -1,6 +1,6 @@
 //! Documents: text to a tree of values, with the rules in its comments.
 
-use ccm_yaml::{Comments, Node, Source, parse_annotated, to_value};
+use ccm_yaml::{Comments, Kind, Node, Source, parse_annotated, to_value};
 use govalue::{Map, Value, json};
 
 use crate::rules::Annotations;
@@ -38,13 +38,27 @@ impl Document {
             position: source.position(error.span.start),
             source: error,
         })?;
-        Self::from_node(&root, &comments, data_key)
+        let annotations = Annotations::read(&root, &comments, data_key);
+        Self::new(to_value(&root), annotations, data_key)
     }
 
-    /// The data of a manifest, or of anything else that was read already.
+    /// The data of a manifest, or of anything else that was read already. Only
+    /// the sections that matter are looked at.
     pub fn from_node(root: &Node<'_>, comments: &Comments, data_key: &str) -> Result<Self, Error> {
         let annotations = Annotations::read(root, comments, data_key);
-        Self::new(to_value(root), annotations, data_key)
+        let value = match &root.kind {
+            Kind::Mapping(entries) => entries
+                .iter()
+                .filter(|entry| {
+                    let key = &*entry.key.text;
+                    key == data_key || matches!(key, "hierarchy" | "overrides")
+                })
+                .map(|entry| (&*entry.key.text, to_value(&entry.value)))
+                .collect::<Map>()
+                .into(),
+            _ => to_value(root),
+        };
+        Self::new(value, annotations, data_key)
     }
 
     fn new(value: Value, annotations: Annotations, data_key: &str) -> Result<Self, Error> {
@@ -122,6 +136,19 @@ mod tests {
                 let _ = document.resolve(&ccm_template::Facts::default(), None);
             }
         }
+    }
+
+    #[test]
+    fn a_manifest_brings_its_own_data() {
+        let text = "data:\n  # @require\n  a: 1.0\nccm:\n  resources: []\noverrides:\n  \
+                    default: {b: 2}\n";
+        let source = Source::new("m", text);
+        let (root, comments) = parse_annotated(&source).unwrap();
+        let document = Document::from_node(&root, &comments, DATA).unwrap();
+        assert!(!document.root().contains_key("ccm"));
+        let resolved = document.resolve(&ccm_template::Facts::default(), None).unwrap();
+        assert_eq!(Value::from(resolved.data).to_string(), "map[a:1 b:2]");
+        assert_eq!(resolved.rules[0].key, "a");
     }
 
     #[test]

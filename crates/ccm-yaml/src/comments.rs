@@ -274,6 +274,16 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read(text in r#"([-{}\[\]:#?&*"'| \n,é0-9a-c]|: |\n  |\# c\n){0,40}"#) {
+            let source = Source::new("t", text);
+            if let Ok((root, comments)) = parse_annotated(&source) {
+                walk(&root, &comments, &mut Vec::new());
+            }
+        }
+    }
+
     #[test]
     fn aliases_and_merges_do_not_repeat_comments() {
         assert_eq!(show("a: &x\n  # 1\n  p: v\nb: *x\nc:\n  <<: *x\n  q: w\n"), "p: 1");
