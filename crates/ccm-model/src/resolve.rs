@@ -1,5 +1,7 @@
 //! Templates in properties: who is resolved, and when.
 
+use govalue::{Key, Map, Value};
+
 use crate::ResourceRef;
 
 /// When templates are being resolved.
@@ -30,6 +32,12 @@ pub trait Templates {
 
     /// Evaluates an expression that must be boolean.
     fn condition(&self, expression: &str) -> Result<bool, TemplateError>;
+
+    /// What a text means where any value may stand: the value itself when the
+    /// text is nothing but one placeholder, else the same as [`Self::text`].
+    fn value(&self, text: &str) -> Result<Value, TemplateError> {
+        self.text(text).map(Value::from)
+    }
 }
 
 /// The template engine of a build that has none: text without placeholders is
@@ -124,6 +132,41 @@ impl<T: Resolve> Resolve for Vec<T> {
     }
 }
 
+/// Texts inside of free data may become anything.
+impl Resolve for Value {
+    fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
+        match self {
+            Self::String(text) => {
+                let resolved = match text.as_str().filter(|text| has_placeholder(text)) {
+                    Some(text) => templates.value(text)?,
+                    None => return Ok(()),
+                };
+                *self = resolved;
+                Ok(())
+            }
+            Self::Array(items) => {
+                let items = std::sync::Arc::make_mut(items);
+                items.iter_mut().try_for_each(|item| item.resolve(templates, keys))
+            }
+            Self::Map(map) => {
+                let mut resolved = Map::with_shape(map.shape());
+                for (key, value) in map.iter() {
+                    let mut value = value.clone();
+                    value.resolve(templates, keys)?;
+                    let key = match key.as_str().filter(|key| keys && has_placeholder(key)) {
+                        Some(text) => Key::from(templates.text(text)?),
+                        None => key.clone(),
+                    };
+                    resolved.insert(key, value);
+                }
+                *self = resolved.into();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Values that hold no templates.
 macro_rules! settled {
     ($($type:ty),*) => {$(
@@ -157,5 +200,31 @@ mod tests {
         let mut list = vec!["a".to_owned(), "{{ b }}".to_owned()];
         assert!(list.resolve(&PlainText, false).is_err());
         assert!(PlainText.condition("1 == 1").is_err());
+    }
+
+    #[test]
+    fn free_data_is_resolved_all_the_way_down() {
+        struct Shout;
+        impl Templates for Shout {
+            fn text(&self, text: &str) -> Result<String, TemplateError> {
+                Ok(text.to_uppercase())
+            }
+            fn script(&self, text: &str) -> Result<String, TemplateError> {
+                self.text(text)
+            }
+            fn condition(&self, _: &str) -> Result<bool, TemplateError> {
+                Ok(true)
+            }
+        }
+        let inner = Map::from_iter([("{{ k }}", Value::array(["${ v }".into(), 5.into()]))]);
+        let data = Value::from(Map::from_iter([("m", inner)]));
+        let resolved = |keys| {
+            let mut value = data.clone();
+            value.resolve(&Shout, keys).unwrap();
+            value.to_string()
+        };
+        assert_eq!(resolved(false), "map[m:map[{{ k }}:[${ V } 5]]]");
+        assert_eq!(resolved(true), "map[m:map[{{ K }}:[${ V } 5]]]");
+        assert!(data.clone().resolve(&PlainText, false).is_err());
     }
 }

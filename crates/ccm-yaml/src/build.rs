@@ -42,6 +42,23 @@ impl SyntaxError {
 
 /// Reads the one document of a source.
 pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
+    read(source, None)
+}
+
+/// A comment as it stands in the text.
+pub(crate) struct Remark<'a> {
+    /// What follows the `#`.
+    pub(crate) text: Cow<'a, str>,
+    /// The `#` and all that follows.
+    pub(crate) span: Span,
+}
+
+/// Reads the one document of a source; where remarks are wanted, the first of
+/// several.
+pub(crate) fn read<'a>(
+    source: &'a Source,
+    remarks: Option<&mut Vec<Remark<'a>>>,
+) -> Result<Node<'a>, SyntaxError> {
     let text = source.text();
     if text.len() > MAX_TEXT {
         let message = format!("larger than {} MiB", MAX_TEXT >> 20);
@@ -50,7 +67,8 @@ pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
     // The parser counts a byte order mark as the first character.
     let text_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut options = Options::default();
-    options.set_emit_comments(false);
+    options.set_emit_comments(remarks.is_some());
+    options.max_buffered_comment_events = usize::MAX;
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
     let parser = Parser::<StrInput<'_>>::new_from_str_with_options(&text[text_start..], options);
@@ -61,7 +79,7 @@ pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
         expanded: 0,
         root: None,
     }
-    .build(parser, text.len() as u32)
+    .build(parser, text.len() as u32, remarks)
 }
 
 /// A collection whose end has not been seen.
@@ -95,15 +113,25 @@ impl<'a> Builder<'a> {
         mut self,
         parser: Parser<'a, StrInput<'a>>,
         end: u32,
+        mut remarks: Option<&mut Vec<Remark<'a>>>,
     ) -> Result<Node<'a>, SyntaxError> {
         let mut documents = 0;
         for event in parser {
             let (event, place) = event.map_err(|error| self.scan_error(&error, end))?;
             let span = self.span(&place);
+            if documents > 1 {
+                // Read on only for the errors.
+                continue;
+            }
             match event {
+                Event::Comment(text, _) => {
+                    if let Some(remarks) = &mut remarks {
+                        remarks.push(Remark { text, span });
+                    }
+                }
                 Event::DocumentStart(..) => {
                     documents += 1;
-                    if documents > 1 {
+                    if documents > 1 && remarks.is_none() {
                         return Err(SyntaxError::new(span, "a second document begins here")
                             .hint("only one document is read; remove the `---`"));
                     }

@@ -63,6 +63,26 @@ impl Program {
         vm::run(self, vars)
     }
 
+    /// Whether running may read this member of the environment. Members that
+    /// are costly to make need not be there for expressions without them.
+    ///
+    /// ```
+    /// use expr::{Environment, Program, Type};
+    ///
+    /// let env = Environment::new().member("a", Type::Any).member("b", Type::Any);
+    /// let program = Program::compile("a + 1", &env).unwrap();
+    /// assert!(program.reads("a") && !program.reads("b"));
+    /// assert!(Program::compile("$env", &env).unwrap().reads("b"));
+    /// ```
+    pub fn reads(&self, member: &str) -> bool {
+        let Some(slot) = self.shared.member(member) else { return false };
+        self.code.iter().any(|op| match op {
+            Op::Member(read) | Op::MemberField(read, _) => *read as usize == slot,
+            Op::Env | Op::EnvFetch | Op::EnvGet => true,
+            _ => false,
+        })
+    }
+
     /// What is known about the type of the result.
     pub fn result_type(&self) -> &Type {
         &self.result

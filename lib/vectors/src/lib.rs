@@ -4,6 +4,8 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot read its vectors has to fail")]
 
+pub mod typed;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,39 @@
+//! Hierarchical data: a document with `data`, a `hierarchy` that says which
+//! `overrides` a machine with certain facts gets, and rules in comments that the
+//! result must keep.
+//!
+//! ```
+//! use ccm_hiera::{Document, Error};
+//! use ccm_template::Facts;
+//!
+//! let document = Document::parse("data.yaml", "
+//! data:
+//!   ## @require
+//!   ## @validate isIPv4(value)
+//!   address: ''
+//! ")?;
+//! let error = document.resolve(&Facts::default(), None).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "key `address` is required but has no value\n\
+//!      key `address` fails its validation `isIPv4(value)`",
+//! );
+//! # Ok::<(), Error>(())
+//! ```
+
+mod document;
+mod error;
+pub mod mapmerge;
+mod resolve;
+mod rules;
+mod source;
+pub mod validator;
+
+pub use document::Document;
+pub use error::Error;
+pub use resolve::Resolution;
+pub use rules::{Failure, Reason, Rule, Warning};
+pub use source::Source;
+
+/// The key that data stands under.
+pub const DATA: &str = "data";

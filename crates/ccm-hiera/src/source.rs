@@ -1,0 +1,111 @@
+//! Where documents come from.
+
+use std::path::{Path, PathBuf};
+
+use ccm_host::Host;
+
+use crate::{Document, Error};
+
+/// What people write by hand is smaller.
+const MAX_SIZE: u64 = 64 << 20;
+
+/// Where hierarchical data comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// `http://` or `https://`.
+    Http(String),
+    /// `kv://BUCKET/key`.
+    Kv {
+        /// The bucket.
+        bucket: String,
+        /// The key in it.
+        key: String,
+    },
+}
+
+impl Source {
+    /// Tells the kind of a source from how it is written.
+    ///
+    /// ```
+    /// use ccm_hiera::Source;
+    ///
+    /// assert_eq!(Source::new("data.yaml"), Source::File("data.yaml".into()));
+    /// let (bucket, key) = ("CONFIG".to_owned(), "web/data".to_owned());
+    /// assert_eq!(Source::new("kv://CONFIG/web/data"), Source::Kv { bucket, key });
+    /// ```
+    pub fn new(text: &str) -> Self {
+        if text.starts_with("http://") || text.starts_with("https://") {
+            return Self::Http(text.to_owned());
+        }
+        if let Some(rest) = text.strip_prefix("kv://") {
+            let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+            return Self::Kv { bucket: bucket.to_owned(), key: key.to_owned() };
+        }
+        Self::File(text.into())
+    }
+
+    /// Reads the document.
+    pub fn load(&self, host: &Host) -> Result<Document, Error> {
+        let unavailable = |source_name: String, kind| Error::NotAvailable { source_name, kind };
+        match self {
+            Self::File(path) => {
+                let (text, _) = host.read_text(path, MAX_SIZE)?;
+                Document::parse(&path.display().to_string(), &text)
+            }
+            Self::Http(url) => Err(unavailable(without_credentials(url), "HTTP")),
+            Self::Kv { bucket, key } => {
+                Err(unavailable(format!("kv://{bucket}/{key}"), "key-value"))
+            }
+        }
+    }
+
+    /// Reads a file that need not be there.
+    pub fn load_default(host: &Host, path: &Path) -> Result<Option<Document>, Error> {
+        match host.stat(path)? {
+            Some(_) => Self::File(path.to_owned()).load(host).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// Messages end up in logs, where passwords do not belong.
+fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test sets its stage by itself")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_asked_for_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host::new();
+        let path = directory.path().join(".hiera");
+        assert!(Source::load_default(&host, &path).unwrap().is_none());
+        assert!(Source::File(path.clone()).load(&host).is_err());
+        std::fs::write(&path, "data:\n  a: 1\n").unwrap();
+        let document = Source::load_default(&host, &path).unwrap().unwrap();
+        assert!(document.is_hierarchical());
+        std::fs::write(&path, "data: [\n").unwrap();
+        assert!(Source::load_default(&host, &path).is_err());
+    }
+
+    #[test]
+    fn what_is_out_of_reach_says_so_and_keeps_secrets() {
+        for (source, wanted) in [
+            ("https://me:secret@host/x", "https://host/x: HTTP sources are not available"),
+            ("kv://B/k", "kv://B/k: key-value sources are not available"),
+        ] {
+            let error = Source::new(source).load(&Host::new()).unwrap_err().to_string();
+            assert!(error.starts_with(wanted), "{error}");
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The engine: what it holds, and how expressions are run.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ccm_model::{TemplateError, Templates};
+use expr::{Environment, Program, Vars};
+use gjson::Document;
+use govalue::{Map, Value};
+
+use crate::budget::Nesting;
+use crate::error::beginning;
+use crate::placeholder::Openers;
+use crate::{Error, Facts, Resolved, Scope, functions};
+
+/// Distinct expressions that are kept compiled. Texts that templates make up
+/// while running could be endless.
+const MAX_PROGRAMS: usize = 20_000;
+
+/// Resolves templates within one [`Scope`]. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine(Arc<Inner>);
+
+struct Inner {
+    facts: Facts,
+    data: Value,
+    environ: Value,
+    directory: PathBuf,
+    language: Arc<Language>,
+    /// The members of the environment, without facts as long as nobody needs
+    /// them.
+    vars: Vars<'static>,
+    vars_with_facts: OnceLock<Vars<'static>>,
+    document: OnceLock<Document>,
+    document_with_facts: OnceLock<Document>,
+}
+
+/// What engines of different data share: the names, and compiled expressions.
+struct Language {
+    environment: Environment,
+    restricted: bool,
+    programs: Mutex<HashMap<Box<str>, Arc<Compiled>>>,
+}
+
+struct Compiled {
+    program: Program,
+    reads_facts: bool,
+}
+
+/// What functions find behind the expression that calls them.
+pub(crate) struct Call {
+    pub(crate) engine: Engine,
+    nesting: OnceLock<Nesting>,
+}
+
+impl Call {
+    /// Made when the first function needs it: most expressions call none.
+    pub(crate) fn nesting(&self) -> &Nesting {
+        self.nesting.get_or_init(Nesting::default)
+    }
+}
+
+impl Engine {
+    /// An engine with all members and functions.
+    pub fn new(scope: Scope) -> Self {
+        Self::with_language(scope, Language::new(false))
+    }
+
+    /// An engine for hierarchical data: of the functions only `lookup`, which
+    /// gives the empty string for a missing key, and only facts in reach.
+    pub fn facts_only(facts: Facts) -> Self {
+        Self::restricted(Scope { facts, ..Scope::default() })
+    }
+
+    /// As [`Engine::facts_only`], with more than facts in reach.
+    pub fn restricted(scope: Scope) -> Self {
+        Self::with_language(scope, Language::new(true))
+    }
+
+    /// The same engine over other data; facts and compiled expressions stay.
+    #[must_use]
+    pub fn with_data(&self, data: Map) -> Self {
+        let scope = Scope { data, ..self.scope() };
+        Self::build(scope, Arc::clone(&self.0.language))
+    }
+
+    /// The same engine with files found from another directory.
+    #[must_use]
+    pub fn in_directory(&self, directory: &Path) -> Self {
+        let scope = Scope { directory: directory.to_owned(), ..self.scope() };
+        Self::build(scope, Arc::clone(&self.0.language))
+    }
+
+    fn scope(&self) -> Scope {
+        let map = |value: &Value| value.as_map().cloned().unwrap_or_default();
+        Scope {
+            facts: self.0.facts.clone(),
+            data: map(&self.0.data),
+            environ: map(&self.0.environ),
+            directory: self.0.directory.clone(),
+        }
+    }
+
+    fn with_language(scope: Scope, language: Language) -> Self {
+        Self::build(scope, Arc::new(language))
+    }
+
+    fn build(scope: Scope, language: Arc<Language>) -> Self {
+        let (data, environ) = (Value::from(scope.data), Value::from(scope.environ));
+        let mut vars = language.environment.vars();
+        vars.set("Data", data.clone());
+        vars.set("Environ", environ.clone());
+        vars.set("WorkingDir", scope.directory.to_string_lossy().as_ref());
+        vars.set("DefaultOnMissing", language.restricted);
+        vars.set("RestrictFunctions", language.restricted);
+        Self(Arc::new(Inner {
+            facts: scope.facts,
+            data,
+            environ,
+            directory: scope.directory,
+            language,
+            vars,
+            vars_with_facts: OnceLock::new(),
+            document: OnceLock::new(),
+            document_with_facts: OnceLock::new(),
+        }))
+    }
+
+    /// The facts.
+    pub fn facts(&self) -> &Facts {
+        &self.0.facts
+    }
+
+    /// The data, a map.
+    pub fn data(&self) -> &Value {
+        &self.0.data
+    }
+
+    /// The variables of the environment, a map.
+    pub fn environ(&self) -> &Value {
+        &self.0.environ
+    }
+
+    /// The directory that the paths of files start from.
+    pub fn directory(&self) -> &Path {
+        &self.0.directory
+    }
+
+    /// Whether a missing key is the empty string.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.0.language.restricted
+    }
+
+    /// Evaluates one expression.
+    pub fn evaluate(&self, expression: &str) -> Result<Value, Error> {
+        self.run(expression, None)
+    }
+
+    /// Compiles an expression without running it.
+    pub fn check(&self, expression: &str) -> Result<(), Error> {
+        self.compiled(expression).map(drop)
+    }
+
+    /// Evaluates an expression that must be true or false.
+    pub fn condition(&self, expression: &str) -> Result<bool, Error> {
+        match self.evaluate(expression)? {
+            Value::Bool(holds) => Ok(holds),
+            Value::Nil => Err(not_boolean(expression, "nothing (nil)".to_owned())),
+            other => {
+                let found = format!("{:?}", beginning(&functions::printed(&other)));
+                Err(not_boolean(expression, found))
+            }
+        }
+    }
+
+    pub(crate) fn run(&self, expression: &str, nesting: Option<&Nesting>) -> Result<Value, Error> {
+        let compiled = self.compiled(expression)?;
+        let vars = if compiled.reads_facts {
+            self.0.vars_with_facts.get_or_init(|| {
+                let mut vars = self.0.vars.clone();
+                vars.set("Facts", self.0.facts.get().clone());
+                vars
+            })
+        } else {
+            &self.0.vars
+        };
+        let nesting = nesting.map_or_else(OnceLock::new, |nesting| nesting.clone().into());
+        let call = Call { engine: self.clone(), nesting };
+        compiled
+            .program
+            .run(&vars.clone().with_user(&call))
+            .map_err(|error| Error::expression(expression, error))
+    }
+
+    fn compiled(&self, expression: &str) -> Result<Arc<Compiled>, Error> {
+        let language = &self.0.language;
+        let lock = || language.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(expression) {
+            return Ok(Arc::clone(known));
+        }
+        let program = Program::compile(expression, &language.environment)
+            .map_err(|error| Error::expression(expression, error))?;
+        let compiled = Arc::new(Compiled { reads_facts: program.reads("Facts"), program });
+        let mut programs = lock();
+        if programs.len() < MAX_PROGRAMS {
+            programs.insert(expression.into(), Arc::clone(&compiled));
+        }
+        Ok(compiled)
+    }
+
+    /// What a GJSON path over `facts`, `data` and `environ` leads to; `None` if
+    /// nothing is there.
+    pub fn lookup(&self, key: &str) -> Result<Option<Value>, Error> {
+        let inner = &*self.0;
+        // Facts cost time: paths that begin elsewhere do without.
+        let first = key.split(['.', '|']).next().unwrap_or_default();
+        let document = if matches!(first, "data" | "environ") {
+            inner.document.get_or_init(|| self.document([]))
+        } else {
+            inner
+                .document_with_facts
+                .get_or_init(|| self.document([("facts", inner.facts.get().clone())]))
+        };
+        document
+            .lookup(&gjson::Path::compile(key))
+            .map_err(|source| Error::Path { key: key.to_owned(), source })
+    }
+
+    fn document<const N: usize>(&self, more: [(&str, Value); N]) -> Document {
+        let members = [("data", self.0.data.clone()), ("environ", self.0.environ.clone())];
+        let members = members.into_iter().chain(more).map(|(name, value)| {
+            // JSON knows no nil maps.
+            let is_nil = value.as_map().is_some_and(Map::is_nil);
+            (name, if is_nil { Value::Nil } else { value })
+        });
+        Document::new(members.collect::<Map>().into())
+    }
+}
+
+fn not_boolean(expression: &str, found: String) -> Error {
+    Error::NotBoolean { expression: expression.to_owned(), found }
+}
+
+impl Language {
+    fn new(restricted: bool) -> Self {
+        Self {
+            environment: functions::environment(restricted),
+            restricted,
+            programs: Mutex::default(),
+        }
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new(Scope::default())
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("directory", &self.0.directory)
+            .field("restricted", &self.0.language.restricted)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Templates for Engine {
+    fn text(&self, text: &str) -> Result<String, TemplateError> {
+        as_text(text, &self.text_with(text, Openers::All)?)
+    }
+
+    fn script(&self, text: &str) -> Result<String, TemplateError> {
+        as_text(text, &self.text_with(text, Openers::Shell)?)
+    }
+
+    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
+        Ok(Engine::condition(self, expression)?)
+    }
+
+    fn value(&self, text: &str) -> Result<Value, TemplateError> {
+        Ok(Engine::value(self, text)?)
+    }
+}
+
+fn as_text(template: &str, resolved: &Resolved) -> Result<String, TemplateError> {
+    match resolved.text.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(Error::NotText { template: beginning(template) }.into()),
+    }
+}

@@ -1,0 +1,107 @@
+//! Jet templates within the engine.
+
+use govalue::{Map, Str, Value};
+use jet::{Function, Limits, Param, Set, Variables};
+
+use crate::budget::Nesting;
+use crate::functions::{find, names_jet, nested, no_network, string};
+use crate::{Engine, Error};
+
+/// What Jet's actions stand between, unless a template says otherwise.
+const DELIMITERS: (&str, &str) = ("[[", "]]");
+
+impl Engine {
+    /// Renders a Jet template between `[[` and `]]`, or other delimiters. A body
+    /// that ends in `.jet` names a file.
+    ///
+    /// ```
+    /// use ccm_template::{Engine, Scope};
+    ///
+    /// let data = govalue::Map::from_iter([("name", "Ann")]);
+    /// let engine = Engine::new(Scope { data, ..Scope::default() });
+    /// assert_eq!(engine.jet("Hello [[ data.name ]]", None)?, "Hello Ann");
+    /// assert_eq!(engine.jet("Hello <% .Data.name %>", Some(("<%", "%>")))?, "Hello Ann");
+    /// # Ok::<(), ccm_template::Error>(())
+    /// ```
+    pub fn jet(&self, body: &str, delimiters: Option<(&str, &str)>) -> Result<Str, Error> {
+        self.nested_jet(body, delimiters, &Nesting::default())
+    }
+
+    /// The variables and functions of Jet templates, and their context, for
+    /// those who render Jet by themselves.
+    pub fn jet_scope(&self) -> (Variables, Value) {
+        self.nested_scope(&Nesting::default())
+    }
+
+    pub(crate) fn nested_jet(
+        &self,
+        body: &str,
+        delimiters: Option<(&str, &str)>,
+        nesting: &Nesting,
+    ) -> Result<Str, Error> {
+        let deeper = nesting.deeper()?;
+        let file;
+        let (name, text) = if names_jet(body) {
+            file = self.counted_file(body, nesting)?;
+            (body, file.as_str())
+        } else {
+            ("template", body)
+        };
+        let (left, right) = delimiters.unwrap_or(DELIMITERS);
+        // Templates inside of templates share one stack.
+        let depth = Limits::default().depth / deeper.depth.max(1) as usize;
+        let limits = Limits { depth, ..Limits::default() };
+        let set = Set::new().with_delimiters(left, right).with_limits(limits);
+        let template = set.parse(name, text)?;
+        let (variables, context) = self.nested_scope(&deeper);
+        let rendered = set.render(&template, &variables, &context)?;
+        nesting.made(rendered.len())?;
+        Ok(rendered)
+    }
+
+    fn nested_scope(&self, nesting: &Nesting) -> (Variables, Value) {
+        let mut variables = Variables::new();
+        let mut context = Map::new();
+        let facts = self.facts().get();
+        for (lower, upper, value) in [
+            ("facts", "Facts", facts),
+            ("data", "Data", self.data()),
+            ("environ", "Environ", self.environ()),
+        ] {
+            variables.set(lower, value.clone()).set(upper, value.clone());
+            context.insert(upper, value.clone());
+        }
+        context.insert("WorkingDir", self.directory().to_string_lossy().as_ref());
+        context.insert("RestrictFunctions", self.is_restricted());
+
+        let engine = self.clone();
+        variables.set_function(
+            "lookup",
+            Function::new(1..=2, move |args| {
+                find(&engine, string(&args[0], "the key")?, args.get(1))
+            }),
+        );
+        for name in ["file", "readFile"] {
+            let (engine, nesting) = (self.clone(), nesting.clone());
+            let read = move |args: &[Value]| {
+                let path = string(&args[0], "the path")?;
+                let text = engine.counted_file(path, &nesting);
+                text.map(Value::from).map_err(|error| nested(&error))
+            };
+            variables.set_function(name, Function::new(1..=1, read));
+        }
+        let (engine, nesting) = (self.clone(), nesting.clone());
+        variables.set_function(
+            "template",
+            Function::new(1..=1, move |args| {
+                let text = string(&args[0], "the template")?;
+                engine.template(text, &nesting).map_err(|error| nested(&error))
+            }),
+        );
+        for (name, arity) in [("registrations", 4), ("kvGet", 2)] {
+            let absent = move |_: &[Value]| Err(no_network(name));
+            variables.set_function(name, Function::typed(&vec![Param::String; arity], absent));
+        }
+        (variables, context.into())
+    }
+}

@@ -1,0 +1,96 @@
+//! What templates can see.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use govalue::{Map, MapShape, Value};
+
+type Gather = Box<dyn FnOnce() -> Value + Send>;
+
+/// The facts about the machine, gathered when they are first needed. Clones
+/// share them.
+///
+/// ```
+/// use ccm_template::Facts;
+///
+/// let facts = Facts::lazy(|| govalue::Map::from_iter([("os", "linux")]));
+/// assert_eq!(facts.get().to_string(), "map[os:linux]");
+/// ```
+#[derive(Clone)]
+pub struct Facts(Arc<LazyLock<Value, Gather>>);
+
+impl Facts {
+    /// Facts that are known already.
+    pub fn known(facts: Map) -> Self {
+        Self::lazy(move || facts)
+    }
+
+    /// Facts that `gather` finds out when something needs them, once.
+    pub fn lazy(gather: impl FnOnce() -> Map + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || gather().into()))))
+    }
+
+    /// The facts, a map; gathers them if nobody did.
+    pub fn get(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self::known(Map::new())
+    }
+}
+
+impl fmt::Debug for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Facts").finish_non_exhaustive()
+    }
+}
+
+/// What templates can see.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// `Facts`: about the machine.
+    pub facts: Facts,
+    /// `Data`: what the manifest and its hierarchy say.
+    pub data: Map,
+    /// `Environ`: variables of the environment, all strings.
+    pub environ: Map,
+    /// The directory that the paths of files start from.
+    pub directory: PathBuf,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Self {
+            facts: Facts::default(),
+            data: Map::new(),
+            environ: Map::with_shape(MapShape::Strings),
+            directory: PathBuf::new(),
+        }
+    }
+}
+
+impl Scope {
+    /// Variables of the environment as templates see them.
+    ///
+    /// ```
+    /// use ccm_template::{Engine, Scope};
+    ///
+    /// let environ = Scope::environ([("HOME", "/root")]);
+    /// let engine = Engine::new(Scope { environ, ..Scope::default() });
+    /// assert_eq!(engine.text("{{ Environ.HOME }}")?.text, "/root");
+    /// # Ok::<(), ccm_template::Error>(())
+    /// ```
+    pub fn environ<K: AsRef<str>, V: AsRef<str>>(
+        variables: impl IntoIterator<Item = (K, V)>,
+    ) -> Map {
+        let mut map = Map::with_shape(MapShape::Strings);
+        for (name, value) in variables {
+            map.insert(name.as_ref(), value.as_ref());
+        }
+        map
+    }
+}

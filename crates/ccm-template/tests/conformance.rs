@@ -1,0 +1,138 @@
+//! The recorded cases of the reference implementation, with the real functions.
+#![expect(clippy::disallowed_methods, reason = "the files of the cases must be somewhere")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot set its stage has to fail")]
+
+use std::collections::HashMap;
+
+use ccm_template::placeholder::{Openers, scan};
+use ccm_template::{Engine, Facts, Scope};
+use govalue::{Map, MapShape, Value};
+use serde_json::Value as Json;
+use vectors::{Vectors, typed};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The engines of a file's environments, by name.
+struct Worlds {
+    engines: HashMap<String, Engine>,
+    /// Keeps the files of the environments.
+    _directories: Vec<tempfile::TempDir>,
+}
+
+impl Worlds {
+    fn new(environments: &Json) -> Self {
+        let (mut engines, mut directories) = (HashMap::new(), Vec::new());
+        for (name, recorded) in environments.as_object().into_iter().flatten() {
+            let member = |name: &str, shape: MapShape| match recorded.get(name) {
+                Some(members) => {
+                    let mut map = Map::with_shape(shape);
+                    for (key, value) in typed::decode(members).as_map().unwrap().iter() {
+                        map.insert(key.clone(), value.clone());
+                    }
+                    map
+                }
+                None => Map::nil(shape),
+            };
+            let mut scope = Scope {
+                facts: Facts::known(member("facts", MapShape::StringAny)),
+                data: member("data", MapShape::StringAny),
+                environ: member("environ", MapShape::Strings),
+                ..Scope::default()
+            };
+            if let Some(files) = recorded["files"].as_object() {
+                let directory = tempfile::tempdir().unwrap();
+                for (name, text) in files {
+                    let path = directory.path().join(name);
+                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    std::fs::write(path, text.as_str().unwrap()).unwrap();
+                }
+                directory.path().clone_into(&mut scope.directory);
+                directories.push(directory);
+            }
+            let restricted = recorded["restrict"] == true;
+            let engine = if restricted { Engine::restricted(scope) } else { Engine::new(scope) };
+            engines.insert(name.clone(), engine);
+        }
+        Self { engines, _directories: directories }
+    }
+
+    fn of(&self, case: &Json) -> &Engine {
+        &self.engines[case["env_ref"].as_str().unwrap_or("main")]
+    }
+}
+
+/// Compares a value, or a failure, with what a case wants.
+fn judge(case: &Json, got: Result<Value, ccm_template::Error>) -> Result<(), String> {
+    match (got, case["want_error"] == true) {
+        (Err(_), true) => Ok(()),
+        (Err(error), false) => Err(error.to_string()),
+        (Ok(value), true) => Err(format!("{} {value}", typed::word(&value))),
+        (Ok(value), false) => {
+            let type_fits = case["want_type"].as_str() == Some(typed::word(&value));
+            let value_fits = typed::same(&value, &typed::decode(&case["want"]));
+            let text = case.get("want_string");
+            let text_fits = text.is_none_or(|want| typed::same_text(&value, &typed::decode(want)));
+            if type_fits && value_fits && text_fits {
+                return Ok(());
+            }
+            Err(format!("{} {value}", typed::word(&value)))
+        }
+    }
+}
+
+#[test]
+fn conformance_template() {
+    let vectors = Vectors::new("template.jsonl", CRATE);
+    let worlds = Worlds::new(&vectors.environment("template.env.json"));
+    vectors.run(|case| {
+        let engine = worlds.of(case);
+        let input = case["input"].as_str().unwrap();
+        match case["mode"].as_str() {
+            Some("string") => {
+                let got = engine.text(input);
+                if let Ok(got) = &got {
+                    let flags = (got.matched, got.has_expression);
+                    if (case["matched"] == true, case["has_expression"] == true) != flags {
+                        return Err(format!("(matched, has_expression) = {flags:?}"));
+                    }
+                }
+                judge(case, got.map(|got| got.text.into()))
+            }
+            Some("typed") => judge(case, engine.value(input)),
+            Some("scan") => {
+                let found = scan(input, Openers::All).map(|found| {
+                    let found = found.unwrap();
+                    let offsets = [("start", found.start), ("end", found.end)];
+                    let mut map = Map::from_iter(offsets);
+                    map.insert("inner", found.inner);
+                    map.into()
+                });
+                judge(case, Ok(Value::array(found)))
+            }
+            Some("expand") => {
+                let input = typed::decode(&serde_json::from_str(input).unwrap());
+                judge(case, engine.expand(&input, false))
+            }
+            other => Err(format!("the mode {other:?} is not known")),
+        }
+    });
+}
+
+#[test]
+fn conformance_expr() {
+    let vectors = Vectors::new("expr.jsonl", CRATE);
+    let worlds = Worlds::new(&vectors.environment("expr.env.json"));
+    vectors.run(|case| judge(case, worlds.of(case).evaluate(case["input"].as_str().unwrap())));
+}
+
+#[test]
+fn conformance_jet() {
+    let vectors = Vectors::new("jet.jsonl", CRATE);
+    let worlds = Worlds::new(&vectors.environment("jet.env.json"));
+    vectors.run(|case| {
+        let side = |name: &str, default| case[name].as_str().unwrap_or(default);
+        let delimiters = Some((side("left", "[["), side("right", "]]")));
+        let got = worlds.of(case).jet(case["input"].as_str().unwrap(), delimiters);
+        judge(case, got.map(Value::from))
+    });
+}
