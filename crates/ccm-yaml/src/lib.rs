@@ -4,6 +4,7 @@
 //! bytes of the source it came from, so that whoever reads meaning out of it
 //! can point at the place. Merge keys, duplicate keys, aliases and the bounds
 //! on them are decided here; what a scalar means is decided by its reader.
+//! [`to_value`] is the reader for free data, such as facts and hierarchical data.
 //!
 //! ```
 //! let source = ccm_yaml::Source::new("m.yaml", "mode: 0644\n");
@@ -19,8 +20,10 @@ mod build;
 mod emit;
 mod node;
 mod source;
+mod value;
 
 pub use build::{SyntaxError, parse};
 pub use emit::to_yaml;
 pub use node::{Entry, Key, Kind, Node, Scalar};
 pub use source::{Position, Source, Span};
+pub use value::to_value;
