@@ -132,12 +132,12 @@ fn is_physical(mount: &Mount, types: Option<&HashSet<String>>) -> bool {
 /// The lines of a `mountinfo`. What is mounted over is out of reach, so of each
 /// place the last one counts.
 fn mounts(mountinfo: &str) -> Vec<Mount> {
-    let mut mounts: Vec<Mount> = Vec::new();
-    for mount in mountinfo.lines().filter_map(mount) {
-        mounts.retain(|below| below.mountpoint != mount.mountpoint);
-        mounts.push(mount);
-    }
-    mounts
+    let all: Vec<_> = mountinfo.lines().filter_map(mount).collect();
+    let mut places = HashSet::new();
+    let mut tops: Vec<_> =
+        all.iter().rev().filter(|mount| places.insert(&mount.mountpoint)).cloned().collect();
+    tops.reverse();
+    tops
 }
 
 fn mount(line: &str) -> Option<Mount> {

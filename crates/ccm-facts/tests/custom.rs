@@ -183,6 +183,18 @@ fn bytes_that_are_not_text_are_reported() {
 }
 
 #[test]
+fn deep_nesting_is_bounded() {
+    let nested =
+        |depth: usize| format!("{{\"mine\": {}1{}}}", "[".repeat(depth), "]".repeat(depth));
+    let stage = Stage::new(&[("etc/facts.json", &nested(500))]);
+    assert_eq!(stage.facts().len(), 2 * 500 + 1);
+    let stage = Stage::new(&[("etc/facts.json", &nested(100_000))]);
+    assert_eq!(stage.refused(&["facts.json"]), "");
+    let stage = Stage::new(&[("etc/facts.yaml", &nested(100_000))]);
+    assert_eq!(stage.refused(&["facts.yaml"]), "");
+}
+
+#[test]
 fn empty_files_have_no_facts() {
     let stage = Stage::new(&[("etc/facts.json", ""), ("etc/facts.yaml", "# later\n")]);
     assert_eq!(stage.facts(), "");
