@@ -35,6 +35,12 @@ pub enum Error {
         /// What it is instead.
         found: &'static str,
     },
+    /// A link where none is followed.
+    #[error("{} is a symbolic link, which is not followed", path.display())]
+    Symlink {
+        /// Which.
+        path: PathBuf,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {

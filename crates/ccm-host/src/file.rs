@@ -109,31 +109,13 @@ impl Host {
     /// Reads a text of at most `limit` bytes.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<(String, Stat)> {
         let (bytes, stat) = self.read_bytes(path, limit)?;
-        match String::from_utf8(bytes) {
-            Ok(text) => Ok((text, stat)),
-            Err(error) => {
-                let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-                let line = good.split(|&byte| byte == b'\n').count();
-                let last = good.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
-                let offset = last.len() + 1;
-                Err(Error::NotUtf8 { path: path.to_owned(), line, offset })
-            }
-        }
+        Ok((utf8(bytes, path)?, stat))
     }
 
     /// Reads a file of at most `limit` bytes.
     pub fn read_bytes(&self, path: &Path, limit: u64) -> Result<(Vec<u8>, Stat)> {
         let (file, stat) = self.open(path)?;
-        let too_large = || Error::TooLarge { path: path.to_owned(), limit };
-        if stat.size > limit {
-            return Err(too_large());
-        }
-        let mut bytes = Vec::with_capacity(stat.size as usize + 1);
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
-        if bytes.len() as u64 > limit {
-            return Err(too_large());
-        }
-        Ok((bytes, stat))
+        Ok((read_all(file, stat, path, limit)?, stat))
     }
 
     /// The names in a directory, in no order.
@@ -159,7 +141,32 @@ fn look(path: &Path, flags: AtFlags) -> Result<Option<Stat>> {
     }
 }
 
-fn check_regular(path: &Path, stat: Stat) -> Result<()> {
+/// Reads an open file of at most `limit` bytes.
+pub(crate) fn read_all(file: File, stat: Stat, path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let too_large = || Error::TooLarge { path: path.to_owned(), limit };
+    if stat.size > limit {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(stat.size as usize + 1);
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}
+
+/// The text that bytes are, or where they are not text.
+pub(crate) fn utf8(bytes: Vec<u8>, path: &Path) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|&byte| byte == b'\n').count();
+        let last = good.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        let offset = last.len() + 1;
+        Error::NotUtf8 { path: path.to_owned(), line, offset }
+    })
+}
+
+pub(crate) fn check_regular(path: &Path, stat: Stat) -> Result<()> {
     let found = match stat.kind {
         FileKind::File => return Ok(()),
         FileKind::Directory => "a directory",

@@ -12,7 +12,10 @@ mod directory;
 mod error;
 mod extended;
 mod file;
+mod folder;
 mod interrupt;
+mod machine;
+mod network;
 mod random;
 mod remove;
 mod users;
@@ -29,7 +32,10 @@ pub use command::{Command, Environment, Exit, Output, Stream};
 pub use digest::Digest;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
+pub use folder::Folder;
 pub use interrupt::Interrupt;
+pub use machine::{Space, Uname};
+pub use network::{Interface, InterfaceAddress};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
 #[derive(Clone, Debug, Default)]

@@ -1,0 +1,76 @@
+//! Why facts were not taken.
+
+use std::path::PathBuf;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a file or an argument gave no facts.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("cannot read facts")]
+    Read {
+        /// What the machine said.
+        #[from]
+        source: ccm_host::Error,
+    },
+    /// The text is neither JSON nor YAML.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    Syntax {
+        /// Which file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// The document is a list or a scalar.
+    #[error("{} holds {found}, not a map of facts", path.display())]
+    NotAMap {
+        /// Which file.
+        path: PathBuf,
+        /// What it holds.
+        found: &'static str,
+    },
+    /// Someone who is not root could make root believe things.
+    #[error("others can write {} (owner {uid}, group {gid}, mode {mode:04o})", path.display())]
+    Writable {
+        /// Which file.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+        /// Its group.
+        gid: u32,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// An argument that is not `name=value`.
+    #[error("`{argument}` is not a fact")]
+    Argument {
+        /// The argument.
+        argument: String,
+    },
+}
+
+impl Error {
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read { source: ccm_host::Error::Symlink { .. } } => {
+                Some("put the file itself there".to_owned())
+            }
+            Self::Read { source } => source.hint(),
+            Self::Writable { path, .. } => {
+                let path = path.display();
+                Some(format!("chown root:root {path} && chmod go-w {path}"))
+            }
+            Self::NotAMap { .. } => Some("write facts as `name: value`".to_owned()),
+            Self::Argument { .. } => Some("write it as `name=value` or `a.b=value`".to_owned()),
+            Self::Syntax { .. } => None,
+        }
+    }
+}

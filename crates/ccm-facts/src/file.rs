@@ -1,0 +1,145 @@
+//! One file of facts.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+use ccm_host::{Host, Stat};
+use ccm_yaml::Source;
+use govalue::{Value, json};
+
+use crate::{Error, Facts, Result};
+
+/// Far more than facts anyone wrote.
+pub(crate) const MAX_FILE: u64 = 16 << 20;
+
+/// Reads a file that the caller asked for: JSON if it is called `.json`, YAML
+/// if `.yaml` or `.yml`, else JSON when it begins with `{` or `[`.
+///
+/// As root, a file that others can write gets a warning; with `CCM_STRICT=1` it
+/// is an error.
+pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
+    let (text, stat) = host.read_text(path, MAX_FILE)?;
+    if let Err(error) = check_writers(host, path, stat) {
+        if host.env("CCM_STRICT").is_some_and(|value| value == "1") {
+            return Err(error);
+        }
+        tracing::warn!("{error}");
+    }
+    parse(path, text)
+}
+
+/// As root, a file is only believed if nobody else could have written it.
+pub(crate) fn check_writers(host: &Host, path: &Path, stat: Stat) -> Result<()> {
+    if !host.is_root() || !others_can_write(stat) {
+        return Ok(());
+    }
+    let Stat { uid, gid, mode, .. } = stat;
+    Err(Error::Writable { path: path.to_owned(), uid, gid, mode })
+}
+
+/// Whether anyone but root can write it: its owner, its group or everybody.
+fn others_can_write(stat: Stat) -> bool {
+    let by_group = stat.mode & 0o020 != 0 && stat.gid != 0;
+    stat.uid != 0 || by_group || stat.mode & 0o002 != 0
+}
+
+/// The facts in a text. An empty one has none.
+pub(crate) fn parse(path: &Path, text: String) -> Result<Facts> {
+    let source = Source::new(path.display().to_string(), text);
+    let value = if is_json(path, source.text()) {
+        from_json(path, &source)
+    } else {
+        from_yaml(path, &source)
+    };
+    match value? {
+        Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
+        Value::Nil => Ok(Facts::new()),
+        Value::Array(_) => Err(Error::NotAMap { path: path.to_owned(), found: "a list" }),
+        _ => Err(Error::NotAMap { path: path.to_owned(), found: "a single value" }),
+    }
+}
+
+fn is_json(path: &Path, text: &str) -> bool {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("json") => true,
+        Some("yaml" | "yml") => false,
+        _ => text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']),
+    }
+}
+
+fn from_json(path: &Path, source: &Source) -> Result<Value> {
+    let text = source.text();
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if body.trim().is_empty() {
+        return Ok(Value::Nil);
+    }
+    let before = text.len() - body.len();
+    json::decode(body, json::Numbers::Ints)
+        .map_err(|error| syntax(path, source, before + error.offset, error.reason.to_owned()))
+}
+
+fn from_yaml(path: &Path, source: &Source) -> Result<Value> {
+    let node = ccm_yaml::parse(source)
+        .map_err(|error| syntax(path, source, error.span.start as usize, error.message))?;
+    Ok(ccm_yaml::to_value(&node))
+}
+
+fn syntax(path: &Path, source: &Source, offset: usize, message: String) -> Error {
+    let place = source.position(u32::try_from(offset).unwrap_or(u32::MAX));
+    Error::Syntax { path: path.to_owned(), line: place.line, column: place.column, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, text: &str) -> String {
+        match parse(Path::new(name), text.to_owned()) {
+            Ok(facts) => Value::from(facts).to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn names_and_beginnings_tell_the_format() {
+        assert_eq!(read("f.json", r#"{"a": 1, "b": 1.5}"#), "map[a:1 b:1.5]");
+        assert_eq!(read("f.yaml", "{a: 0x10, b: [yes]}"), "map[a:16 b:[yes]]");
+        assert_eq!(read("f.yml", "a: 1"), "map[a:1]");
+        assert_eq!(read("facts", " {\"a\": 1}"), "map[a:1]");
+        assert_eq!(read("facts", "a: 1"), "map[a:1]");
+        assert_eq!(read("f.json", "\u{feff}{}"), "map[]");
+    }
+
+    #[test]
+    fn whole_numbers_of_json_are_whole() {
+        let facts = parse(Path::new("f.json"), r#"{"a": 1000000, "b": 1.0}"#.to_owned()).unwrap();
+        assert_eq!(facts.get("a"), Some(&Value::Int(1_000_000)));
+        assert_eq!(facts.get("b"), Some(&Value::Float(1.0)));
+    }
+
+    #[test]
+    fn nothing_is_no_facts() {
+        for text in ["", " \n", "# nothing\n", "~"] {
+            assert_eq!(read("f.yaml", text), "map[]", "{text:?}");
+        }
+        assert_eq!(read("f.json", "\n"), "map[]");
+        assert_eq!(read("f.json", "null"), "map[]");
+    }
+
+    #[test]
+    fn errors_point_at_their_place() {
+        assert_eq!(read("f.yaml", "a: 1\na: 2\n"), "f.yaml:2:1: duplicate key `a`");
+        assert!(read("f.json", "{\n  \"a\": ,\n}").starts_with("f.json:2:8: "));
+        assert_eq!(read("f.json", "[1]"), "f.json holds a list, not a map of facts");
+        assert_eq!(read("f.yaml", "text"), "f.yaml holds a single value, not a map of facts");
+    }
+
+    #[test]
+    fn only_root_counts_as_root() {
+        let stat = Host::new().stat(Path::new("/")).unwrap().unwrap();
+        let with = |uid, gid, mode| others_can_write(Stat { uid, gid, mode, ..stat });
+        assert!(!with(0, 0, 0o644) && !with(0, 0, 0o664) && !with(0, 5, 0o644));
+        assert!(with(1, 0, 0o644) && with(0, 5, 0o664) && with(0, 0, 0o646));
+    }
+}

@@ -1,0 +1,159 @@
+//! A directory held open, read without following links.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::file::{check_regular, read_all, utf8};
+use crate::{Error, FileKind, Host, Result, Stat};
+
+/// A directory held open: whatever happens to its path, what is read through it
+/// stays in it, and no link in it leads anywhere else.
+#[derive(Debug)]
+pub struct Folder {
+    directory: OwnedFd,
+    path: PathBuf,
+}
+
+impl Host {
+    /// Opens a directory, links on the way to it followed; `None` when there
+    /// is nothing at the path.
+    pub fn open_folder(&self, path: &Path) -> Result<Option<Folder>> {
+        let Some(stat) = self.stat(path)? else { return Ok(None) };
+        if stat.kind != FileKind::Directory {
+            return Err(Error::NotADirectory { path: path.to_owned() });
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory =
+            rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        Ok(Some(Folder { directory, path: path.to_owned() }))
+    }
+}
+
+impl Folder {
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names in it, sorted.
+    pub fn names(&self) -> Result<Vec<OsString>> {
+        let listing = Error::io("list", &self.path);
+        let entries = rustix::fs::Dir::read_from(&self.directory).map_err(listing)?;
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(Error::io("list", &self.path))?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                names.push(OsStr::from_bytes(name).to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Reads a text of at most `limit` bytes; `None` when there is nothing of
+    /// this name. Links and everything else but regular files are errors.
+    pub fn read_text(&self, name: &OsStr, limit: u64) -> Result<Option<(String, Stat)>> {
+        let path = self.path.join(name);
+        let Some(found) = self.lstat(name, &path)? else { return Ok(None) };
+        check_regular(&path, found)?;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+            .map_err(Error::io("open", &path))?;
+        let stat = Stat::of(&file, &path)?;
+        check_regular(&path, stat)?;
+        let bytes = read_all(file.into(), stat, &path, limit)?;
+        Ok(Some((utf8(bytes, &path)?, stat)))
+    }
+
+    /// Opens a directory in this one, which must not be a link; `None` when
+    /// there is nothing of this name.
+    pub fn folder(&self, name: &OsStr) -> Result<Option<Self>> {
+        let path = self.path.join(name);
+        let Some(found) = self.lstat(name, &path)? else { return Ok(None) };
+        if found.kind != FileKind::Directory {
+            return Err(Error::NotADirectory { path });
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&self.directory, name, flags, Mode::empty())
+            .map_err(Error::io("open", &path))?;
+        Ok(Some(Self { directory, path }))
+    }
+
+    fn lstat(&self, name: &OsStr, path: &Path) -> Result<Option<Stat>> {
+        let stat = match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Stat::new(&stat),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(Error::io("inspect", path)(errno)),
+        };
+        if stat.kind == FileKind::Symlink {
+            return Err(Error::Symlink { path: path.to_owned() });
+        }
+        Ok(Some(stat))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn name(text: &str) -> &OsStr {
+        OsStr::new(text)
+    }
+
+    #[test]
+    fn files_and_directories_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("d/b"), "text").unwrap();
+        std::fs::write(dir.path().join("d/a"), "").unwrap();
+        let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
+        assert_eq!(folder.path(), dir.path());
+        let inner = folder.folder(name("d")).unwrap().unwrap();
+        assert_eq!(inner.names().unwrap(), ["a", "b"]);
+        assert_eq!(inner.read_text(name("b"), 10).unwrap().unwrap().0, "text");
+        assert!(matches!(inner.read_text(name("b"), 3), Err(Error::TooLarge { .. })));
+    }
+
+    #[test]
+    fn nothing_is_not_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Host::new().open_folder(&dir.path().join("x")).unwrap().is_none());
+        let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
+        assert!(folder.read_text(name("x"), 10).unwrap().is_none());
+        assert!(folder.folder(name("x")).unwrap().is_none());
+    }
+
+    #[test]
+    fn links_are_followed_to_it_and_never_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir(at("real")).unwrap();
+        std::fs::write(at("real/f"), "").unwrap();
+        symlink(at("real"), at("link")).unwrap();
+        symlink(at("real/f"), at("file")).unwrap();
+        assert!(Host::new().open_folder(&at("link")).unwrap().is_some());
+        let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
+        assert!(matches!(folder.folder(name("link")), Err(Error::Symlink { .. })));
+        assert!(matches!(folder.read_text(name("file"), 10), Err(Error::Symlink { .. })));
+    }
+
+    #[test]
+    fn kinds_must_fit() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        std::fs::write(dir.path().join("f"), "").unwrap();
+        assert!(Host::new().open_folder(&dir.path().join("f")).is_err());
+        let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
+        assert!(matches!(folder.folder(name("f")), Err(Error::NotADirectory { .. })));
+        assert!(matches!(folder.read_text(name("d"), 10), Err(Error::NotAFile { .. })));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the kernel says about the machine as a whole.
+
+use std::ffi::CStr;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Uid, User};
+
+use crate::{Error, Host, Result};
+
+/// How the machine calls itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uname {
+    /// The host name.
+    pub hostname: String,
+    /// The kernel's release, such as `6.1.0-13-amd64`.
+    pub release: String,
+    /// The kernel's architecture, such as `x86_64`.
+    pub machine: String,
+}
+
+/// The room on a file system, in bytes and inodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Its size.
+    pub total: u64,
+    /// What nobody uses.
+    pub free: u64,
+    /// What of that is not reserved for root.
+    pub available: u64,
+    /// How many inodes there are; none where they are made as needed.
+    pub inodes: u64,
+    /// How many of them nobody uses.
+    pub inodes_free: u64,
+}
+
+impl Host {
+    /// How the machine calls itself.
+    pub fn uname(&self) -> Uname {
+        let text = |text: &CStr| text.to_string_lossy().into_owned();
+        let uname = rustix::system::uname();
+        Uname {
+            hostname: text(uname.nodename()),
+            release: text(uname.release()),
+            machine: text(uname.machine()),
+        }
+    }
+
+    /// For how many seconds the machine has been up.
+    pub fn uptime(&self) -> u64 {
+        u64::try_from(rustix::system::sysinfo().uptime).unwrap_or_default()
+    }
+
+    /// The size of a page of memory in bytes.
+    pub fn page_size(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    /// The room on the file system that a path lies on. On one whose server is
+    /// gone this may block for ever.
+    pub fn space(&self, path: &Path) -> Result<Space> {
+        let found = rustix::fs::statvfs(path).map_err(Error::io("inspect", path))?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Space {
+            total: bytes(found.f_blocks),
+            free: bytes(found.f_bfree),
+            available: bytes(found.f_bavail),
+            inodes: found.f_files,
+            inodes_free: found.f_ffree,
+        })
+    }
+
+    /// The caller's home directory: `$HOME`, or what the user database says
+    /// where a service manager did not set it.
+    pub fn home(&self) -> Option<PathBuf> {
+        let home = self
+            .env("HOME")
+            .map(PathBuf::from)
+            .or_else(|| User::from_uid(Uid::effective()).ok().flatten().map(|user| user.dir))?;
+        home.is_absolute().then_some(home)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proc(path: &str) -> String {
+        std::fs::read_to_string(Path::new("/proc").join(path)).unwrap().trim().to_owned()
+    }
+
+    #[test]
+    fn names_are_the_kernels() {
+        let uname = Host::new().uname();
+        assert_eq!(uname.hostname, proc("sys/kernel/hostname"));
+        assert_eq!(uname.release, proc("sys/kernel/osrelease"));
+        assert!(!uname.machine.is_empty());
+    }
+
+    #[test]
+    fn uptime_is_that_of_the_machine() {
+        let said: f64 = proc("uptime").split(' ').next().unwrap().parse().unwrap();
+        assert!(Host::new().uptime().abs_diff(said as u64) <= 2);
+    }
+
+    #[test]
+    fn pages_are_powers_of_two() {
+        assert!(Host::new().page_size().is_power_of_two());
+    }
+
+    #[test]
+    fn space_adds_up() {
+        let space = Host::new().space(Path::new("/")).unwrap();
+        assert!(space.total > 0);
+        assert!(space.available <= space.free && space.free <= space.total);
+        assert!(space.inodes_free <= space.inodes);
+        assert!(Host::new().space(Path::new("/nonexistent")).is_err());
+    }
+
+    #[test]
+    fn home_is_absolute() {
+        assert!(Host::new().home().is_none_or(|home| home.is_absolute()));
+    }
+}
