@@ -18,7 +18,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { output: 64 << 20, steps: 20_000_000, depth: 250 }
+        Self { output: 64 << 20, steps: 20_000_000, depth: 500 }
     }
 }
 

@@ -32,7 +32,7 @@ pub fn sprintf(format: &str, values: &[Value]) -> String {
 /// use govalue::{Value, sprintf_within};
 /// let list = [Value::array(["a".into()])];
 /// assert_eq!(sprintf_within("%T", &list, &["[]string"], 100).unwrap(), "[]string");
-/// assert_eq!(sprintf_within("%900d", &list, &[], 100), None);
+/// assert_eq!(sprintf_within("%900d", &[1.into()], &[], 100), None);
 /// ```
 pub fn sprintf_within(
     format: &str,
@@ -209,9 +209,10 @@ impl<'a> Printer<'a> {
         let name = self.type_name(self.next);
         self.next += 1;
         if verb == 'v' {
-            // For plain values, a plus only asks for the names of fields.
+            // `%#v` is Go syntax; `%+v` names the fields of structs, which are
+            // not among the values here, and adds no sign.
+            spec.syntax = std::mem::take(&mut spec.sharp);
             spec.plus = false;
-            (spec.sharp, spec.syntax) = (false, spec.sharp);
         }
         verb::write(&mut self.out, value, name, verb, &spec);
     }
