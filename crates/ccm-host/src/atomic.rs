@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, XattrFlags};
 use rustix::io::Errno;
@@ -106,14 +107,22 @@ impl Host {
     }
 
     /// Opens the directory that a path lies in, for use as a base.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
-    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a Path)> {
+    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> Result<(Rc<OwnedFd>, &'a Path)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::io("manage", path)(Errno::INVAL));
         };
+        if let Some((known, directory)) = &*self.inner.parent.borrow()
+            && known == parent
+        {
+            return Ok((Rc::clone(directory), Path::new(name)));
+        }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(parent, flags, Mode::empty()) {
-            Ok(directory) => Ok((directory, Path::new(name))),
+            Ok(directory) => {
+                let directory = Rc::new(directory);
+                self.inner.parent.replace(Some((parent.to_owned(), Rc::clone(&directory))));
+                Ok((directory, Path::new(name)))
+            }
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 Err(Error::NotADirectory { path: parent.to_owned() })
             }

@@ -130,6 +130,7 @@ impl Command {
 impl Host {
     /// Runs a command to its end; `on_line` sees each line as it arrives.
     pub fn run(&self, command: &Command, on_line: &mut dyn FnMut(Stream, &str)) -> Result<Output> {
+        self.forget_parent();
         tracing::debug!(program = ?command.program, args = ?command.args, "running");
         let path = match &command.environment {
             Environment::System => SYSTEM_PATH.into(),

@@ -12,6 +12,7 @@ impl Host {
     /// Makes `path` a directory with these attributes, its parents (0755) too.
     /// A failure leaves no new directory behind.
     pub fn create_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
+        self.forget_parent();
         let missing = self.missing(path)?;
         for (made, directory) in missing.iter().enumerate() {
             let bits = if *directory == path { 0o700 } else { 0o755 };

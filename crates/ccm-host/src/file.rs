@@ -93,6 +93,12 @@ impl Host {
     /// would hang and a device might react.
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
+        self.open_found(path, found)
+    }
+
+    /// As [`Host::open`], for a caller that has just looked.
+    #[expect(clippy::unused_self, reason = "files are part of the machine")]
+    pub fn open_found(&self, path: &Path, found: Stat) -> Result<(File, Stat)> {
         check_regular(path, found)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
@@ -103,16 +109,18 @@ impl Host {
 
     /// Reads a text of at most `limit` bytes.
     pub fn read_text(&self, path: &Path, limit: u64) -> Result<(String, Stat)> {
-        let (mut bytes, stat) = self.read_bytes(path, limit)?;
-        // `from_utf8` would hand the bytes back on failure, but not the text.
-        if let Err(error) = std::str::from_utf8(&bytes) {
-            bytes.truncate(error.valid_up_to());
-            let line = bytes.iter().filter(|&&byte| byte == b'\n').count() + 1;
-            let line_start = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-            let offset = bytes.len() - line_start + 1;
-            return Err(Error::NotUtf8 { path: path.to_owned(), line, offset });
+        let (bytes, stat) = self.read_bytes(path, limit)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok((text, stat)),
+            Err(error) => {
+                let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let line_start =
+                    good.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+                let offset = good.len() - line_start + 1;
+                Err(Error::NotUtf8 { path: path.to_owned(), line, offset })
+            }
         }
-        Ok((String::from_utf8(bytes).unwrap_or_default(), stat))
     }
 
     /// Reads a file of at most `limit` bytes.

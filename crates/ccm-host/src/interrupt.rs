@@ -1,6 +1,5 @@
 //! Signals: the first one asks the run to stop, the second ends it at once.
 
-use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -26,7 +25,7 @@ struct Shared {
     /// The process group of the command that runs now; 0 for none.
     command: AtomicI32,
     /// Temporary files to remove if the end is sudden.
-    temporary: Mutex<HashSet<PathBuf>>,
+    temporary: Mutex<Vec<PathBuf>>,
 }
 
 impl Interrupt {
@@ -56,11 +55,11 @@ impl Interrupt {
     }
 
     pub(crate) fn remember(&self, temporary: &Path) {
-        self.shared.temporary().insert(temporary.to_owned());
+        self.shared.temporary().push(temporary.to_owned());
     }
 
     pub(crate) fn forget(&self, temporary: &Path) {
-        self.shared.temporary().remove(temporary);
+        self.shared.temporary().retain(|known| known != temporary);
     }
 
     /// Says which process group must not outlive a sudden end.
@@ -70,7 +69,7 @@ impl Interrupt {
 }
 
 impl Shared {
-    fn temporary(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+    fn temporary(&self) -> std::sync::MutexGuard<'_, Vec<PathBuf>> {
         self.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

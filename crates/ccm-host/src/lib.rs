@@ -19,6 +19,7 @@ mod users;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -43,6 +44,9 @@ struct Inner {
     /// Directories in which remains of killed runs were looked for already.
     swept: RefCell<HashSet<PathBuf>>,
     buffer: RefCell<Vec<u8>>,
+    /// The directory that a file was last replaced in, kept open while nothing
+    /// happens that could make its path lead elsewhere.
+    parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     interrupt: Interrupt,
 }
 
@@ -88,6 +92,11 @@ impl Host {
     #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
     pub fn temp_dir(&self) -> PathBuf {
         std::env::temp_dir()
+    }
+
+    /// Forgets the open directory: its path may lead elsewhere from now on.
+    pub(crate) fn forget_parent(&self) {
+        self.inner.parent.replace(None);
     }
 
     /// Bytes that nobody can guess.

@@ -6,7 +6,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    const REFILL: usize = 512;
+    const REFILL: usize = 4096;
 
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         if self.pool.len() < N {

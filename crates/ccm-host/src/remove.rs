@@ -42,6 +42,7 @@ impl Host {
         path: &Path,
         remove_directory: impl FnOnce(&OwnedFd, &Path) -> Result<()>,
     ) -> Result<()> {
+        self.forget_parent();
         let (parent, name) = match self.open_parent(path) {
             Ok(found) => found,
             Err(Error::NotADirectory { .. }) => return Ok(()),

@@ -59,9 +59,20 @@ impl<'a> Node<'a> {
         Self { span: Span::default(), kind: Kind::Scalar(scalar) }
     }
 
+    /// A scalar that behaves as if it had been written without quotes.
+    pub fn plain(text: impl Into<Cow<'a, str>>) -> Self {
+        let scalar = Scalar { text: text.into(), plain: true };
+        Self { span: Span::default(), kind: Kind::Scalar(scalar) }
+    }
+
     /// A list of nodes.
     pub fn sequence(items: Vec<Self>) -> Self {
         Self { span: Span::default(), kind: Kind::Sequence(items) }
+    }
+
+    /// A map of nodes.
+    pub fn mapping(entries: Vec<Entry<'a>>) -> Self {
+        Self { span: Span::default(), kind: Kind::Mapping(entries) }
     }
 
     /// The scalar, if it is one.

@@ -27,7 +27,9 @@ fn recursion_ends() {
     let opened = "{{ if true }}{{ with $ }}{{ range list 1 }}".repeat(20);
     let closed = "{{ end }}{{ end }}{{ end }}".repeat(20);
     let call = "{{ template \"r\" (index (list (dict \"a\" (list . . .)).a) 0) }}";
-    exceeds(&format!("{{{{ define \"r\" }}}}{opened}{call}{closed}{{{{ end }}}}{{{{ template \"r\" . }}}}"));
+    exceeds(&format!(
+        "{{{{ define \"r\" }}}}{opened}{call}{closed}{{{{ end }}}}{{{{ template \"r\" . }}}}"
+    ));
 }
 
 #[test]
@@ -113,7 +115,8 @@ fn deep_values_are_dropped_without_deep_recursion() {
 fn patterns_are_bounded() {
     let result = small().render("t", "{{ regexMatch \"((a{1000}){1000}){1000}\" \"a\" }}", &data());
     assert_eq!(result.unwrap(), "false");
-    let nested = format!("{{{{ mustRegexMatch \"{}a{}\" \"a\" }}}}", "(".repeat(3000), ")".repeat(3000));
+    let nested =
+        format!("{{{{ mustRegexMatch \"{}a{}\" \"a\" }}}}", "(".repeat(3000), ")".repeat(3000));
     assert!(small().render("t", &nested, &data()).is_err());
 }
 

@@ -29,8 +29,7 @@ pub fn deep_equal(a: &Value, b: &Value) -> bool {
 fn equal_maps(a: &Map, b: &Map) -> bool {
     a.len() == b.len()
         && a.shape() == b.shape()
-        && a.iter()
-            .all(|(key, value)| b.get_key(key).is_some_and(|other| deep_equal(value, other)))
+        && a.iter().all(|(key, value)| b.get_key(key).is_some_and(|other| deep_equal(value, other)))
 }
 
 /// Equality across number types: integers equal floats of the same value, lists
@@ -76,12 +75,10 @@ pub(crate) fn order_keys(a: &Value, b: &Value) -> Ordering {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
         (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
         (Value::Time(a), Value::Time(b)) => a.instant().cmp(&b.instant()),
-        _ => rank(a)
-            .cmp(&rank(b))
-            .then_with(|| match (a.as_int(), b.as_int()) {
-                (Some(a), Some(b)) => a.cmp(&b),
-                _ => Ordering::Equal,
-            }),
+        _ => rank(a).cmp(&rank(b)).then_with(|| match (a.as_int(), b.as_int()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => Ordering::Equal,
+        }),
     }
 }
 

@@ -53,11 +53,7 @@ impl Duration {
     /// Rounded towards zero to a multiple of `unit`.
     #[must_use]
     pub fn truncate(self, unit: Self) -> Self {
-        if unit.0 <= 0 {
-            self
-        } else {
-            Self(self.0 - self.0 % unit.0)
-        }
+        if unit.0 <= 0 { self } else { Self(self.0 - self.0 % unit.0) }
     }
 
     /// Rounded to the nearest multiple of `unit`, halves away from zero; the
@@ -103,11 +99,7 @@ fn parse(text: &str) -> Option<Duration> {
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let whole_len = digits(rest);
-        let whole: u64 = if whole_len == 0 {
-            0
-        } else {
-            rest[..whole_len].parse().ok()?
-        };
+        let whole: u64 = if whole_len == 0 { 0 } else { rest[..whole_len].parse().ok()? };
         rest = &rest[whole_len..];
         let mut fraction = "";
         if let Some(after) = rest.strip_prefix('.') {
@@ -118,16 +110,12 @@ fn parse(text: &str) -> Option<Duration> {
         if whole_len == 0 && fraction.is_empty() {
             return None;
         }
-        let unit_len = rest
-            .find(|c: char| c == '.' || c.is_ascii_digit())
-            .unwrap_or(rest.len());
+        let unit_len = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
         let unit = unit(&rest[..unit_len])?;
         rest = &rest[unit_len..];
         let mut value = whole.checked_mul(unit).filter(|value| *value <= LIMIT)?;
         if !fraction.is_empty() {
-            value = value
-                .checked_add(part_of(fraction, unit))
-                .filter(|value| *value <= LIMIT)?;
+            value = value.checked_add(part_of(fraction, unit)).filter(|value| *value <= LIMIT)?;
         }
         total = total.checked_add(value).filter(|total| *total <= LIMIT)?;
     }
@@ -258,10 +246,7 @@ mod tests {
     #[test]
     fn rounding() {
         let span = Duration::parse("1h15m30.918273645s").unwrap();
-        assert_eq!(
-            span.round(Duration::MILLISECOND).to_string(),
-            "1h15m30.918s"
-        );
+        assert_eq!(span.round(Duration::MILLISECOND).to_string(), "1h15m30.918s");
         assert_eq!(span.round(Duration::HOUR).to_string(), "1h0m0s");
         assert_eq!(span.truncate(Duration::MINUTE).to_string(), "1h15m0s");
         assert_eq!(Duration(-15).round(Duration(10)), Duration(-20));

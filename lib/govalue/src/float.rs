@@ -48,10 +48,7 @@ fn decimal(value: f64, precision: Option<usize>) -> String {
 
 fn general(value: f64, precision: Option<usize>) -> String {
     let (rust, limit) = match precision {
-        Some(precision) => (
-            format!("{value:.*e}", precision.max(1) - 1),
-            precision.max(1) as i32,
-        ),
+        Some(precision) => (format!("{value:.*e}", precision.max(1) - 1), precision.max(1) as i32),
         None => (format!("{value:e}"), SHORTEST_LIMIT),
     };
     let (digits, exponent) = rust.split_once('e').unwrap_or((&rust, "0"));

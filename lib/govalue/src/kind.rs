@@ -50,10 +50,7 @@ impl IntType {
 
     /// Whether values of the type are never negative.
     pub fn is_unsigned(self) -> bool {
-        matches!(
-            self,
-            Self::Uint | Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64
-        )
+        matches!(self, Self::Uint | Self::Uint8 | Self::Uint16 | Self::Uint32 | Self::Uint64)
     }
 
     /// Whether the type has a name of its own, such as `time.Month`.
@@ -62,20 +59,12 @@ impl IntType {
     }
 
     pub(crate) fn to_float(self, value: i64) -> f64 {
-        if self.is_unsigned() {
-            value as u64 as f64
-        } else {
-            value as f64
-        }
+        if self.is_unsigned() { value as u64 as f64 } else { value as f64 }
     }
 
     /// The digits of a value of this type.
     pub(crate) fn decimal(self, value: i64) -> String {
-        if self.is_unsigned() {
-            (value as u64).to_string()
-        } else {
-            value.to_string()
-        }
+        if self.is_unsigned() { (value as u64).to_string() } else { value.to_string() }
     }
 }
 

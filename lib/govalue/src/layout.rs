@@ -77,11 +77,7 @@ pub fn format(time: &Time, layout: &str) -> String {
             Token::LowerHalf => out.push_str(if hour >= 12 { "pm" } else { "am" }),
             Token::Zone => zone(&mut out, time),
             Token::Offset(offset) => write_offset(&mut out, time.offset(), offset),
-            Token::Fraction {
-                digits,
-                nines,
-                comma,
-            } => {
+            Token::Fraction { digits, nines, comma } => {
                 fraction(&mut out, time.nanosecond(), digits, nines, comma);
             }
         }
@@ -91,10 +87,7 @@ pub fn format(time: &Time, layout: &str) -> String {
 
 fn pad(out: &mut String, value: i64, width: usize, fill: char) {
     let digits = value.to_string();
-    out.extend(std::iter::repeat_n(
-        fill,
-        width.saturating_sub(digits.len()),
-    ));
+    out.extend(std::iter::repeat_n(fill, width.saturating_sub(digits.len())));
     out.push_str(&digits);
 }
 
@@ -147,16 +140,8 @@ mod tests {
 
     #[test]
     fn every_element() {
-        let time = Time::from_date(
-            2009,
-            2,
-            4,
-            21,
-            0,
-            57,
-            12_345_600,
-            Zone::fixed("PST", -8 * 3600),
-        );
+        let time =
+            Time::from_date(2009, 2, 4, 21, 0, 57, 12_345_600, Zone::fixed("PST", -8 * 3600));
         for (layout, want) in [
             (super::ANSIC, "Wed Feb  4 21:00:57 2009"),
             (super::UNIX_DATE, "Wed Feb  4 21:00:57 PST 2009"),

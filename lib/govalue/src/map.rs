@@ -146,10 +146,7 @@ impl Map {
 
     /// An empty map of the given type.
     pub fn with_shape(shape: MapShape) -> Self {
-        Self {
-            entries: IndexMap::new(),
-            shape,
-        }
+        Self { entries: IndexMap::new(), shape }
     }
 
     /// The Go type of the map.
@@ -266,10 +263,7 @@ mod tests {
         map.insert("2", "string");
         assert_eq!(map.len(), 3);
         assert_eq!(map.get("2").and_then(Value::as_str), Some("string"));
-        assert_eq!(
-            Key::try_from(Value::array([])),
-            Err(Unhashable("[]interface {}"))
-        );
+        assert_eq!(Key::try_from(Value::array([])), Err(Unhashable("[]interface {}")));
     }
 
     #[test]
@@ -277,11 +271,7 @@ mod tests {
         let mut map = Map::from_iter([("b", 1), ("a", 2), ("c", 3)]);
         map.remove("c");
         let kept: Vec<_> = map.keys().filter_map(Key::as_str).collect();
-        let sorted: Vec<_> = map
-            .sorted()
-            .iter()
-            .filter_map(|(key, _)| key.as_str())
-            .collect();
+        let sorted: Vec<_> = map.sorted().iter().filter_map(|(key, _)| key.as_str()).collect();
         assert_eq!((kept, sorted), (vec!["b", "a"], vec!["a", "b"]));
     }
 }

@@ -126,10 +126,7 @@ mod tests {
             (true.into(), "true"),
             (1e6.into(), "1e+06"),
             (Value::bytes(*b"ab"), "[97 98]"),
-            (
-                Value::array([1.into(), "two".into(), Value::Nil]),
-                "[1 two <nil>]",
-            ),
+            (Value::array([1.into(), "two".into(), Value::Nil]), "[1 two <nil>]"),
             (Map::from_iter([("b", 2), ("a", 1)]).into(), "map[a:1 b:2]"),
             (Map::new().into(), "map[]"),
             (Time::zero().into(), "0001-01-01 00:00:00 +0000 UTC"),
@@ -144,16 +141,8 @@ mod tests {
 
     #[test]
     fn neighbours() {
-        assert_eq!(
-            sprint(&[1.into(), 2.into(), "a".into(), 3.into(), true.into()]),
-            "1 2a3 true"
-        );
+        assert_eq!(sprint(&[1.into(), 2.into(), "a".into(), 3.into(), true.into()]), "1 2a3 true");
         assert_eq!(sprintln(&["a".into(), 1.into()]), "a 1\n");
-        assert_eq!(
-            Value::from(Str::from_bytes(b"h\xc3"))
-                .to_go_string()
-                .as_bytes(),
-            b"h\xc3"
-        );
+        assert_eq!(Value::from(Str::from_bytes(b"h\xc3")).to_go_string().as_bytes(), b"h\xc3");
     }
 }

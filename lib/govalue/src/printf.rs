@@ -47,10 +47,7 @@ pub fn sprintf_within(
 
 /// Flags, width and precision of one verb.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "these are the five flags of the notation"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "these are the five flags of the notation")]
 struct Spec {
     plus: bool,
     minus: bool,
@@ -87,16 +84,7 @@ enum Index {
 
 impl<'a> Printer<'a> {
     fn new(format: &'a str, values: &'a [Value], types: &'a [&'a str], limit: usize) -> Self {
-        Self {
-            format,
-            values,
-            types,
-            limit,
-            at: 0,
-            next: 0,
-            reordered: false,
-            out: Vec::new(),
-        }
+        Self { format, values, types, limit, at: 0, next: 0, reordered: false, out: Vec::new() }
     }
 
     fn type_name(&self, index: usize) -> &'a str {
@@ -237,10 +225,7 @@ impl<'a> Printer<'a> {
     }
 
     fn number(&mut self) -> Option<usize> {
-        let digits = self.format[self.at..]
-            .bytes()
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let digits = self.format[self.at..].bytes().take_while(u8::is_ascii_digit).count();
         let text = &self.format[self.at..self.at + digits];
         self.at += digits;
         text.parse().ok().filter(|number| *number <= MAX_NUMBER)
@@ -270,8 +255,6 @@ impl<'a> Printer<'a> {
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
-        value
-            .as_int()
-            .filter(|number| number.unsigned_abs() as usize <= MAX_NUMBER)
+        value.as_int().filter(|number| number.unsigned_abs() as usize <= MAX_NUMBER)
     }
 }

@@ -86,17 +86,11 @@ mod tests {
             (b"a\"b\\c", r#""a\"b\\c""#),
             (b"\x00\x07\n\x7f", r#""\x00\a\n\x7f""#),
             (b"h\xc3", r#""h\xc3""#),
-            (
-                "h\u{e9}\u{301}\u{200b}\u{1f600}".as_bytes(),
-                "\"h\u{e9}\u{301}\\u200b\u{1f600}\"",
-            ),
+            ("h\u{e9}\u{301}\u{200b}\u{1f600}".as_bytes(), "\"h\u{e9}\u{301}\\u200b\u{1f600}\""),
         ] {
             assert_eq!(quote(bytes), want);
         }
-        assert_eq!(
-            quote_ascii("\u{e9}\u{1f600}".as_bytes()),
-            r#""\u00e9\U0001f600""#
-        );
+        assert_eq!(quote_ascii("\u{e9}\u{1f600}".as_bytes()), r#""\u00e9\U0001f600""#);
         assert_eq!(quote_rune('\'', false), r"'\''");
         assert!(can_backquote(b"a\tb") && !can_backquote(b"a`b"));
     }

@@ -69,8 +69,7 @@ impl Str {
             Repr::Text(text) => (&**text, &[][..]),
             Repr::Raw(bytes) => ("", &**bytes),
         };
-        text.chars()
-            .chain(raw_runes(raw).map(|(_, rune)| rune.unwrap_or('\u{FFFD}')))
+        text.chars().chain(raw_runes(raw).map(|(_, rune)| rune.unwrap_or('\u{FFFD}')))
     }
 
     /// How many characters there are, Go's `utf8.RuneCountInString`.

@@ -35,22 +35,12 @@ pub(crate) const MONTHS: [&str; 12] = [
     "December",
 ];
 
-pub(crate) const WEEKDAYS: [&str; 7] = [
-    "Sunday",
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-];
+pub(crate) const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 impl fmt::Display for Month {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match usize::try_from(self.0 - 1)
-            .ok()
-            .and_then(|index| MONTHS.get(index))
-        {
+        match usize::try_from(self.0 - 1).ok().and_then(|index| MONTHS.get(index)) {
             Some(name) => f.pad(name),
             None => f.pad(&format!("%!Month({})", self.0)),
         }
@@ -59,10 +49,7 @@ impl fmt::Display for Month {
 
 impl fmt::Display for Weekday {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match usize::try_from(self.0)
-            .ok()
-            .and_then(|index| WEEKDAYS.get(index))
-        {
+        match usize::try_from(self.0).ok().and_then(|index| WEEKDAYS.get(index)) {
             Some(name) => f.pad(name),
             None => f.pad(&format!("%!Weekday({})", self.0)),
         }
@@ -78,28 +65,17 @@ impl Time {
     /// The instant this many seconds and nanoseconds after 1970.
     pub fn from_unix(seconds: i64, nanos: i64, zone: Zone) -> Self {
         let unix = seconds.saturating_add(nanos.div_euclid(1_000_000_000));
-        Self {
-            unix,
-            nanos: nanos.rem_euclid(1_000_000_000) as u32,
-            zone,
-        }
+        Self { unix, nanos: nanos.rem_euclid(1_000_000_000) as u32, zone }
     }
 
     /// Go's zero time: midnight of 1 January of year 1, UTC.
     pub fn zero() -> Self {
-        Self {
-            unix: ZERO_UNIX,
-            nanos: 0,
-            zone: Zone::UTC,
-        }
+        Self { unix: ZERO_UNIX, nanos: 0, zone: Zone::UTC }
     }
 
     /// The instant at which clocks in `zone` show this date and time. Values out
     /// of range carry over, as in Go's `time.Date`: 32 October is 1 November.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a date, in Go's order"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a date, in Go's order")]
     pub fn from_date(
         year: i64,
         month: i64,
@@ -147,23 +123,17 @@ impl Time {
 
     /// Milliseconds since 1970.
     pub fn unix_milli(&self) -> i64 {
-        self.unix
-            .wrapping_mul(1_000)
-            .wrapping_add(i64::from(self.nanos / 1_000_000))
+        self.unix.wrapping_mul(1_000).wrapping_add(i64::from(self.nanos / 1_000_000))
     }
 
     /// Microseconds since 1970.
     pub fn unix_micro(&self) -> i64 {
-        self.unix
-            .wrapping_mul(1_000_000)
-            .wrapping_add(i64::from(self.nanos / 1_000))
+        self.unix.wrapping_mul(1_000_000).wrapping_add(i64::from(self.nanos / 1_000))
     }
 
     /// Nanoseconds since 1970; wraps beyond the years 1678 to 2262.
     pub fn unix_nano(&self) -> i64 {
-        self.unix
-            .wrapping_mul(1_000_000_000)
-            .wrapping_add(i64::from(self.nanos))
+        self.unix.wrapping_mul(1_000_000_000).wrapping_add(i64::from(self.nanos))
     }
 
     /// Seconds since 1970 and nanoseconds within the second; orders instants.
@@ -301,11 +271,7 @@ impl Time {
     /// Rounded down to a multiple of `unit` since the zero time.
     #[must_use]
     pub fn truncate(&self, unit: Duration) -> Self {
-        if unit.0 <= 0 {
-            self.clone()
-        } else {
-            self.add(Duration(-self.past(unit)))
-        }
+        if unit.0 <= 0 { self.clone() } else { self.add(Duration(-self.past(unit))) }
     }
 
     /// Rounded to the nearest multiple of `unit` since the zero time, halves up.
@@ -315,11 +281,7 @@ impl Time {
             return self.clone();
         }
         let past = self.past(unit);
-        let move_by = if i128::from(past) * 2 < i128::from(unit.0) {
-            -past
-        } else {
-            unit.0 - past
-        };
+        let move_by = if i128::from(past) * 2 < i128::from(unit.0) { -past } else { unit.0 - past };
         self.add(Duration(move_by))
     }
 
@@ -346,9 +308,7 @@ impl fmt::Display for Time {
 /// Days from 1970 to a date of the Gregorian calendar, extended to all years.
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // Years start in March, so that the leap day comes last.
-    let year = year
-        .saturating_sub(i64::from(month <= 2))
-        .clamp(-300_000_000_000, 300_000_000_000);
+    let year = year.saturating_sub(i64::from(month <= 2)).clamp(-300_000_000_000, 300_000_000_000);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -391,18 +351,9 @@ mod tests {
     fn calendar() {
         let time = Time::from_unix(1_700_000_000, 5, Zone::UTC);
         assert_eq!(time.to_string(), "2023-11-14 22:13:20.000000005 +0000 UTC");
-        assert_eq!(
-            (time.weekday().to_string(), time.year_day()),
-            ("Tuesday".into(), 318)
-        );
-        assert_eq!(
-            date(2024, 14, 32).to_string(),
-            "2025-03-04 00:00:00 +0000 UTC"
-        );
-        assert_eq!(
-            date(2020, 1, 31).add_date(0, 1, 0).format("2006-01-02"),
-            "2020-03-02"
-        );
+        assert_eq!((time.weekday().to_string(), time.year_day()), ("Tuesday".into(), 318));
+        assert_eq!(date(2024, 14, 32).to_string(), "2025-03-04 00:00:00 +0000 UTC");
+        assert_eq!(date(2020, 1, 31).add_date(0, 1, 0).format("2006-01-02"), "2020-03-02");
         assert_eq!(
             (date(2021, 1, 3).iso_week(), date(2020, 12, 31).iso_week()),
             ((2020, 53), (2020, 53))
@@ -419,19 +370,8 @@ mod tests {
         assert_eq!(noon.in_zone(Zone::UTC).hour(), 10);
         let later = noon.add(Duration::HOUR);
         assert_eq!(later.sub(&noon), Duration::HOUR);
-        assert_eq!(
-            date(2023, 8, 14)
-                .add(Duration(1))
-                .truncate(Duration::HOUR)
-                .nanosecond(),
-            0
-        );
-        assert_eq!(
-            Time::from_unix(1_700_000_000, 0, Zone::UTC)
-                .round(Duration::HOUR)
-                .minute(),
-            0
-        );
+        assert_eq!(date(2023, 8, 14).add(Duration(1)).truncate(Duration::HOUR).nanosecond(), 0);
+        assert_eq!(Time::from_unix(1_700_000_000, 0, Zone::UTC).round(Duration::HOUR).minute(), 0);
     }
 
     #[test]
@@ -445,15 +385,6 @@ mod tests {
                 time.add_date(1, 1, 1),
             );
         }
-        let _ = Time::from_date(
-            i64::MAX,
-            i64::MIN,
-            i64::MAX,
-            i64::MAX,
-            0,
-            0,
-            i64::MIN,
-            Zone::UTC,
-        );
+        let _ = Time::from_date(i64::MAX, i64::MIN, i64::MAX, i64::MAX, 0, 0, i64::MIN, Zone::UTC);
     }
 }

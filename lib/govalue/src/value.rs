@@ -242,14 +242,7 @@ mod tests {
 
     #[test]
     fn emptiness_follows_go() {
-        for empty in [
-            Value::Nil,
-            false.into(),
-            0.into(),
-            0.0.into(),
-            "".into(),
-            Value::array([]),
-        ] {
+        for empty in [Value::Nil, false.into(), 0.into(), 0.0.into(), "".into(), Value::array([])] {
             assert!(empty.is_empty(), "{empty:?}");
         }
         assert!(!Value::from("0").is_empty());

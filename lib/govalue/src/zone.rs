@@ -75,11 +75,7 @@ impl Zone {
         match &self.0 {
             Inner::Utc => "UTC".to_owned(),
             Inner::Fixed(zone) => zone.0.to_string(),
-            Inner::Named(zone) => zone
-                .1
-                .to_offset_info(timestamp(unix))
-                .abbreviation()
-                .to_owned(),
+            Inner::Named(zone) => zone.1.to_offset_info(timestamp(unix)).abbreviation().to_owned(),
         }
     }
 
@@ -125,16 +121,10 @@ mod tests {
     fn zones_have_offsets_and_names() {
         let zurich = Zone::load("Europe/Zurich").unwrap();
         let (winter, summer) = (1_700_000_000, 1_690_000_000);
-        assert_eq!(
-            (zurich.offset_at(winter), zurich.offset_at(summer)),
-            (3600, 7200)
-        );
+        assert_eq!((zurich.offset_at(winter), zurich.offset_at(summer)), (3600, 7200));
         assert_eq!(zurich.abbreviation_at(summer), "CEST");
         assert!(zurich.is_dst_at(summer) && !zurich.is_dst_at(winter));
-        assert_eq!(
-            Zone::load("Mars/Olympus"),
-            Err(UnknownZone("Mars/Olympus".into()))
-        );
+        assert_eq!(Zone::load("Mars/Olympus"), Err(UnknownZone("Mars/Olympus".into())));
         assert_eq!(Zone::load("europe/zurich").is_ok(), false);
         assert_eq!(Zone::load("UTC"), Ok(Zone::UTC));
     }

@@ -2,6 +2,8 @@
 //! implementation returned for them. A test says how one case is evaluated and
 //! hands the rest to [`Vectors::run`].
 
+#![expect(clippy::expect_used, reason = "a test that cannot read its vectors has to fail")]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -24,11 +24,7 @@ pub struct ParseError {
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at byte {} of the JSON text",
-            self.reason, self.offset
-        )
+        write!(f, "{} at byte {} of the JSON text", self.reason, self.offset)
     }
 }
 
@@ -37,12 +33,7 @@ impl std::error::Error for ParseError {}
 /// Reads one JSON document. Of repeated keys the last one counts; halves of
 /// surrogate pairs become U+FFFD.
 pub fn decode(text: &str, numbers: Numbers) -> Result<Value, ParseError> {
-    let mut reader = Reader {
-        text,
-        at: 0,
-        numbers,
-        depth: 0,
-    };
+    let mut reader = Reader { text, at: 0, numbers, depth: 0 };
     let value = reader.value()?;
     reader.blanks();
     if reader.at < text.len() {
@@ -62,10 +53,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn error(&self, reason: &'static str) -> ParseError {
-        ParseError {
-            reason,
-            offset: self.at,
-        }
+        ParseError { reason, offset: self.at }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -172,9 +160,7 @@ impl Reader<'_> {
         let mut out = String::new();
         loop {
             let rest = &self.text[self.at..];
-            let plain = rest
-                .find(|c| c == '"' || c == '\\' || c < ' ')
-                .unwrap_or(rest.len());
+            let plain = rest.find(|c| c == '"' || c == '\\' || c < ' ').unwrap_or(rest.len());
             out.push_str(&rest[..plain]);
             self.at += plain;
             match self.peek() {
@@ -209,9 +195,7 @@ impl Reader<'_> {
     }
 
     fn unicode(&mut self) -> Result<char, ParseError> {
-        let first = self
-            .hex4(self.at + 1)
-            .ok_or_else(|| self.error("bad escape"))?;
+        let first = self.hex4(self.at + 1).ok_or_else(|| self.error("bad escape"))?;
         self.at += 5;
         if !(0xd800..0xe000).contains(&first) {
             return Ok(char::from_u32(first).unwrap_or('\u{FFFD}'));
@@ -270,11 +254,7 @@ impl Reader<'_> {
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at == start {
-            Err(self.error("expected a digit"))
-        } else {
-            Ok(())
-        }
+        if self.at == start { Err(self.error("expected a digit")) } else { Ok(()) }
     }
 }
 
@@ -294,14 +274,8 @@ mod tests {
             "map[a:map[x:true] b:[1 2.5 0 100]]"
         );
         assert_eq!(shown(r#""\u00e9\ud83d\ude00\ud800x\n""#), "é😀\u{FFFD}x\n");
-        assert!(matches!(
-            decode("3", Numbers::Floats),
-            Ok(Value::Float(3.0))
-        ));
-        assert!(matches!(
-            decode("9223372036854775808", Numbers::Ints),
-            Ok(Value::Float(_))
-        ));
+        assert!(matches!(decode("3", Numbers::Floats), Ok(Value::Float(3.0))));
+        assert!(matches!(decode("9223372036854775808", Numbers::Ints), Ok(Value::Float(_))));
     }
 
     #[test]

@@ -15,10 +15,7 @@ pub struct Options<'a> {
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self {
-            escape_html: true,
-            indent: None,
-        }
+        Self { escape_html: true, indent: None }
     }
 }
 
@@ -42,11 +39,7 @@ impl std::error::Error for Unsupported {}
 /// assert_eq!(json::encode(&map.into(), json::Options::default()).unwrap(), r#"{"a":2.5,"b":1}"#);
 /// ```
 pub fn encode(value: &Value, options: Options<'_>) -> Result<String, Unsupported> {
-    let mut writer = Writer {
-        out: String::new(),
-        options,
-        depth: 0,
-    };
+    let mut writer = Writer { out: String::new(), options, depth: 0 };
     writer.value(value)?;
     Ok(writer.out)
 }
@@ -175,10 +168,7 @@ impl Writer<'_> {
 /// Plain notation between 1e-6 and 1e21, else an exponent without padding.
 fn number(value: f64) -> Result<String, Unsupported> {
     if !value.is_finite() {
-        return Err(Unsupported(format!(
-            "value: {}",
-            crate::float::shortest(value)
-        )));
+        return Err(Unsupported(format!("value: {}", crate::float::shortest(value))));
     }
     let size = value.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
@@ -195,17 +185,11 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 fn base64(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let word = chunk
-            .iter()
-            .fold(0u32, |word, byte| word << 8 | u32::from(*byte))
+        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte))
             << (8 * (3 - chunk.len()));
         for index in 0..4 {
             let symbol = ALPHABET[(word >> (18 - 6 * index) & 63) as usize];
-            out.push(if index <= chunk.len() {
-                symbol as char
-            } else {
-                '='
-            });
+            out.push(if index <= chunk.len() { symbol as char } else { '=' });
         }
     }
     out
@@ -226,10 +210,7 @@ mod tests {
             plain("<a>&\"\n\u{1}\u{2028}\u{7f}é"),
             "\"\\u003ca\\u003e\\u0026\\\"\\n\\u0001\\u2028\u{7f}é\""
         );
-        let raw = Options {
-            escape_html: false,
-            indent: None,
-        };
+        let raw = Options { escape_html: false, indent: None };
         assert_eq!(encode(&"<&>".into(), raw).unwrap(), "\"<&>\"");
         for (value, want) in [
             (1.0, "1"),
@@ -253,10 +234,7 @@ mod tests {
             ("b", Value::array([])),
             ("a", Value::array([1.into(), Value::Nil])),
         ]));
-        let options = Options {
-            indent: Some("  "),
-            ..Options::default()
-        };
+        let options = Options { indent: Some("  "), ..Options::default() };
         assert_eq!(
             encode(&value, options).unwrap(),
             "{\n  \"a\": [\n    1,\n    null\n  ],\n  \"b\": []\n}"

@@ -16,10 +16,8 @@ pub struct ParseTimeError {
 
 impl fmt::Display for ParseTimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, layout) = (
-            crate::quote(self.value.as_bytes()),
-            crate::quote(self.layout.as_bytes()),
-        );
+        let (value, layout) =
+            (crate::quote(self.value.as_bytes()), crate::quote(self.layout.as_bytes()));
         write!(f, "parsing time {value} as {layout}: {}", self.reason)
     }
 }
@@ -34,14 +32,11 @@ pub fn parse(layout: &str, value: &str) -> Result<Time, ParseTimeError> {
 /// Reads a time; where the text names no zone, it is shown on clocks in `zone`.
 pub fn parse_in(layout: &str, value: &str, zone: &Zone) -> Result<Time, ParseTimeError> {
     let mut parts = Parts::default();
-    parts
-        .read(layout, value)
-        .and_then(|()| parts.finish(zone))
-        .map_err(|reason| ParseTimeError {
-            layout: layout.to_owned(),
-            value: value.to_owned(),
-            reason,
-        })
+    parts.read(layout, value).and_then(|()| parts.finish(zone)).map_err(|reason| ParseTimeError {
+        layout: layout.to_owned(),
+        value: value.to_owned(),
+        reason,
+    })
 }
 
 const SYNTAX: &str = "the text does not match the layout";
@@ -74,11 +69,7 @@ impl Parts {
             let next_is_fraction = matches!(elements.peek(), Some(Token::Fraction { .. }));
             rest = self.element(token, rest, next_is_fraction)?;
         }
-        if rest.is_empty() {
-            Ok(())
-        } else {
-            Err("there is text after the time")
-        }
+        if rest.is_empty() { Ok(()) } else { Err("there is text after the time") }
     }
 
     fn element<'t>(
@@ -130,37 +121,19 @@ impl Parts {
             Token::UnderDay => (1, 2, true),
             _ => (1, 2, false),
         };
-        let text = if padded {
-            text.trim_start_matches(' ')
-        } else {
-            text
-        };
-        let len = text
-            .bytes()
-            .take(most)
-            .take_while(u8::is_ascii_digit)
-            .count();
+        let text = if padded { text.trim_start_matches(' ') } else { text };
+        let len = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
         if len < least {
             return Err(SYNTAX);
         }
         let value: i64 = text[..len].parse().map_err(|_| SYNTAX)?;
         let rest = &text[len..];
         let within = |low: i64, high: i64| {
-            if (low..=high).contains(&value) {
-                Ok(value)
-            } else {
-                Err(RANGE)
-            }
+            if (low..=high).contains(&value) { Ok(value) } else { Err(RANGE) }
         };
         match token {
             Token::LongYear => self.year = value,
-            Token::Year => {
-                self.year = if value >= 69 {
-                    1900 + value
-                } else {
-                    2000 + value
-                }
-            }
+            Token::Year => self.year = if value >= 69 { 1900 + value } else { 2000 + value },
             Token::NumMonth | Token::ZeroMonth => self.month = Some(within(1, 12)?),
             Token::Day | Token::UnderDay | Token::ZeroDay => self.day = Some(value),
             Token::UnderYearDay | Token::ZeroYearDay => self.year_day = Some(value),
@@ -209,15 +182,9 @@ impl Parts {
     }
 
     fn half<'t>(&mut self, token: Token<'_>, text: &'t str) -> Step<&'t str> {
-        let (am, pm) = if token == Token::UpperHalf {
-            ("AM", "PM")
-        } else {
-            ("am", "pm")
-        };
+        let (am, pm) = if token == Token::UpperHalf { ("AM", "PM") } else { ("am", "pm") };
         self.afternoon = Some(text.starts_with(pm));
-        text.strip_prefix(am)
-            .or_else(|| text.strip_prefix(pm))
-            .ok_or(SYNTAX)
+        text.strip_prefix(am).or_else(|| text.strip_prefix(pm)).ok_or(SYNTAX)
     }
 
     /// `UTC`, or three to five capitals; `GMT-3` carries its hours.
@@ -274,36 +241,20 @@ impl Parts {
         }
         let (month, day) = self.month_and_day()?;
         let date = |zone: Zone| {
-            Time::from_date(
-                self.year,
-                month,
-                day,
-                hour,
-                self.minute,
-                self.second,
-                self.nanos,
-                zone,
-            )
+            Time::from_date(self.year, month, day, hour, self.minute, self.second, self.nanos, zone)
         };
         if self.utc {
             return Ok(date(Zone::UTC));
         }
         if let Some(offset) = self.offset {
-            let time = Time::from_unix(
-                date(Zone::UTC).unix() - i64::from(offset),
-                self.nanos,
-                Zone::UTC,
-            );
+            let time =
+                Time::from_unix(date(Zone::UTC).unix() - i64::from(offset), self.nanos, Zone::UTC);
             // An offset that the expected zone has at that time is that zone.
             let abbreviation = zone.abbreviation_at(time.unix());
             let fits = zone.offset_at(time.unix()) == offset
                 && self.zone.as_ref().is_none_or(|name| *name == abbreviation);
             let name = self.zone.as_deref().unwrap_or("");
-            return Ok(time.in_zone(if fits {
-                zone.clone()
-            } else {
-                Zone::fixed(name, offset)
-            }));
+            return Ok(time.in_zone(if fits { zone.clone() } else { Zone::fixed(name, offset) }));
         }
         if let Some(name) = &self.zone {
             let local = date(zone.clone());
@@ -311,10 +262,8 @@ impl Parts {
                 return Ok(local);
             }
             // An abbreviation says nothing about its offset, but for GMT+3.
-            let hours: i32 = name
-                .strip_prefix("GMT")
-                .and_then(|hours| hours.parse().ok())
-                .unwrap_or(0);
+            let hours: i32 =
+                name.strip_prefix("GMT").and_then(|hours| hours.parse().ok()).unwrap_or(0);
             return Ok(date(Zone::fixed(name, hours * 3600)));
         }
         Ok(date(zone.clone()))
@@ -369,10 +318,7 @@ fn skip<'t>(mut text: &'t str, mut literal: &str) -> Step<&'t str> {
 fn name<'t>(text: &'t str, names: &[&str], cut: Option<usize>) -> Step<(i64, &'t str)> {
     for (index, name) in names.iter().enumerate() {
         let name = &name[..cut.unwrap_or(name.len())];
-        if text
-            .get(..name.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(name))
-        {
+        if text.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
             return Ok((index as i64, &text[name.len()..]));
         }
     }
@@ -390,11 +336,7 @@ fn zone_len(text: &str) -> Option<usize> {
     if text.starts_with(['+', '-']) {
         return Some(signed_hours(text)).filter(|len| *len > 0);
     }
-    let capitals = text
-        .bytes()
-        .take(6)
-        .take_while(u8::is_ascii_uppercase)
-        .count();
+    let capitals = text.bytes().take(6).take_while(u8::is_ascii_uppercase).count();
     match capitals {
         5 if text.as_bytes()[4] == b'T' => Some(5),
         4 if text.as_bytes()[3] == b'T' || text.starts_with("WITA") => Some(4),
@@ -430,37 +372,13 @@ mod tests {
     #[test]
     fn the_usual_layouts() {
         for (layout, value, want) in [
-            (
-                layout::DATE_ONLY,
-                "2023-08-14",
-                "2023-08-14 00:00:00 +0000 UTC",
-            ),
-            (
-                layout::RFC3339,
-                "2023-08-14T15:04:05.25Z",
-                "2023-08-14 15:04:05.25 +0000 UTC",
-            ),
-            (
-                layout::RFC3339,
-                "2023-08-14T15:04:05+02:00",
-                "2023-08-14 15:04:05 +0200 +0200",
-            ),
-            (
-                layout::RFC1123,
-                "Mon, 14 Aug 2023 15:04:05 MST",
-                "2023-08-14 15:04:05 +0000 MST",
-            ),
-            (
-                layout::RFC822Z,
-                "14 Aug 23 15:04 -0700",
-                "2023-08-14 15:04:00 -0700 -0700",
-            ),
+            (layout::DATE_ONLY, "2023-08-14", "2023-08-14 00:00:00 +0000 UTC"),
+            (layout::RFC3339, "2023-08-14T15:04:05.25Z", "2023-08-14 15:04:05.25 +0000 UTC"),
+            (layout::RFC3339, "2023-08-14T15:04:05+02:00", "2023-08-14 15:04:05 +0200 +0200"),
+            (layout::RFC1123, "Mon, 14 Aug 2023 15:04:05 MST", "2023-08-14 15:04:05 +0000 MST"),
+            (layout::RFC822Z, "14 Aug 23 15:04 -0700", "2023-08-14 15:04:00 -0700 -0700"),
             (layout::KITCHEN, "3:04PM", "0000-01-01 15:04:00 +0000 UTC"),
-            (
-                layout::ANSIC,
-                "Mon Aug  4 12:00:00 2023",
-                "2023-08-04 12:00:00 +0000 UTC",
-            ),
+            (layout::ANSIC, "Mon Aug  4 12:00:00 2023", "2023-08-04 12:00:00 +0000 UTC"),
             ("2006-002", "2024-060", "2024-02-29 00:00:00 +0000 UTC"),
             ("Jan 2 2006", "aug 9 1999", "1999-08-09 00:00:00 +0000 UTC"),
             ("06", "70", "1970-01-01 00:00:00 +0000 UTC"),

@@ -28,11 +28,7 @@ pub(super) enum Token<'a> {
     LowerHalf,
     Zone,
     Offset(Offset),
-    Fraction {
-        digits: usize,
-        nines: bool,
-        comma: bool,
-    },
+    Fraction { digits: usize, nines: bool, comma: bool },
 }
 
 /// A numeric offset from UTC.
@@ -109,19 +105,11 @@ fn element(layout: &str, at: usize) -> Option<(Token<'_>, usize)> {
     let rest = &layout[at..];
     let first = rest.as_bytes()[0];
     if matches!(first, b'-' | b'Z') {
-        return OFFSETS
-            .iter()
-            .find(|(text, ..)| rest[1..].starts_with(text))
-            .map(|&(text, colon, parts)| {
-                (
-                    Token::Offset(Offset {
-                        zulu: first == b'Z',
-                        colon,
-                        parts,
-                    }),
-                    text.len() + 1,
-                )
-            });
+        return OFFSETS.iter().find(|(text, ..)| rest[1..].starts_with(text)).map(
+            |&(text, colon, parts)| {
+                (Token::Offset(Offset { zulu: first == b'Z', colon, parts }), text.len() + 1)
+            },
+        );
     }
     if matches!(first, b'.' | b',') {
         return fraction(rest, first == b',');
@@ -140,10 +128,7 @@ fn element(layout: &str, at: usize) -> Option<(Token<'_>, usize)> {
             return Some((token, 3));
         }
     }
-    WORDS
-        .iter()
-        .find(|(text, _)| rest.starts_with(text))
-        .map(|&(text, token)| (token, text.len()))
+    WORDS.iter().find(|(text, _)| rest.starts_with(text)).map(|&(text, token)| (token, text.len()))
 }
 
 /// `.000` or `.999` with no digit behind it.
@@ -154,14 +139,7 @@ fn fraction(rest: &str, comma: bool) -> Option<(Token<'_>, usize)> {
     if bytes.get(1 + digits).is_some_and(u8::is_ascii_digit) {
         return None;
     }
-    Some((
-        Token::Fraction {
-            digits,
-            nines: digit == b'9',
-            comma,
-        },
-        1 + digits,
-    ))
+    Some((Token::Fraction { digits, nines: digit == b'9', comma }, 1 + digits))
 }
 
 #[cfg(test)]
@@ -171,23 +149,11 @@ mod tests {
     #[test]
     fn words_inside_words_are_text() {
         let all: Vec<_> = tokens("Janet 2006Mon.09").collect();
-        let fraction = Token::Fraction {
-            digits: 3,
-            nines: false,
-            comma: false,
-        };
+        let fraction = Token::Fraction { digits: 3, nines: false, comma: false };
         assert_eq!(
             all,
-            [
-                Token::Literal("Janet "),
-                Token::LongYear,
-                Token::Weekday,
-                Token::Literal(".09")
-            ]
+            [Token::Literal("Janet "), Token::LongYear, Token::Weekday, Token::Literal(".09")]
         );
-        assert_eq!(
-            tokens("05.000").collect::<Vec<_>>(),
-            [Token::ZeroSecond, fraction]
-        );
+        assert_eq!(tokens("05.000").collect::<Vec<_>>(), [Token::ZeroSecond, fraction]);
     }
 }

@@ -57,11 +57,7 @@ fn operand(out: &mut Vec<u8>, value: &Value, verb: char, spec: &Spec, top: bool)
         }
         Value::Bytes(bytes) => slice_of_bytes(out, value, bytes, verb, spec),
         Value::Array(items) => {
-            let (open, close) = if spec.syntax {
-                ("[]interface {}{", "}")
-            } else {
-                ("[", "]")
-            };
+            let (open, close) = if spec.syntax { ("[]interface {}{", "}") } else { ("[", "]") };
             out.extend_from_slice(open.as_bytes());
             for (index, item) in items.iter().enumerate() {
                 separate(out, index, spec);
@@ -70,11 +66,8 @@ fn operand(out: &mut Vec<u8>, value: &Value, verb: char, spec: &Spec, top: bool)
             out.extend_from_slice(close.as_bytes());
         }
         Value::Map(map) => {
-            let open = if spec.syntax {
-                format!("{}{{", map.type_name())
-            } else {
-                "map[".to_owned()
-            };
+            let open =
+                if spec.syntax { format!("{}{{", map.type_name()) } else { "map[".to_owned() };
             out.extend_from_slice(open.as_bytes());
             for (index, (key, item)) in map.sorted().into_iter().enumerate() {
                 separate(out, index, spec);
@@ -193,11 +186,7 @@ fn integer(
 ) {
     let unsigned = kind.is_some_and(IntType::is_unsigned);
     let negative = number < 0 && !unsigned;
-    let size = if unsigned {
-        number as u64
-    } else {
-        number.unsigned_abs()
-    };
+    let size = if unsigned { number as u64 } else { number.unsigned_abs() };
     let (digits, prefix) = match verb {
         'v' if spec.syntax && unsigned => (format!("{size:x}"), "0x"),
         'v' | 'd' => (size.to_string(), ""),
@@ -211,14 +200,7 @@ fn integer(
         _ => return misfit(out, value, verb),
     };
     if spec.precision == Some(0) && number == 0 {
-        return pad(
-            out,
-            b"",
-            &Spec {
-                zero: false,
-                ..*spec
-            },
-        );
+        return pad(out, b"", &Spec { zero: false, ..*spec });
     }
     let sign = if negative {
         "-"
@@ -234,20 +216,9 @@ fn integer(
         // The sign counts as part of the width, a prefix does not.
         least = spec.width.unwrap_or(0).saturating_sub(sign.len());
     }
-    let prefix = if verb == 'o' && digits.starts_with('0') {
-        ""
-    } else {
-        prefix
-    };
+    let prefix = if verb == 'o' && digits.starts_with('0') { "" } else { prefix };
     let zeros = "0".repeat(least.saturating_sub(digits.len()));
-    pad(
-        out,
-        format!("{sign}{prefix}{zeros}{digits}").as_bytes(),
-        &Spec {
-            zero: false,
-            ..*spec
-        },
-    );
+    pad(out, format!("{sign}{prefix}{zeros}{digits}").as_bytes(), &Spec { zero: false, ..*spec });
 }
 
 fn rune(out: &mut Vec<u8>, number: i64, verb: char, spec: &Spec) {
@@ -264,14 +235,7 @@ fn rune(out: &mut Vec<u8>, number: i64, verb: char, spec: &Spec) {
             text
         }
     };
-    pad(
-        out,
-        text.as_bytes(),
-        &Spec {
-            zero: false,
-            ..*spec
-        },
-    );
+    pad(out, text.as_bytes(), &Spec { zero: false, ..*spec });
 }
 
 fn float(out: &mut Vec<u8>, value: &Value, number: f64, verb: char, spec: &Spec) {
@@ -306,14 +270,7 @@ fn float(out: &mut Vec<u8>, value: &Value, number: f64, verb: char, spec: &Spec)
     let zero = spec.zero && !spec.minus && !infinite;
     let wanted = if zero { spec.width.unwrap_or(0) } else { 0 };
     let zeros = "0".repeat(wanted.saturating_sub(sign.len() + digits.len()));
-    pad(
-        out,
-        format!("{sign}{zeros}{digits}").as_bytes(),
-        &Spec {
-            zero: false,
-            ..*spec
-        },
-    );
+    pad(out, format!("{sign}{zeros}{digits}").as_bytes(), &Spec { zero: false, ..*spec });
 }
 
 /// `#` keeps the decimal point and, for `%g`, the trailing zeros.
@@ -326,11 +283,8 @@ fn keep_point(digits: &str, verb: char, spec: &Spec) -> String {
     }
     if matches!(verb, 'g' | 'G' | 'v') {
         let wanted = spec.precision.unwrap_or(6);
-        let present = mantissa
-            .trim_start_matches(['0', '.'])
-            .bytes()
-            .filter(u8::is_ascii_digit)
-            .count();
+        let present =
+            mantissa.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
         mantissa.push_str(&"0".repeat(wanted.saturating_sub(present)));
     }
     mantissa + exponent
@@ -338,10 +292,7 @@ fn keep_point(digits: &str, verb: char, spec: &Spec) -> String {
 
 /// Fills up to the width, which counts characters.
 fn pad(out: &mut Vec<u8>, text: &[u8], spec: &Spec) {
-    let missing = spec
-        .width
-        .unwrap_or(0)
-        .saturating_sub(raw_runes(text).count());
+    let missing = spec.width.unwrap_or(0).saturating_sub(raw_runes(text).count());
     let fill = if spec.zero && !spec.minus { b'0' } else { b' ' };
     if !spec.minus {
         out.extend(std::iter::repeat_n(fill, missing));
@@ -437,14 +388,7 @@ mod tests {
         assert_eq!(
             sprintf(
                 "%*d|%-*d|%.*f",
-                &[
-                    5.into(),
-                    1.into(),
-                    4.into(),
-                    2.into(),
-                    1.into(),
-                    2.55.into()
-                ]
+                &[5.into(), 1.into(), 4.into(), 2.into(), 1.into(), 2.55.into()]
             ),
             "    1|2   |2.5"
         );

@@ -1,0 +1,41 @@
+//! The floor: the system calls that the work needs, and nothing else.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use sha2::{Digest as _, Sha256};
+
+use crate::generate;
+
+/// Opens, inspects, reads and hashes every file.
+pub(crate) fn check(directory: &Path, n: usize) -> io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut sum = 0u64;
+    for n in 0..n {
+        let mut file = File::open(generate::path(directory, n))?;
+        let size = rustix::fs::fstat(&file)?.st_size;
+        let count = file.read(&mut buffer)?;
+        let digest = Sha256::digest(&buffer[..count]);
+        sum = sum.wrapping_add(u64::from(digest[0])).wrapping_add(size as u64);
+    }
+    // Used, so that nothing is optimised away.
+    std::hint::black_box(sum);
+    Ok(())
+}
+
+/// Writes every file under a temporary name, then renames it.
+pub(crate) fn create(directory: &Path, n: usize) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    for n in 0..n {
+        let target = generate::path(directory, n);
+        let temporary = directory.join(format!(".floor-{n:06}"));
+        let mut file: File =
+            rustix::fs::openat(CWD, &temporary, flags, Mode::RUSR | Mode::WUSR)?.into();
+        file.write_all(generate::content(n).as_bytes())?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(0o644))?;
+        rustix::fs::renameat(CWD, &temporary, CWD, &target)?;
+    }
+    Ok(())
+}

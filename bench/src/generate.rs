@@ -1,0 +1,35 @@
+//! Manifests of many files, and what is in each of them.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// One kibibyte of text, another for every file.
+pub(crate) fn content(n: usize) -> String {
+    let mut text = String::with_capacity(1024);
+    for line in 0..16 {
+        let _ = writeln!(text, "setting.{line:02} = value {n:08} {}", "x".repeat(36));
+    }
+    text.truncate(1023);
+    text.push('\n');
+    text
+}
+
+pub(crate) fn path(directory: &Path, n: usize) -> PathBuf {
+    directory.join(format!("file-{n:06}.conf"))
+}
+
+/// A manifest that declares `n` files of one kibibyte each in a directory.
+pub(crate) fn manifest(directory: &Path, n: usize) -> String {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    let mut text = String::from("ccm:\n  resources:\n    - file:\n");
+    for n in 0..n {
+        let _ = writeln!(text, "        - {}:", path(directory, n).display());
+        let _ = writeln!(text, "            ensure: present\n            owner: {user}");
+        let _ = writeln!(text, "            group: {group}\n            mode: \"0644\"");
+        text.push_str("            content: |\n");
+        for line in content(n).lines() {
+            let _ = writeln!(text, "              {line}");
+        }
+    }
+    text
+}

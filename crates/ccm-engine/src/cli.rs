@@ -1,0 +1,114 @@
+//! How a type looks at the command line, in plain data: the binary renders
+//! flags from it and from the field table, and hands the values back.
+
+use std::collections::BTreeMap;
+
+use ccm_host::Host;
+use ccm_yaml::{Entry, Key, Node};
+
+/// How a type looks at the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLine {
+    /// What the help calls the name.
+    pub name_value: &'static str,
+    /// Other names of the command.
+    pub aliases: &'static [&'static str],
+    /// Properties that are arguments behind the name, in order; those in
+    /// brackets are optional.
+    pub arguments: &'static [&'static str],
+    /// Flags beyond the properties.
+    pub extra: &'static [ExtraFlag],
+    /// An example for the help, one command.
+    pub example: &'static str,
+    /// Turns what was given into properties: extra flags and defaults.
+    pub prepare: fn(&mut Arguments, &Host) -> Result<(), String>,
+}
+
+/// A flag that is no property.
+#[derive(Clone, Copy, Debug)]
+pub struct ExtraFlag {
+    /// `--long`, without the dashes.
+    pub long: &'static str,
+    /// What the help calls the value.
+    pub value: &'static str,
+    /// What it does, one line.
+    pub doc: &'static str,
+    /// Flags that cannot be given together with it.
+    pub conflicts: &'static [&'static str],
+}
+
+/// What was given at the command line: values by property or extra flag.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    values: BTreeMap<String, Given>,
+}
+
+#[derive(Clone, Debug)]
+enum Given {
+    One(String),
+    Many(Vec<String>),
+    Within(BTreeMap<String, String>),
+    Switch,
+}
+
+impl Arguments {
+    /// Gives a property a value.
+    pub fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.values.insert(name.to_owned(), Given::One(value.into()));
+    }
+
+    /// Gives a property a list.
+    pub fn set_list(&mut self, name: &str, values: Vec<String>) {
+        self.values.insert(name.to_owned(), Given::Many(values));
+    }
+
+    /// Gives a property within a property a value.
+    pub fn set_in(&mut self, name: &str, inner: &str, value: impl Into<String>) {
+        let given = self.values.entry(name.to_owned());
+        let given = given.or_insert_with(|| Given::Within(BTreeMap::new()));
+        if let Given::Within(map) = given {
+            map.insert(inner.to_owned(), value.into());
+        }
+    }
+
+    /// Turns a property on.
+    pub fn switch_on(&mut self, name: &str) {
+        self.values.insert(name.to_owned(), Given::Switch);
+    }
+
+    /// The value of a property or flag, if it was given.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        match self.values.get(name) {
+            Some(Given::One(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Takes the value of a property or flag away.
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        match self.values.remove(name) {
+            Some(Given::One(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The arguments as a manifest would give them.
+    pub fn into_entries(self) -> Vec<Entry<'static>> {
+        let entry = |(name, given): (String, Given)| {
+            let value = match given {
+                Given::One(value) => Node::text(value),
+                Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
+                Given::Within(map) => Node::mapping(
+                    map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
+                ),
+                Given::Switch => Node::plain("true"),
+            };
+            named(name, value)
+        };
+        self.values.into_iter().map(entry).collect()
+    }
+}
+
+fn named(name: String, value: Node<'static>) -> Entry<'static> {
+    Entry { key: Key { text: name.into(), span: value.span }, value }
+}

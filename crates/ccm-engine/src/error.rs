@@ -1,0 +1,121 @@
+//! Why a resource failed.
+
+use ccm_model::{ResourceRef, TemplateError};
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a resource could not be brought to its desired state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No provider says that it can.
+    #[error("no suitable provider can manage {resource} on this host")]
+    NoProvider {
+        /// Which resource.
+        resource: ResourceRef,
+        /// The providers that were asked.
+        tried: Vec<&'static str>,
+    },
+    /// The provider asked for is not one of this type.
+    #[error("unknown provider `{name}` for type `{kind}`")]
+    UnknownProvider {
+        /// The name given.
+        name: String,
+        /// The type.
+        kind: &'static str,
+        /// The providers that there are.
+        known: Vec<&'static str>,
+    },
+    /// The provider asked for cannot work here.
+    #[error("provider `{name}` cannot manage {resource} on this host")]
+    UnsuitableProvider {
+        /// The provider.
+        name: String,
+        /// Which resource.
+        resource: ResourceRef,
+    },
+    /// A control expression is wrong.
+    #[error("cannot evaluate control `{which}`")]
+    Control {
+        /// `if` or `unless`.
+        which: &'static str,
+        /// Why.
+        source: TemplateError,
+    },
+    /// A template that is resolved when the resource is applied is wrong.
+    #[error("cannot resolve property `{property}`")]
+    Template {
+        /// Which property.
+        property: &'static str,
+        /// Why.
+        source: TemplateError,
+    },
+    /// A property turned out invalid once its templates were resolved.
+    #[error("invalid property `{property}`: {message}")]
+    Invalid {
+        /// Which property.
+        property: String,
+        /// Why.
+        message: String,
+    },
+    /// A reference that nothing has run for.
+    #[error("{reference} has not been applied in this run or session")]
+    NotApplied {
+        /// The reference.
+        reference: ResourceRef,
+    },
+    /// What is there does not allow what is wanted.
+    #[error("{reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// Everything was done and the state is still another.
+    #[error("failed to reach desired state: {reason}")]
+    NotConverged {
+        /// Which attribute, what it is, what it should be.
+        reason: String,
+    },
+    /// The machine did not do what it was asked.
+    #[error(transparent)]
+    Host(#[from] ccm_host::Error),
+}
+
+impl Error {
+    /// A refusal without advice.
+    pub fn refused(reason: impl Into<String>) -> Self {
+        Self::Refused { reason: reason.into(), hint: None }
+    }
+
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoProvider { tried, .. } => Some(format!("considered {}", tried.join(", "))),
+            Self::UnknownProvider { name, known, .. } => Some(
+                ccm_model::did_you_mean(name, known.iter().copied())
+                    .unwrap_or_else(|| format!("the providers are {}", known.join(", "))),
+            ),
+            Self::Refused { hint, .. } => hint.clone(),
+            Self::Host(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+/// An error and everything below it in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,103 @@
+//! Names that clash, and references that cannot be met.
+
+use std::collections::HashMap;
+
+use ccm_model::{Finding, ResourceRef, did_you_mean};
+use ccm_yaml::Source;
+
+use crate::resource::{AnyResource, AnyType};
+
+/// A type whose resources bring resources of their own.
+const NESTING: &str = "apply";
+
+pub(super) fn check(
+    source: &Source,
+    resources: &[Box<dyn AnyResource>],
+    types: &[&'static dyn AnyType],
+    elsewhere: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
+    for (index, resource) in resources.iter().enumerate() {
+        let common = resource.common();
+        let names = [Some(&common.name), common.alias.as_ref()];
+        for (name, word) in names.into_iter().flatten().zip(["name", "alias"]) {
+            if name.is_empty() {
+                continue;
+            }
+            let first = *declared.entry((resource.kind(), name)).or_insert(index);
+            if first == index {
+                continue;
+            }
+            let line = resources[first].span().map(|span| source.position(span.start).line);
+            let message = match word {
+                "name" => format!("{}#{name} is declared twice", resource.kind()),
+                _ => format!("the alias `{name}` is taken by another {}", resource.kind()),
+            };
+            let hint = line.map(|line| format!("the first one is in line {line}"));
+            let finding = Finding::error(resource.property_span(word), message);
+            findings.push(finding.hint(hint).of(display(&**resource)));
+        }
+    }
+    // Only the first resource of a name counts below: the others are errors.
+    let mut nested = elsewhere;
+    for (index, resource) in resources.iter().enumerate() {
+        let lists = [("require", &*resource.common().require), ("subscribe", resource.subscribe())];
+        for (property, references) in lists {
+            for reference in references {
+                let known = declared.get(&(&*reference.kind, &*reference.name)).copied();
+                if known.is_some_and(|at| at < index) {
+                    continue;
+                }
+                if nested && known.is_none() && is_type(types, &reference.kind) {
+                    continue;
+                }
+                // Looking through all names for each of many would take forever.
+                let suggest = findings.len() < 20;
+                let finding = unmet(
+                    reference,
+                    known == Some(index),
+                    known,
+                    types,
+                    suggest.then_some(&declared),
+                );
+                let finding = Finding { span: resource.property_span(property), ..finding };
+                findings.push(finding.of(display(&**resource)));
+            }
+        }
+        nested |= resource.kind() == NESTING;
+    }
+}
+
+fn is_type(types: &[&'static dyn AnyType], name: &str) -> bool {
+    types.iter().any(|kind| kind.name() == name)
+}
+
+fn display(resource: &dyn AnyResource) -> String {
+    format!("{}#{}", resource.kind(), resource.common().name)
+}
+
+fn unmet(
+    reference: &ResourceRef,
+    itself: bool,
+    known: Option<usize>,
+    types: &[&'static dyn AnyType],
+    declared: Option<&HashMap<(&str, &str), usize>>,
+) -> Finding {
+    if !is_type(types, &reference.kind) {
+        let names = types.iter().map(|kind| kind.name());
+        let message = format!("{reference} has an unknown resource type");
+        return Finding::error(None, message).hint(did_you_mean(&reference.kind, names));
+    }
+    match known {
+        Some(_) if itself => Finding::error(None, format!("{reference} refers to itself")),
+        Some(_) => Finding::error(None, format!("{reference} comes later in the manifest"))
+            .hint("resources run in the order written: move it up".to_owned()),
+        None => {
+            let names = declared.into_iter().flat_map(HashMap::keys);
+            let names = names.filter(|(kind, _)| *kind == reference.kind);
+            let hint = did_you_mean(&reference.name, names.map(|(_, name)| *name));
+            Finding::error(None, format!("{reference} is not in this manifest")).hint(hint)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The shapes that a manifest may have.
+
+use std::borrow::Cow;
+
+use ccm_model::{Finding, Node, Reader, Span, did_you_mean};
+use ccm_yaml::{Entry, Key, Kind, Scalar};
+
+use super::Declarations;
+use crate::resource::{AnyResource, AnyType};
+
+const TOP: [&str; 4] = ["data", "hierarchy", "overrides", "ccm"];
+const CCM: [&str; 5] =
+    ["resources", "resources_jet_file", "pre_message", "post_message", "fail_on_error"];
+/// In a block of resources, not a name but what all of them share.
+const DEFAULTS: &str = "defaults";
+
+/// Reads the whole tree; gives back what is wrong with it.
+pub(super) fn read(
+    root: Node<'_>,
+    types: &[&'static dyn AnyType],
+    into: &mut Declarations,
+) -> Vec<Finding> {
+    let mut reading = Reading { types, reader: Reader::default(), resources: Vec::new() };
+    reading.top(root, into);
+    into.resources = reading.resources;
+    reading.reader.findings
+}
+
+struct Reading<'t> {
+    types: &'t [&'static dyn AnyType],
+    reader: Reader,
+    resources: Vec<Box<dyn AnyResource>>,
+}
+
+impl Reading<'_> {
+    fn error(&mut self, span: Span, message: impl Into<String>) {
+        self.reader.findings.push(Finding::error(span, message));
+    }
+
+    fn unknown(&mut self, key: &Key<'_>, what: &str, known: &[&str]) {
+        let hint = did_you_mean(&key.text, known.iter().copied())
+            .unwrap_or_else(|| format!("it is one of {}", known.join(", ")));
+        let message = format!("unknown {what} `{}`", key.text);
+        self.reader.findings.push(Finding::error(key.span, message).hint(hint));
+    }
+
+    fn top(&mut self, root: Node<'_>, into: &mut Declarations) {
+        let span = root.span;
+        let Kind::Mapping(entries) = root.kind else {
+            let message = format!("a manifest is a map, this is {}", root.describe());
+            let hint = "it has `ccm:` with `resources:` below it".to_owned();
+            self.reader.findings.push(Finding::error(span, message).hint(hint));
+            return;
+        };
+        let mut has_ccm = false;
+        for Entry { key, value } in entries {
+            match &*key.text {
+                "ccm" => {
+                    has_ccm = true;
+                    self.ccm(value, into);
+                }
+                "data" | "hierarchy" | "overrides" => {
+                    if !matches!(value.kind, Kind::Mapping(_)) && !value.is_null() {
+                        self.reader.wrong_type::<()>(&value, "a map");
+                    }
+                }
+                _ => self.unknown(&key, "top-level key", &TOP),
+            }
+        }
+        if !has_ccm {
+            self.error(span, "a manifest needs `ccm:` with `resources:` below it");
+        }
+    }
+
+    fn ccm(&mut self, node: Node<'_>, into: &mut Declarations) {
+        let span = node.span;
+        let Kind::Mapping(entries) = node.kind else {
+            self.reader.wrong_type::<()>(&node, "a map with `resources`");
+            return;
+        };
+        let mut has_resources = false;
+        for Entry { key, value } in entries {
+            match &*key.text {
+                "resources" => {
+                    has_resources = true;
+                    self.resources(value);
+                }
+                "resources_jet_file" => {
+                    has_resources = true;
+                    self.error(key.span, "templates are not available in this build");
+                }
+                _ if value.is_null() => {}
+                "pre_message" => into.pre_message = self.reader.read(value),
+                "post_message" => into.post_message = self.reader.read(value),
+                "fail_on_error" => {
+                    into.fail_on_error = self.reader.read(value).unwrap_or_default();
+                }
+                _ => self.unknown(&key, "key under `ccm`", &CCM),
+            }
+        }
+        if !has_resources {
+            self.error(span, "there are no `resources`");
+        }
+    }
+
+    fn resources(&mut self, node: Node<'_>) {
+        let span = node.span;
+        let Kind::Sequence(items) = node.kind else {
+            self.reader.wrong_type::<()>(&node, "a list of resources");
+            return;
+        };
+        if items.is_empty() {
+            self.error(span, "there are no resources");
+        }
+        for item in items {
+            self.resource_entry(item);
+        }
+    }
+
+    /// `- type: …`
+    fn resource_entry(&mut self, node: Node<'_>) {
+        let Kind::Mapping(mut entries) = node.kind else {
+            self.reader.wrong_type::<()>(&node, "a map with the resource type as its key");
+            return;
+        };
+        if entries.len() > 1 {
+            let names: Vec<_> =
+                entries.iter().map(|entry| format!("`{}`", entry.key.text)).collect();
+            let message = format!("an entry has one type, this has {}", names.join(" and "));
+            let hint = "begin each type with its own `-`; indent properties below the name";
+            let finding = Finding::error(entries[1].key.span, message).hint(hint.to_owned());
+            self.reader.findings.push(finding);
+            return;
+        }
+        let Some(Entry { key, value }) = entries.pop() else {
+            self.error(node.span, "an entry needs a resource type as its key");
+            return;
+        };
+        let Some(kind) = self.types.iter().copied().find(|kind| kind.name() == key.text) else {
+            let names: Vec<_> = self.types.iter().map(|kind| kind.name()).collect();
+            self.unknown(&key, "resource type", &names);
+            return;
+        };
+        match value.kind {
+            Kind::Sequence(items) => self.list(kind, items),
+            Kind::Mapping(entries) if is_single(&entries) => {
+                self.declare(kind, None, entries, key.span);
+            }
+            Kind::Mapping(entries) => self.block(kind, entries),
+            Kind::Scalar(_) => {
+                let message = format!("`{}` needs resources below it", key.text);
+                self.error(key.span, message);
+            }
+        }
+    }
+
+    /// A list of single-key maps.
+    fn list(&mut self, kind: &'static dyn AnyType, items: Vec<Node<'_>>) {
+        let mut entries = Vec::with_capacity(items.len());
+        for item in items {
+            match item.kind {
+                Kind::Mapping(mut map) if map.len() == 1 => entries.extend(map.pop()),
+                Kind::Mapping(map) => {
+                    let message =
+                        format!("expected one name with its properties, found {} keys", map.len());
+                    let hint = "indent the properties deeper than the name".to_owned();
+                    let span = map.get(1).map_or(item.span, |entry| entry.key.span);
+                    self.reader.findings.push(Finding::error(span, message).hint(hint));
+                }
+                // `- /usr/bin/true` without the colon: only a name, too.
+                Kind::Scalar(Scalar { text, .. }) if !text.is_empty() => {
+                    let key = Key { text, span: item.span };
+                    entries.push(Entry { key, value: Node::plain("") });
+                }
+                _ => {
+                    self.reader.wrong_type::<()>(&item, "a name with its properties");
+                }
+            }
+        }
+        self.block(kind, entries);
+    }
+
+    /// Names with their properties, and perhaps what they share.
+    fn block(&mut self, kind: &'static dyn AnyType, entries: Vec<Entry<'_>>) {
+        let mut defaults: Vec<Entry<'_>> = Vec::new();
+        let mut found = false;
+        let mut named = Vec::with_capacity(entries.len());
+        for Entry { key, value } in entries {
+            if key.text != DEFAULTS {
+                named.push(Entry { key, value });
+            } else if found {
+                self.error(key.span, "a block has at most one `defaults`");
+            } else {
+                found = true;
+                defaults = self.properties(value).unwrap_or_default();
+            }
+        }
+        if let Some(name) = defaults.iter().find(|entry| entry.key.text == "name") {
+            self.error(name.key.span, "a name cannot be a default");
+        }
+        // What is wrong with the defaults is said once, not once per resource.
+        self.check_names(kind, &mut defaults);
+        for Entry { key, value } in named {
+            let Some(mut properties) = self.properties(value) else { continue };
+            if let Some(name) = properties.iter().find(|entry| entry.key.text == "name") {
+                self.error(name.key.span, "the name is given already, as the key above");
+                continue;
+            }
+            add_defaults(kind, &mut properties, &defaults);
+            let span = key.span;
+            self.declare(kind, Some(key), properties, span);
+        }
+    }
+
+    /// The properties below a name; none at all is fine.
+    fn properties<'a>(&mut self, node: Node<'a>) -> Option<Vec<Entry<'a>>> {
+        if node.is_null() {
+            return Some(Vec::new());
+        }
+        match node.kind {
+            Kind::Mapping(mut entries) => {
+                entries.retain(|entry| !entry.value.is_null());
+                Some(entries)
+            }
+            _ => self.reader.wrong_type(&node, "a map of properties"),
+        }
+    }
+
+    fn check_names(&mut self, kind: &'static dyn AnyType, entries: &mut Vec<Entry<'_>>) {
+        let fields = kind.fields();
+        entries.retain(|entry| {
+            let known = fields.iter().any(|field| field.is_called(&entry.key.text));
+            if !known {
+                let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+                let hint = did_you_mean(&entry.key.text, names);
+                let message = format!("unknown property `{}`", entry.key.text);
+                self.reader.findings.push(Finding::error(entry.key.span, message).hint(hint));
+            }
+            known && entry.key.text != "name"
+        });
+    }
+
+    fn declare<'a>(
+        &mut self,
+        kind: &'static dyn AnyType,
+        name: Option<Key<'a>>,
+        mut properties: Vec<Entry<'a>>,
+        span: Span,
+    ) {
+        if let Some(Key { text, span }) = name {
+            let scalar = Scalar { text, plain: false };
+            let value = Node { span, kind: Kind::Scalar(scalar) };
+            properties.insert(0, Entry { key: Key { text: Cow::Borrowed("name"), span }, value });
+        }
+        self.resources.push(kind.declare(properties, Some(span), &mut self.reader));
+    }
+}
+
+/// Whether a map is one resource with a name property, not a map of names.
+fn is_single(entries: &[Entry<'_>]) -> bool {
+    entries.iter().any(|entry| {
+        entry.key.text == "name" && entry.value.scalar().is_some_and(|scalar| !scalar.is_null())
+    })
+}
+
+/// Adds the defaults that a resource does not set by one of their names.
+fn add_defaults<'a>(
+    kind: &'static dyn AnyType,
+    properties: &mut Vec<Entry<'a>>,
+    defaults: &[Entry<'a>],
+) {
+    let own = properties.len();
+    for default in defaults {
+        let field = kind.fields().iter().find(|field| field.is_called(&default.key.text));
+        let is_set = properties[..own].iter().any(|entry| {
+            entry.key.text == default.key.text
+                || field.is_some_and(|field| field.is_called(&entry.key.text))
+        });
+        if !is_set {
+            properties.push(default.clone());
+        }
+    }
+}

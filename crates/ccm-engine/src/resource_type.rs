@@ -1,0 +1,274 @@
+//! What a resource type implements.
+
+use std::fmt;
+use std::path::Path;
+
+use ccm_host::Host;
+use ccm_model::{Properties, ResourceRef, Stage};
+use serde::Serialize;
+
+use crate::cli::CommandLine;
+use crate::{Error, Result};
+
+/// A type of resources: what can be wanted, how the machine is asked, and what
+/// is to be done about the difference. It never touches the machine itself;
+/// its providers do.
+pub trait ResourceType: Sized + 'static {
+    /// What can be wanted.
+    type Properties: Properties;
+    /// What can be found.
+    type State: State;
+    /// A step from one to the other; prints as what noop says of it.
+    type Action: fmt::Display;
+    /// What its providers can do.
+    type Provider: ?Sized;
+
+    /// Its name in manifests.
+    const NAME: &'static str;
+    /// What it is for, one line.
+    const ABOUT: &'static str;
+    /// The states that can be asked for.
+    const ENSURE: Ensure;
+    /// Its providers.
+    const PROVIDERS: &'static [ProviderDef<Self>];
+    /// How it looks at the command line.
+    const COMMAND_LINE: CommandLine;
+    /// Why `ccm status` cannot show one, where it cannot.
+    const NO_STATUS: Option<&'static str> = None;
+
+    /// Finds what the field table cannot know to be wrong. At
+    /// [`Stage::Parse`] deferred properties may still hold templates.
+    fn validate(want: &Self::Properties, stage: Stage, findings: &mut Findings);
+
+    /// The resources whose change this one reacts to.
+    fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
+        &[]
+    }
+
+    /// Asks the machine.
+    fn observe(
+        on: &mut Self::Provider,
+        want: &Self::Properties,
+        cx: &mut Context<'_>,
+    ) -> Result<Self::State>;
+
+    /// Pure: the steps from `have` to `want`; none means stable.
+    fn decide(
+        want: &Self::Properties,
+        have: &Self::State,
+        why: Trigger,
+    ) -> Result<Vec<Self::Action>>;
+
+    /// Takes one step.
+    fn act(
+        on: &mut Self::Provider,
+        want: &Self::Properties,
+        step: &Self::Action,
+        cx: &mut Context<'_>,
+    ) -> Result<()>;
+
+    /// After acting: which attribute is not as wanted, what it is, and what it
+    /// should be.
+    fn mismatch(want: &Self::Properties, have: &Self::State) -> Option<String>;
+
+    /// What noop says of a plan.
+    fn describe(plan: &[Self::Action]) -> String {
+        let steps: Vec<String> = plan.iter().map(ToString::to_string).collect();
+        steps.join(". ")
+    }
+
+    /// What a plan would change in a text, as a unified diff.
+    fn diff(
+        _on: &mut Self::Provider,
+        _want: &Self::Properties,
+        _have: &Self::State,
+        _plan: &[Self::Action],
+        _diffs: Diffs,
+        _cx: &Context<'_>,
+    ) -> Option<String> {
+        None
+    }
+}
+
+/// What was found on the machine; serialises to the fields that its type adds
+/// to the common ones of a status.
+pub trait State: fmt::Debug + Serialize {
+    /// The state in the words of `ensure`.
+    fn ensure(&self) -> &str;
+}
+
+/// The states that a type can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Ensure {
+    /// These, the first when none is given.
+    OneOf(&'static [&'static str]),
+    /// Any text, this when none is given.
+    Any(&'static str),
+}
+
+impl Ensure {
+    /// The state when none is given.
+    pub fn default(self) -> &'static str {
+        match self {
+            Self::OneOf(words) => words.first().copied().unwrap_or_default(),
+            Self::Any(word) => word,
+        }
+    }
+}
+
+/// One provider of a type.
+pub struct ProviderDef<T: ResourceType> {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it can manage this resource on this host; the lowest rank wins.
+    pub rank: fn(&Host, &T::Properties) -> Option<u32>,
+    /// Makes one, for one resource.
+    pub open: fn(&Host) -> Box<T::Provider>,
+}
+
+impl<T: ResourceType> fmt::Debug for ProviderDef<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Why a resource is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// It is its turn.
+    Turn,
+    /// Something that it subscribes to has changed.
+    Refresh,
+}
+
+/// How much of a state someone will read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Only what decides.
+    Decide,
+    /// The whole of what is managed.
+    Report,
+    /// Everything that can be known.
+    Inspect,
+}
+
+/// Which diffs are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Diffs {
+    /// None.
+    #[default]
+    None,
+    /// Those of files that everybody may read.
+    Public,
+    /// All of them.
+    All,
+}
+
+/// What a provider may use while it works on one resource.
+pub struct Context<'a> {
+    /// Where relative paths begin.
+    pub working_directory: &'a Path,
+    /// Why the resource is applied.
+    pub trigger: Trigger,
+    /// How much of the state will be read.
+    pub detail: Detail,
+    /// Takes lines of output while they arrive.
+    pub output: &'a mut dyn FnMut(&str),
+}
+
+/// Collects what is wrong with properties.
+#[derive(Debug, Default)]
+pub struct Findings {
+    found: Vec<PropertyFinding>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PropertyFinding {
+    pub(crate) property: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Findings {
+    /// Something is wrong with a property.
+    pub fn add(&mut self, property: &'static str, message: impl Into<String>) {
+        self.found.push(PropertyFinding { property, message: message.into(), hint: None });
+    }
+
+    /// Something is wrong with a property, and this helps.
+    pub fn add_with_hint(
+        &mut self,
+        property: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let hint = Some(hint.into());
+        self.found.push(PropertyFinding { property, message: message.into(), hint });
+    }
+
+    /// A path must be absolute, and written without detours.
+    pub fn check_path(&mut self, property: &'static str, path: &str) {
+        if !path.starts_with('/') {
+            self.add(property, format!("path must be absolute, `{path}` is not"));
+        } else if path.contains('\0') {
+            self.add(property, "a path cannot contain a NUL character");
+        } else if let Some(clean) = clean(path) {
+            let message = "path must be clean: without `.`, `..`, `//` or a trailing `/`";
+            self.add_with_hint(property, message, format!("write it as `{clean}`"));
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    pub(crate) fn into_inner(self) -> Vec<PropertyFinding> {
+        self.found
+    }
+
+    /// The first finding as a resource's failure.
+    pub(crate) fn into_result(self) -> Result<()> {
+        match self.found.into_iter().next() {
+            Some(PropertyFinding { property, message, .. }) => {
+                Err(Error::Invalid { property: property.to_owned(), message })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// An absolute path without detours, if it has any.
+fn clean(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let clean = format!("/{}", parts.join("/"));
+    (clean != path).then_some(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detours_are_found_and_removed() {
+        for (path, wanted) in [
+            ("/", None),
+            ("/a/b", None),
+            ("/a/b.c..d", None),
+            ("/a/", Some("/a")),
+            ("//a", Some("/a")),
+            ("/a/./b", Some("/a/b")),
+            ("/a/../b", Some("/b")),
+            ("/../..", Some("/")),
+        ] {
+            assert_eq!(clean(path).as_deref(), wanted, "{path}");
+        }
+    }
+}

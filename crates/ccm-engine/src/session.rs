@@ -1,0 +1,341 @@
+//! Sessions: the record of a run, in memory or in a directory that several
+//! processes share.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ccm_host::{Attributes, Content, Host};
+use ccm_model::{Event, EventId, ResourceRef, SessionStart, Summary};
+use jiff::Timestamp;
+
+/// Why a session could not be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} session {}", path.display())]
+pub struct SessionError {
+    action: &'static str,
+    path: PathBuf,
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// What the last event of a resource says to those that refer to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Last {
+    /// It changed, or would have, and did not fail in doing so.
+    pub changed: bool,
+    /// It failed.
+    pub failed: bool,
+    /// It was skipped because a requirement was not met.
+    pub unmet: bool,
+}
+
+impl From<&Event> for Last {
+    fn from(event: &Event) -> Self {
+        let unmet = !event.unmet_requirements.is_empty();
+        Self { changed: event.changed && !event.failed, failed: event.failed, unmet }
+    }
+}
+
+/// The record of a run.
+pub trait Session {
+    /// Records one event.
+    fn record(&mut self, event: &Event) -> Result<(), SessionError>;
+
+    /// What became of a resource, by name or alias.
+    fn last(&mut self, reference: &ResourceRef) -> Option<Last>;
+}
+
+/// A session that lasts as long as its process.
+#[derive(Debug, Default)]
+pub struct MemorySession {
+    last: HashMap<String, Last>,
+}
+
+impl MemorySession {
+    fn remember(&mut self, event: &Event) {
+        let mut insert = |name: &str| {
+            let mut key = String::with_capacity(event.kind.len() + 1 + name.len());
+            key.extend([&*event.kind, "#", name]);
+            self.last.insert(key, event.into());
+        };
+        insert(&event.name);
+        if let Some(alias) = &event.alias {
+            insert(alias);
+        }
+    }
+}
+
+impl Session for MemorySession {
+    fn record(&mut self, event: &Event) -> Result<(), SessionError> {
+        self.remember(event);
+        Ok(())
+    }
+
+    fn last(&mut self, reference: &ResourceRef) -> Option<Last> {
+        self.last.get(&reference.to_string()).copied()
+    }
+}
+
+/// A session in a directory: one file per event, `<event_id>.event`, so that
+/// several processes can write it at the same time.
+#[derive(Debug)]
+pub struct DirectorySession {
+    host: Host,
+    path: PathBuf,
+    /// What is known of the directory's events.
+    known: MemorySession,
+    read: HashSet<OsString>,
+}
+
+impl DirectorySession {
+    const EXTENSION: &'static str = "event";
+    /// An event is a few kilobytes; one that holds a file's content is larger.
+    const MAX_EVENT: u64 = 64 << 20;
+
+    /// Creates a new session under the system's temporary directory.
+    pub fn create(host: &Host) -> Result<PathBuf, SessionError> {
+        let failed = |source: ccm_host::Error| SessionError {
+            action: "create",
+            path: host.temp_dir(),
+            source: source.into(),
+        };
+        let path = host.private_directory("ccm-session-").map_err(failed)?;
+        Self::open(host, &path)?.start()?;
+        Ok(path)
+    }
+
+    /// Opens a session; the directory is made if it is not there.
+    pub fn open(host: &Host, path: &Path) -> Result<Self, SessionError> {
+        let this = Self {
+            host: host.clone(),
+            path: path.to_owned(),
+            known: MemorySession::default(),
+            read: HashSet::new(),
+        };
+        let exists = host.stat(path).map_err(|error| this.error("open", error))?.is_some();
+        if exists {
+            // A file, or a directory that may not be listed, is found out now.
+            host.list(path).map_err(|error| this.error("open", error))?;
+        } else {
+            let (uid, gid) = host.whoami();
+            host.create_directory(path, &Attributes { uid, gid, mode: 0o700 })
+                .map_err(|error| this.error("create", error))?;
+            this.start()?;
+        }
+        Ok(this)
+    }
+
+    fn start(&self) -> Result<(), SessionError> {
+        let timestamp = self.host.now();
+        let start = SessionStart {
+            protocol: SessionStart::PROTOCOL.into(),
+            event_id: EventId::new(timestamp, self.host.random()),
+            timestamp,
+        };
+        self.write(start.event_id, &start)
+    }
+
+    /// Everything that is recorded, in the order of recording.
+    pub fn events(&self) -> Result<(Summary, Vec<Event>), SessionError> {
+        let mut names = self.host.list(&self.path).map_err(|error| self.error("read", error))?;
+        names.sort();
+        let records: Vec<Record> = names.iter().filter_map(|name| self.read_file(name)).collect();
+        let first = records.iter().map(|record| match record {
+            Record::Start(start) => start.timestamp,
+            Record::Event(event) => event.timestamp,
+        });
+        let start = first.min().unwrap_or(Timestamp::UNIX_EPOCH);
+        let mut summary = Summary::starting(start);
+        let mut events = Vec::new();
+        for record in records {
+            if let Record::Event(event) = record {
+                summary.add(&event);
+                events.push(*event);
+            }
+        }
+        Ok((summary, events))
+    }
+
+    /// Removes a session, if it lies where temporary files belong.
+    pub fn remove(host: &Host, path: &Path) -> Result<(), SessionError> {
+        let error = |source: Box<dyn std::error::Error + Send + Sync>| SessionError {
+            action: "remove",
+            path: path.to_owned(),
+            source,
+        };
+        let real = host.canonicalize(path).map_err(|source| error(source.into()))?;
+        let temporary =
+            host.canonicalize(&host.temp_dir()).map_err(|source| error(source.into()))?;
+        if real == temporary || !real.starts_with(&temporary) {
+            let reason = format!("it is not under {}; remove it by hand", temporary.display());
+            return Err(error(reason.into()));
+        }
+        host.remove_tree(&real).map_err(|source| error(source.into()))
+    }
+
+    fn write(&self, id: EventId, record: &impl serde::Serialize) -> Result<(), SessionError> {
+        let (uid, gid) = self.host.whoami();
+        let json = serde_json::to_vec(record).map_err(|error| self.error("write", error))?;
+        let path = self.path.join(format!("{id}.{}", Self::EXTENSION));
+        let attributes = Attributes { uid, gid, mode: 0o600 };
+        self.host
+            .replace_unsynced(&path, Content::Bytes(&json), &attributes)
+            .map(drop)
+            .map_err(|error| self.error("write", error))
+    }
+
+    /// Reads what other processes have recorded since.
+    fn refresh(&mut self) {
+        let mut names = match self.host.list(&self.path) {
+            Ok(names) => names,
+            Err(error) => {
+                tracing::warn!(session = %self.path.display(), %error, "cannot read the session");
+                return;
+            }
+        };
+        names.retain(|name| !self.read.contains(name));
+        names.sort();
+        for name in names {
+            if let Some(Record::Event(event)) = self.read_file(&name) {
+                self.known.remember(&event);
+            }
+            self.read.insert(name);
+        }
+    }
+
+    /// One file of the session. What cannot be read is reported and passed
+    /// over: a session outlives a bad file.
+    fn read_file(&self, name: &OsString) -> Option<Record> {
+        let path = self.path.join(name);
+        if path.extension()? != Self::EXTENSION {
+            return None;
+        }
+        let text = match self.host.read_text(&path, Self::MAX_EVENT) {
+            Ok((text, _)) => text,
+            Err(error) => {
+                tracing::warn!(file = %path.display(), %error, "passing over an unreadable event");
+                return None;
+            }
+        };
+        let start = || serde_json::from_str::<SessionStart>(&text).ok();
+        match serde_json::from_str::<Event>(&text) {
+            Ok(event) if event.protocol == Event::PROTOCOL => Some(Record::Event(event.into())),
+            _ => match start().filter(|start| start.protocol == SessionStart::PROTOCOL) {
+                Some(start) => Some(Record::Start(start)),
+                None => {
+                    tracing::warn!(file = %path.display(), "passing over a file that is no event");
+                    None
+                }
+            },
+        }
+    }
+
+    fn error(
+        &self,
+        action: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> SessionError {
+        SessionError { action, path: self.path.clone(), source: source.into() }
+    }
+}
+
+enum Record {
+    Start(SessionStart),
+    Event(Box<Event>),
+}
+
+impl Session for DirectorySession {
+    fn record(&mut self, event: &Event) -> Result<(), SessionError> {
+        self.write(event.event_id, event)?;
+        self.known.remember(event);
+        Ok(())
+    }
+
+    /// What this process recorded itself counts first; else the directory is
+    /// asked, as another process may have been there.
+    fn last(&mut self, reference: &ResourceRef) -> Option<Last> {
+        if let Some(last) = self.known.last(reference) {
+            return Some(last);
+        }
+        self.refresh();
+        self.known.last(reference)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test sets its stage by itself")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn event(name: &str, at: i64) -> Event {
+        let timestamp = Timestamp::from_second(at).unwrap();
+        Event {
+            protocol: Event::PROTOCOL.into(),
+            event_id: EventId::new(timestamp, [0; 12]),
+            timestamp,
+            kind: "file".into(),
+            name: name.into(),
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn names_and_aliases_find_the_last_event() {
+        let mut session = MemorySession::default();
+        let aliased = Event { alias: Some("motd".into()), changed: true, ..event("/a", 1) };
+        session.record(&aliased).unwrap();
+        session.record(&Event { failed: true, ..event("/b", 2) }).unwrap();
+        session.record(&event("/b", 3)).unwrap();
+        assert!(session.last(&"file#motd".parse().unwrap()).unwrap().changed);
+        assert!(session.last(&"file#/a".parse().unwrap()).unwrap().changed);
+        assert!(!session.last(&"file#/b".parse().unwrap()).unwrap().failed);
+        assert_eq!(session.last(&"exec#/a".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn directories_are_private_and_shared_between_processes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("session");
+        let host = Host::new();
+        let mut first = DirectorySession::open(&host, &path).unwrap();
+        let mut second = DirectorySession::open(&host, &path).unwrap();
+        first.record(&Event { changed: true, ..event("/a", 1_800_000_001) }).unwrap();
+        assert!(second.last(&"file#/a".parse().unwrap()).unwrap().changed);
+        assert_eq!(second.last(&"file#/b".parse().unwrap()), None);
+        first.record(&event("/b", 1_800_000_002)).unwrap();
+        assert!(second.last(&"file#/b".parse().unwrap()).is_some());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        for entry in std::fs::read_dir(&path).unwrap() {
+            assert_eq!(mode(&entry.unwrap().path()), 0o600);
+        }
+    }
+
+    #[test]
+    fn bad_files_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::new();
+        let mut session = DirectorySession::open(&host, &dir.path().join("s")).unwrap();
+        session.record(&event("/a", 1_800_000_000)).unwrap();
+        for (name, text) in [("x.event", "{\"half"), ("y.event", "{}"), ("notes.txt", "hello")] {
+            std::fs::write(dir.path().join("s").join(name), text).unwrap();
+        }
+        std::fs::create_dir(dir.path().join("s/d.event")).unwrap();
+        std::os::unix::fs::symlink("/nonexistent", dir.path().join("s/l.event")).unwrap();
+        let (summary, events) = session.events().unwrap();
+        assert_eq!((summary.total, events.len()), (1, 1));
+    }
+
+    #[test]
+    fn only_temporary_sessions_are_removed() {
+        let host = Host::new();
+        let path = DirectorySession::create(&host).unwrap();
+        DirectorySession::remove(&host, &path).unwrap();
+        assert!(!path.exists());
+        let error = DirectorySession::remove(&host, Path::new("/usr")).unwrap_err();
+        assert!(crate::chain(&error).contains("remove it by hand"), "{error}");
+        assert!(DirectorySession::remove(&host, &host.temp_dir()).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! What the field table alone can tell to be wrong.
+
+use ccm_model::{Field, Finding, Properties, Required, Span, did_you_mean};
+
+use crate::resource_type::{Ensure, ResourceType};
+
+/// Where properties stand in the source, by their index in the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) resource: Option<Span>,
+    pub(crate) properties: Box<[(u8, Span)]>,
+}
+
+impl Places {
+    /// Where a property stands; the resource itself when it was not given.
+    pub(crate) fn of(&self, index: usize) -> Option<Span> {
+        let given = self.properties.iter().find(|&&(at, _)| usize::from(at) == index);
+        given.map(|&(_, span)| span).or(self.resource)
+    }
+
+    pub(crate) fn has(&self, index: usize) -> bool {
+        self.properties.iter().any(|&(at, _)| usize::from(at) == index)
+    }
+}
+
+/// Finds missing, conflicting and impossible properties.
+pub(crate) fn check_table<T: ResourceType>(
+    want: &T::Properties,
+    fields: &'static [Field],
+    places: &Places,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let common = want.common();
+    if common.name.is_empty() {
+        findings.push(Finding::error(places.resource, "a resource needs a name"));
+    }
+    if let Ensure::OneOf(words) = T::ENSURE
+        && !words.contains(&common.ensure.as_str())
+    {
+        let at = fields.iter().position(|field| field.name == "ensure").unwrap_or_default();
+        let message = format!("ensure cannot be `{}` for a {}", common.ensure, T::NAME);
+        let hint = did_you_mean(&common.ensure, words.iter().copied())
+            .unwrap_or_else(|| format!("it is one of {}", words.join(", ")));
+        findings.push(Finding::error(places.of(at), message).hint(hint));
+    }
+    for (index, field) in fields.iter().enumerate() {
+        let needed = match field.required {
+            Required::Always => true,
+            Required::UnlessEnsure(word) => common.ensure != word,
+            Required::Never => false,
+        };
+        if needed && !places.has(index) {
+            let message = format!("property `{}` is required", field.name);
+            let hint = format!("{}: {}", field.name, field.doc);
+            findings.push(Finding::error(places.resource, message).hint(hint));
+        }
+        for other in field.conflicts {
+            let clash = fields.iter().position(|field| field.is_called(other));
+            if places.has(index) && clash.is_some_and(|clash| places.has(clash)) {
+                let message = format!("`{}` and `{other}` cannot both be set", field.name);
+                findings.push(Finding::error(places.of(index), message));
+            }
+        }
+    }
+    findings
+}

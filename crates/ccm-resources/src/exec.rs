@@ -1,0 +1,299 @@
+//! Commands, with what keeps them from running when they need not.
+
+mod assignment;
+mod command_line;
+mod posix;
+mod shell;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use ccm_engine::{
+    CommandLine, Context, Ensure, Error, Findings, ProviderDef, ResourceType, Result, Trigger,
+};
+use ccm_host::{Command, Environment, Exit, Host, Output};
+use ccm_model::{Common, ResourceRef, Stage, duration, has_placeholder, shellquote};
+use serde::Serialize;
+
+use assignment::Assignment;
+
+/// The `exec` type.
+pub struct Exec;
+
+/// Run commands
+#[derive(Clone, Debug, Default, ccm_model::Properties)]
+pub struct Properties {
+    #[property(common)]
+    pub(crate) common: Common,
+    /// Command to run, the name when unset
+    #[property(template = deferred)]
+    pub(crate) command: Option<String>,
+    /// Directory to run the command in
+    #[property(template = deferred, value = "DIR")]
+    pub(crate) cwd: Option<String>,
+    /// Variables to add to the environment, as `KEY=value`
+    #[property(template = deferred, short = 'e', value = "KEY=VALUE")]
+    pub(crate) environment: Vec<Assignment>,
+    /// Directories to find executables in, separated by colons
+    pub(crate) path: Option<String>,
+    /// Exit codes that mean success, 0 when unset
+    #[property(value = "CODE")]
+    pub(crate) returns: Vec<i32>,
+    /// Longest time the command may take, such as `30s` or `5m`
+    #[property(value = "DURATION", cli_default = "1m")]
+    pub(crate) timeout: Option<String>,
+    /// File that shows that the command need not run
+    #[property(template = deferred, value = "FILE")]
+    pub(crate) creates: Option<String>,
+    /// Guard: run only if this command exits 0
+    #[property(template = deferred, flag = "exec-if", value = "COMMAND")]
+    pub(crate) onlyif: Option<String>,
+    /// Guard: run only if this command does not exit 0
+    #[property(template = deferred, flag = "exec-unless", value = "COMMAND")]
+    pub(crate) unless: Option<String>,
+    /// Run only when something subscribed to has changed
+    #[property(alias = "refreshonly")]
+    pub(crate) refresh_only: bool,
+    /// Resources whose change makes the command run, as `type#name`
+    #[property(template = never, short = 'S', value = "TYPE#NAME")]
+    pub(crate) subscribe: Vec<ResourceRef>,
+    /// Show the command's output while it runs
+    pub(crate) logoutput: bool,
+}
+
+impl Properties {
+    fn command(&self) -> &str {
+        self.command.as_deref().unwrap_or(&self.common.name)
+    }
+
+    fn is_shell(&self) -> bool {
+        self.common.provider.as_deref() == Some(shell::NAME)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let timeout = self.timeout.as_deref()?;
+        duration::parse_positive(timeout).ok().filter(|timeout| !timeout.is_zero())
+    }
+
+    fn accepts(&self, code: i32) -> bool {
+        if self.returns.is_empty() { code == 0 } else { self.returns.contains(&code) }
+    }
+}
+
+/// Runs commands for one resource, and remembers how the command itself ended.
+/// The providers differ only in how a text becomes words.
+pub struct Runner {
+    host: Host,
+    words: fn(&str) -> Result<Vec<String>>,
+    finished: Option<Output>,
+}
+
+impl Runner {
+    fn new(host: &Host, words: fn(&str) -> Result<Vec<String>>) -> Self {
+        Self { host: host.clone(), words, finished: None }
+    }
+
+    fn run(&self, text: &str, want: &Properties, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
+        let words = (self.words)(text)?;
+        let Some((program, args)) = words.split_first() else {
+            return Err(Error::refused("no command specified"));
+        };
+        let environment = Environment::Inherited {
+            add: want.environment.iter().filter_map(Assignment::split).collect(),
+            path: want.path.clone(),
+        };
+        let command = Command::new(program, args)
+            .directory(want.cwd.as_deref().unwrap_or("/"))
+            .environment(environment)
+            .timeout(want.timeout());
+        Ok(self.host.run(&command, &mut |_, line| on_line(line))?)
+    }
+
+    /// Whether a guard command exits 0.
+    fn guard(&self, text: &str, want: &Properties) -> Result<bool> {
+        if text.trim().is_empty() {
+            return Err(Error::refused("empty guard command"));
+        }
+        match self.run(text, want, &mut |_| {}) {
+            Ok(output) => Ok(output.exit == Exit::Code(0)),
+            Err(Error::Refused { reason, hint }) => {
+                Err(Error::Refused { reason: format!("invalid guard command: {reason}"), hint })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What keeps the command from running, and how it ended if it did run.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct State {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exitcode: Option<i32>,
+    creates_satisfied: bool,
+    onlyif_satisfied: bool,
+    unless_satisfied: bool,
+    #[serde(skip)]
+    ended: Option<Exit>,
+    #[serde(skip)]
+    last_words: String,
+}
+
+impl ccm_engine::State for State {
+    fn ensure(&self) -> &str {
+        "present"
+    }
+}
+
+/// The one step there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Execute {
+    via_subscribe: bool,
+}
+
+impl fmt::Display for Execute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.via_subscribe {
+            false => "Would have executed",
+            true => "Would have executed via subscribe",
+        })
+    }
+}
+
+impl ResourceType for Exec {
+    type Properties = Properties;
+    type State = State;
+    type Action = Execute;
+    type Provider = Runner;
+
+    const NAME: &'static str = "exec";
+    const ABOUT: &'static str = "Run commands";
+    const ENSURE: Ensure = Ensure::OneOf(&["present"]);
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF, shell::DEF];
+    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const NO_STATUS: Option<&'static str> =
+        Some("a command has no state of its own: it runs, or its guards keep it from running");
+
+    fn validate(want: &Properties, stage: Stage, findings: &mut Findings) {
+        // A template decides later what such a text will be.
+        let settled = |text: &str| stage == Stage::Apply || !has_placeholder(text);
+        if let Err(error) = shellquote::split(&want.common.name) {
+            findings.add("name", error.to_string());
+        }
+        if let Some(command) = want.command.as_deref().filter(|text| settled(text)) {
+            if command.trim().is_empty() {
+                findings.add("command", "no command specified");
+            } else if !want.is_shell()
+                && let Err(error) = shellquote::split(command)
+            {
+                findings.add("command", error.to_string());
+            }
+        }
+        for (property, guard) in [("onlyif", &want.onlyif), ("unless", &want.unless)] {
+            let Some(guard) = guard.as_deref().filter(|text| settled(text)) else { continue };
+            if guard.trim().is_empty() {
+                findings.add(property, "empty guard command");
+            } else if !want.is_shell()
+                && let Err(error) = shellquote::split(guard)
+            {
+                findings.add(property, format!("invalid guard command: {error}"));
+            }
+        }
+        for (property, path) in [("cwd", &want.cwd), ("creates", &want.creates)] {
+            if let Some(path) = path.as_deref().filter(|text| settled(text)) {
+                findings.check_path(property, path);
+            }
+        }
+        for assignment in &want.environment {
+            if settled(assignment.as_str()) && assignment.split().is_none() {
+                let message = format!("`{}` is not `KEY=value`", assignment.key_for_people());
+                findings.add("environment", message);
+            }
+        }
+        if let Some(path) = &want.path
+            && !path.split(':').all(|directory| directory.starts_with('/'))
+        {
+            findings.add("path", format!("every directory in `{path}` must be absolute"));
+        }
+        if let Some(timeout) = &want.timeout
+            && let Err(error) = duration::parse_positive(timeout)
+        {
+            findings.add("timeout", error.to_string());
+        }
+    }
+
+    fn subscribe(want: &Properties) -> &[ResourceRef] {
+        &want.subscribe
+    }
+
+    fn observe(on: &mut Runner, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        let mut state = State::default();
+        if let Some(creates) = &want.creates {
+            state.creates_satisfied = on.host.stat(Path::new(creates))?.is_some();
+        }
+        if let Some(output) = &on.finished {
+            state.ended = Some(output.exit);
+            state.last_words = output.stderr_tail(10);
+            if let Exit::Code(code) = output.exit {
+                state.exitcode = Some(code);
+            }
+            return Ok(state);
+        }
+        // What is triggered runs whatever the guards would say.
+        if state.creates_satisfied || cx.trigger == Trigger::Refresh {
+            return Ok(state);
+        }
+        if let Some(guard) = &want.onlyif {
+            state.onlyif_satisfied = on.guard(guard, want)?;
+        }
+        if let Some(guard) = &want.unless {
+            state.unless_satisfied = on.guard(guard, want)?;
+        }
+        Ok(state)
+    }
+
+    fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Execute>> {
+        if why == Trigger::Refresh {
+            return Ok(vec![Execute { via_subscribe: true }]);
+        }
+        let is_kept_from_running = have.creates_satisfied
+            || (want.onlyif.is_some() && !have.onlyif_satisfied)
+            || (want.unless.is_some() && have.unless_satisfied)
+            || want.refresh_only;
+        Ok(if is_kept_from_running { vec![] } else { vec![Execute { via_subscribe: false }] })
+    }
+
+    fn act(
+        on: &mut Runner,
+        want: &Properties,
+        _step: &Execute,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let output = &mut cx.output;
+        let mut show = |line: &str| {
+            if want.logoutput {
+                output(line);
+            }
+        };
+        on.finished = Some(on.run(want.command(), want, &mut show)?);
+        Ok(())
+    }
+
+    fn mismatch(want: &Properties, have: &State) -> Option<String> {
+        let reason = match have.ended? {
+            Exit::Code(code) if want.accepts(code) => return None,
+            Exit::Code(code) => {
+                let accepted = if want.returns.is_empty() { &[0] } else { &want.returns[..] };
+                let accepted: Vec<String> = accepted.iter().map(ToString::to_string).collect();
+                format!("the command exited with code {code}, not {}", accepted.join(" or "))
+            }
+            Exit::Signal(signal) => format!("the command was ended by signal {signal}"),
+        };
+        Some(match have.last_words.as_str() {
+            "" => reason,
+            words => format!("{reason}\n{words}"),
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! `KEY=value`, whose value may be a secret.
+
+use ccm_model::{FromNode, Node, REDACTED, Reader, Resolve, Shape, TemplateError, Templates};
+use serde::{Serialize, Serializer};
+
+/// A variable for a command's environment. Shown to people and written to
+/// events without its value, as that is where passwords are handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment(String);
+
+impl Assignment {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Key and value, neither of them empty.
+    pub(super) fn split(&self) -> Option<(String, String)> {
+        let (key, value) = self.0.split_once('=')?;
+        let is_valid = !key.is_empty() && !value.is_empty() && !self.0.contains('\0');
+        is_valid.then(|| (key.to_owned(), value.to_owned()))
+    }
+
+    pub(super) fn key_for_people(&self) -> &str {
+        self.0.split('=').next().unwrap_or_default()
+    }
+}
+
+impl FromNode for Assignment {
+    const SHAPE: Shape = Shape::Text;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        reader.read(node).map(Self)
+    }
+
+    fn is_set(&self) -> bool {
+        true
+    }
+}
+
+impl Resolve for Assignment {
+    fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
+        self.0.resolve(templates, keys)
+    }
+}
+
+impl Serialize for Assignment {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{}={REDACTED}", self.key_for_people()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_never_shown() {
+        let assignment = Assignment("TOKEN=hunter2".into());
+        assert_eq!(serde_json::to_string(&assignment).unwrap(), "\"TOKEN=[redacted]\"");
+        assert_eq!(assignment.split(), Some(("TOKEN".into(), "hunter2".into())));
+    }
+
+    #[test]
+    fn both_parts_are_needed() {
+        for text in ["", "A", "=b", "A=", "="] {
+            assert_eq!(Assignment(text.into()).split(), None, "{text:?}");
+        }
+        assert_eq!(Assignment("A=b=c".into()).split(), Some(("A".into(), "b=c".into())));
+    }
+}

@@ -1,0 +1,12 @@
+//! `ccm ensure exec COMMAND`.
+
+use ccm_engine::CommandLine;
+
+pub(super) const VIEW: CommandLine = CommandLine {
+    name_value: "COMMAND",
+    aliases: &[],
+    arguments: &[],
+    extra: &[],
+    example: "ccm ensure exec '/usr/bin/make install' --cwd /usr/src/app --creates /usr/bin/app",
+    prepare: |_, _| Ok(()),
+};

@@ -1,0 +1,359 @@
+//! Files and directories: existence, content, owner, group and mode.
+
+mod command_line;
+mod diff;
+mod mode;
+mod posix;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::rc::Rc;
+
+use ccm_engine::{
+    CommandLine, Context, Diffs, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
+    Trigger,
+};
+use ccm_host::{Attributes, Digest, Stat};
+use ccm_model::{Common, Properties as _, Stage};
+use serde::{Serialize, Serializer};
+
+/// The `file` type.
+pub struct File;
+
+/// Manage files and directories
+#[derive(Clone, Debug, Default, ccm_model::Properties)]
+pub struct Properties {
+    #[property(common)]
+    pub(crate) common: Common,
+    /// Desired contents; unmanaged when unset
+    #[property(template = deferred, alias = "contents", value = "TEXT", conflicts("source"))]
+    pub(crate) content: Option<String>,
+    /// Local file to copy the contents from
+    #[property(template = deferred, value = "FILE")]
+    pub(crate) source: Option<String>,
+    /// Owning user, by name or number
+    #[property(required_unless(ensure = "absent"), value = "USER[:GROUP]")]
+    pub(crate) owner: String,
+    /// Owning group, by name or number
+    #[property(required_unless(ensure = "absent"))]
+    pub(crate) group: String,
+    /// Permissions in octal notation
+    #[property(required_unless(ensure = "absent"))]
+    pub(crate) mode: String,
+    /// Remove directories that are not empty too
+    pub(crate) force: bool,
+}
+
+impl Properties {
+    fn path(&self) -> &Path {
+        Path::new(&self.common.name)
+    }
+
+    fn manages_content(&self) -> bool {
+        self.content.is_some() || self.source.is_some()
+    }
+}
+
+/// What a file provider can do.
+pub trait Provider {
+    /// What is there, compared with what is wanted.
+    fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
+    /// Makes a file with the wanted content at one instant.
+    fn store(&mut self, want: &Properties, attributes: &Attributes, cx: &Context<'_>)
+    -> Result<()>;
+    /// Sets owner, group and mode and nothing else.
+    fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
+    /// Makes a directory, its parents too, or sets its attributes.
+    fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
+    /// Removes what is there, with everything in it if `force`.
+    fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
+    /// The text before and after a change, where both are text.
+    fn texts(&mut self, want: &Properties, cx: &Context<'_>) -> Option<(String, String)>;
+}
+
+/// What is at the path, and what should be.
+#[derive(Clone, Debug)]
+pub struct State {
+    found: Found,
+    /// Attributes of what was found.
+    stat: Option<Stat>,
+    content: ContentState,
+    /// The path is a link to what was found; known where it matters.
+    is_link: bool,
+    checksum: Option<Digest>,
+    /// The wanted owner, group and mode as numbers.
+    wanted: Option<Attributes>,
+    name: String,
+    provider: &'static str,
+    owner: Option<Rc<str>>,
+    group: Option<Rc<str>>,
+}
+
+/// What is at the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    File,
+    /// `empty` is known where it matters.
+    Directory {
+        empty: Option<bool>,
+    },
+    /// Only told apart from what it leads to when it is to be removed.
+    Symlink,
+    /// A socket, FIFO or device.
+    Other,
+}
+
+/// How the content compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContentState {
+    Unmanaged,
+    Same,
+    Differs,
+}
+
+impl State {
+    fn attributes_match(&self) -> bool {
+        self.wrong_attribute().is_none()
+    }
+
+    /// The first attribute that is not as wanted: name, is, should be.
+    fn wrong_attribute(&self) -> Option<(&'static str, String, String)> {
+        let (have, wanted) = (self.stat.as_ref()?, self.wanted?);
+        if have.uid != wanted.uid {
+            return Some(("owner", have.uid.to_string(), wanted.uid.to_string()));
+        }
+        if have.gid != wanted.gid {
+            return Some(("group", have.gid.to_string(), wanted.gid.to_string()));
+        }
+        let mode = have.mode & 0o777;
+        (mode != wanted.mode)
+            .then(|| ("mode", format!("{mode:04o}"), format!("{:04o}", wanted.mode)))
+    }
+}
+
+impl ccm_engine::State for State {
+    fn ensure(&self) -> &str {
+        match self.found {
+            Found::Nothing => "absent",
+            Found::Directory { .. } => "directory",
+            Found::File | Found::Symlink | Found::Other => "present",
+        }
+    }
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Outer<'a> {
+            metadata: Metadata<'a>,
+        }
+        #[derive(Serialize)]
+        struct Metadata<'a> {
+            name: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            checksum: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            owner: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            group: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            mode: Option<String>,
+            provider: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            mtime: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            size: Option<u64>,
+        }
+        let stat = self.stat.as_ref();
+        let metadata = Metadata {
+            name: &self.name,
+            checksum: self.checksum.map(|digest| digest.to_string()),
+            owner: self.owner.as_deref(),
+            group: self.group.as_deref(),
+            mode: stat.map(|stat| format!("{:04o}", stat.mode)),
+            provider: self.provider,
+            mtime: stat.map(|stat| stat.mtime.to_string()),
+            size: stat.map(|stat| stat.size),
+        };
+        Outer { metadata }.serialize(to)
+    }
+}
+
+/// A step towards the desired state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write content and attributes.
+    Store(Attributes),
+    /// Make a file where content is not managed.
+    StoreEmpty(Attributes),
+    /// Set owner, group and mode of a file.
+    SetAttributes(Attributes),
+    /// Make a directory, or set its owner, group and mode.
+    CreateDirectory(Attributes),
+    /// Remove a file or link.
+    Remove,
+    /// Remove an empty directory.
+    RemoveDirectory,
+    /// Remove a directory and everything in it.
+    RemoveTree,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Store(_) => "Would have created the file",
+            Self::StoreEmpty(_) => "Would have created an empty file with requested attributes",
+            Self::SetAttributes(_) => "Would have updated attributes",
+            Self::CreateDirectory(_) => "Would have created directory",
+            Self::Remove => "Would have removed the file",
+            Self::RemoveDirectory => "Would have removed the directory",
+            Self::RemoveTree => "Would have recursively removed the directory",
+        })
+    }
+}
+
+impl ResourceType for File {
+    type Properties = Properties;
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const NAME: &'static str = "file";
+    const ABOUT: &'static str = "Manage files and directories";
+    const ENSURE: Ensure = Ensure::OneOf(&["present", "absent", "directory"]);
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF];
+    const COMMAND_LINE: CommandLine = command_line::VIEW;
+
+    fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
+        let common = want.common();
+        if !common.name.is_empty() {
+            findings.check_path("name", &common.name);
+        }
+        if want.force && common.ensure != "absent" {
+            findings.add("force", "only `ensure: absent` can be forced");
+        }
+        if common.name == "/" && common.ensure == "absent" {
+            findings.add("name", "the root directory cannot be removed");
+        }
+        if !want.mode.is_empty()
+            && let Err(reason) = mode::parse(&want.mode)
+        {
+            findings.add("mode", reason);
+        }
+        if common.ensure != "absent" {
+            for (property, value) in
+                [("owner", &want.owner), ("group", &want.group), ("mode", &want.mode)]
+            {
+                if value.is_empty() {
+                    findings.add(property, "cannot be empty");
+                }
+            }
+        }
+        if common.ensure == "directory" && want.manages_content() {
+            let property = if want.content.is_some() { "content" } else { "source" };
+            findings.add(property, "a directory has no content");
+        }
+        if want.source.as_deref().is_some_and(|source| source.is_empty() || source.contains('\0')) {
+            findings.add("source", "is not a path");
+        }
+    }
+
+    fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        on.observe(want, cx)
+    }
+
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
+        let path = &want.common.name;
+        let Some(wanted) = have.wanted else {
+            return Ok(match have.found {
+                Found::Nothing => vec![],
+                Found::Directory { .. } if want.force => vec![Action::RemoveTree],
+                Found::Directory { empty: Some(false) } => {
+                    return Err(ccm_host::Error::NotEmpty { path: path.into() }.into());
+                }
+                Found::Directory { .. } => vec![Action::RemoveDirectory],
+                Found::File | Found::Symlink | Found::Other => vec![Action::Remove],
+            });
+        };
+        let through_link = || Error::Refused {
+            reason: format!("{path} is a symbolic link, nothing is changed through it"),
+            hint: Some("manage what it leads to, by its own path".to_owned()),
+        };
+        if want.common.ensure == "directory" {
+            return Ok(match have.found {
+                Found::Directory { .. } if have.attributes_match() => vec![],
+                Found::Directory { .. } if have.is_link => return Err(through_link()),
+                Found::Nothing | Found::Directory { .. } => vec![Action::CreateDirectory(wanted)],
+                Found::File | Found::Symlink | Found::Other => {
+                    return Err(Error::Refused {
+                        reason: format!("{path} exists and is not a directory"),
+                        hint: Some("remove it first, nothing is removed silently".to_owned()),
+                    });
+                }
+            });
+        }
+        match have.found {
+            Found::Directory { .. } => Err(Error::Refused {
+                reason: format!("{path}: path exists as a directory"),
+                hint: Some("use `ensure: directory` to manage directories".to_owned()),
+            }),
+            Found::Other => {
+                Err(Error::refused(format!("{path} is a socket, FIFO or device, not a file")))
+            }
+            Found::Nothing if want.manages_content() => Ok(vec![Action::Store(wanted)]),
+            Found::Nothing => Ok(vec![Action::StoreEmpty(wanted)]),
+            Found::File | Found::Symlink => Ok(match have.content {
+                ContentState::Differs => vec![Action::Store(wanted)],
+                _ if have.attributes_match() => vec![],
+                ContentState::Same => vec![Action::Store(wanted)],
+                ContentState::Unmanaged if have.is_link => return Err(through_link()),
+                ContentState::Unmanaged => vec![Action::SetAttributes(wanted)],
+            }),
+        }
+    }
+
+    fn act(
+        on: &mut Self::Provider,
+        want: &Properties,
+        step: &Action,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let path = want.path();
+        match step {
+            Action::Store(attributes) | Action::StoreEmpty(attributes) => {
+                on.store(want, attributes, cx)
+            }
+            Action::SetAttributes(attributes) => on.set_attributes(path, attributes),
+            Action::CreateDirectory(attributes) => on.create_directory(path, attributes),
+            Action::Remove | Action::RemoveDirectory => on.remove(path, false),
+            Action::RemoveTree => on.remove(path, true),
+        }
+    }
+
+    fn mismatch(want: &Properties, have: &State) -> Option<String> {
+        let found = ccm_engine::State::ensure(have);
+        if found != want.common.ensure {
+            return Some(format!("ensure is {found}, should be {}", want.common.ensure));
+        }
+        if have.content == ContentState::Differs {
+            return Some("content is not what was written".to_owned());
+        }
+        let (attribute, is, should) = have.wrong_attribute()?;
+        Some(format!("{attribute} is {is}, should be {should}"))
+    }
+
+    fn diff(
+        on: &mut Self::Provider,
+        want: &Properties,
+        have: &State,
+        plan: &[Action],
+        diffs: Diffs,
+        cx: &Context<'_>,
+    ) -> Option<String> {
+        let Some(Action::Store(wanted)) = plan.first() else { return None };
+        diff::of(on, want, have, wanted, diffs, cx)
+    }
+}

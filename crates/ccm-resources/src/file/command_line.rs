@@ -1,0 +1,55 @@
+//! `ccm ensure file NAME [ENSURE]`.
+
+use std::path::Path;
+
+use ccm_engine::{Arguments, CommandLine, ExtraFlag};
+use ccm_host::Host;
+
+/// What is read from a file into an argument.
+const MAX_CONTENT: u64 = 64 << 20;
+
+pub(super) const VIEW: CommandLine = CommandLine {
+    name_value: "NAME",
+    aliases: &[],
+    arguments: &["[ensure]"],
+    extra: &[ExtraFlag {
+        long: "content-file",
+        value: "FILE",
+        doc: "Read the desired contents from this file",
+        conflicts: &["content", "source"],
+    }],
+    example: "ccm ensure file /etc/motd --content 'Welcome' --owner root:root --mode 0644",
+    prepare,
+};
+
+fn prepare(arguments: &mut Arguments, host: &Host) -> Result<(), String> {
+    if let Some(path) = arguments.take("content-file") {
+        let (content, _) = host
+            .read_text(Path::new(&path), MAX_CONTENT)
+            .map_err(|error| ccm_engine::chain(&error))?;
+        arguments.set("content", content);
+    }
+    if arguments.get("ensure") == Some("absent") {
+        return Ok(());
+    }
+    let (uid, gid) = host.whoami();
+    match arguments.get("owner").and_then(|owner| owner.split_once(':')) {
+        Some((user, group)) => {
+            let (user, group) = (user.to_owned(), group.to_owned());
+            if arguments.get("group").is_none() {
+                arguments.set("group", group);
+            }
+            arguments.set("owner", user);
+        }
+        None if arguments.get("owner").is_none() => arguments.set("owner", uid.to_string()),
+        None => {}
+    }
+    if arguments.get("group").is_none() {
+        arguments.set("group", gid.to_string());
+    }
+    if arguments.get("mode").is_none() {
+        let is_directory = arguments.get("ensure") == Some("directory");
+        arguments.set("mode", if is_directory { "0755" } else { "0644" });
+    }
+    Ok(())
+}

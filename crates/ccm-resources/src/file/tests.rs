@@ -1,0 +1,490 @@
+//! The decision table row by row without a machine, then the same rows on real
+//! files: noop first, which must change nothing, then for real, then again,
+//! which must find nothing to do.
+
+#![expect(clippy::disallowed_methods, reason = "tests set their stage by themselves")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use ccm_engine::{
+    AnyResource, AnyType as _, Arguments, Detail, Diffs, Erased, MemorySession, Observer,
+    ResourceType as _, Run, Settings, Trigger,
+};
+use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
+use ccm_model::{Event, PlainText, Properties as _, Reader};
+
+use super::{Action, ContentState, File, Found, Properties, State};
+
+const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o644 };
+
+fn want(ensure: &str, content: Option<&str>, force: bool) -> Properties {
+    let mut properties =
+        Properties { content: content.map(str::to_owned), force, ..Properties::default() };
+    properties.common_mut().name = "/x".into();
+    properties.common_mut().ensure = ensure.into();
+    properties
+}
+
+fn have(ensure: &str, found: Found, content: ContentState, matching: bool) -> State {
+    let stat = Stat {
+        kind: FileKind::File,
+        uid: 1,
+        gid: 2,
+        mode: if matching { 0o644 } else { 0o600 },
+        size: 0,
+        mtime: jiff_epoch(),
+        dev: 0,
+        ino: 0,
+    };
+    State {
+        found,
+        stat: (found != Found::Nothing).then_some(stat),
+        content,
+        is_link: false,
+        checksum: None,
+        wanted: (ensure != "absent").then_some(WANTED),
+        name: "/x".into(),
+        provider: "posix",
+        owner: None,
+        group: None,
+    }
+}
+
+fn jiff_epoch() -> jiff::Timestamp {
+    jiff::Timestamp::UNIX_EPOCH
+}
+
+#[test]
+fn the_decision_table() {
+    use ContentState::{Differs, Same, Unmanaged};
+    use Found::{Directory, File as Regular, Nothing, Other, Symlink};
+    const EMPTY: Found = Directory { empty: Some(true) };
+    const FULL: Found = Directory { empty: Some(false) };
+    const DIR: Found = Directory { empty: None };
+    let set = Action::SetAttributes(WANTED);
+    let store = Action::Store(WANTED);
+    let empty = Action::StoreEmpty(WANTED);
+    let mkdir = Action::CreateDirectory(WANTED);
+    let rows: Vec<(
+        &str,
+        Option<&str>,
+        bool,
+        Found,
+        ContentState,
+        bool,
+        Result<Vec<Action>, &str>,
+    )> = vec![
+        ("absent", None, false, Nothing, Unmanaged, true, Ok(vec![])),
+        ("absent", None, false, Regular, Unmanaged, true, Ok(vec![Action::Remove])),
+        ("absent", None, false, Symlink, Unmanaged, true, Ok(vec![Action::Remove])),
+        ("absent", None, false, Other, Unmanaged, true, Ok(vec![Action::Remove])),
+        ("absent", None, false, EMPTY, Unmanaged, true, Ok(vec![Action::RemoveDirectory])),
+        (
+            "absent",
+            None,
+            false,
+            FULL,
+            Unmanaged,
+            true,
+            Err("directory is not empty, set 'force: true'"),
+        ),
+        ("absent", None, true, DIR, Unmanaged, true, Ok(vec![Action::RemoveTree])),
+        ("absent", None, true, Regular, Unmanaged, true, Ok(vec![Action::Remove])),
+        ("directory", None, false, DIR, Unmanaged, true, Ok(vec![])),
+        ("directory", None, false, Nothing, Unmanaged, true, Ok(vec![mkdir.clone()])),
+        ("directory", None, false, DIR, Unmanaged, false, Ok(vec![mkdir])),
+        ("directory", None, false, Regular, Unmanaged, true, Err("exists and is not a directory")),
+        ("directory", None, false, Other, Unmanaged, true, Err("exists and is not a directory")),
+        ("present", Some("c"), false, Regular, Same, true, Ok(vec![])),
+        ("present", Some("c"), false, Nothing, Differs, true, Ok(vec![store.clone()])),
+        ("present", Some("c"), false, Regular, Differs, true, Ok(vec![store.clone()])),
+        ("present", Some("c"), false, Regular, Same, false, Ok(vec![store])),
+        ("present", None, false, Regular, Unmanaged, true, Ok(vec![])),
+        ("present", None, false, Regular, Unmanaged, false, Ok(vec![set])),
+        ("present", None, false, Nothing, Unmanaged, true, Ok(vec![empty])),
+        ("present", Some("c"), false, DIR, Unmanaged, true, Err("path exists as a directory")),
+        ("present", None, false, DIR, Unmanaged, true, Err("path exists as a directory")),
+        ("present", Some("c"), false, Other, Unmanaged, true, Err("not a file")),
+    ];
+    for (ensure, content, force, found, state, matching, wanted) in rows {
+        let row =
+            format!("{ensure} content={content:?} force={force} {found:?} {state:?} {matching}");
+        let got = File::decide(
+            &want(ensure, content, force),
+            &have(ensure, found, state, matching),
+            Trigger::Turn,
+        );
+        match (got, wanted) {
+            (Ok(got), Ok(wanted)) => assert_eq!(got, wanted, "{row}"),
+            (Err(got), Err(wanted)) => assert!(got.to_string().contains(wanted), "{row}: {got}"),
+            (got, wanted) => panic!("{row}: {got:?}, wanted {wanted:?}"),
+        }
+    }
+}
+
+#[test]
+fn links_are_refused_only_where_something_would_change() {
+    let decide = |ensure: &str, found, matching| {
+        let state =
+            State { is_link: true, ..have(ensure, found, ContentState::Unmanaged, matching) };
+        File::decide(&want(ensure, None, false), &state, Trigger::Turn)
+    };
+    for (ensure, found) in
+        [("present", Found::File), ("directory", Found::Directory { empty: None })]
+    {
+        assert_eq!(decide(ensure, found, true).unwrap(), vec![], "{ensure}");
+        let error = decide(ensure, found, false).unwrap_err().to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+    }
+}
+
+#[test]
+fn special_bits_are_not_compared() {
+    let mut state = have("present", Found::File, ContentState::Unmanaged, true);
+    state.stat.as_mut().unwrap().mode = 0o6644;
+    assert_eq!(File::decide(&want("present", None, false), &state, Trigger::Turn).unwrap(), vec![]);
+    assert_eq!(File::mismatch(&want("present", None, false), &state), None);
+}
+
+#[test]
+fn a_mismatch_names_the_attribute() {
+    let reason = |state: &State| File::mismatch(&want("present", Some("c"), false), state).unwrap();
+    let mut state = have("present", Found::File, ContentState::Same, false);
+    assert_eq!(reason(&state), "mode is 0600, should be 0644");
+    state.stat.as_mut().unwrap().uid = 7;
+    assert_eq!(reason(&state), "owner is 7, should be 1");
+    state.content = ContentState::Differs;
+    assert_eq!(reason(&state), "content is not what was written");
+    state.found = Found::Nothing;
+    assert_eq!(reason(&state), "ensure is absent, should be present");
+}
+
+/// A stage for real files.
+struct Stage {
+    directory: tempfile::TempDir,
+}
+
+struct Silent;
+
+impl Observer for Silent {}
+
+impl Stage {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn resource(&self, name: &str, properties: &[(&str, &str)]) -> Box<dyn AnyResource> {
+        let mut arguments = Arguments::default();
+        let (uid, gid) = Host::new().whoami();
+        for (key, value) in [
+            ("name", self.path(name).to_str().unwrap()),
+            ("owner", uid.to_string().as_str()),
+            ("group", gid.to_string().as_str()),
+            ("mode", "0644"),
+        ] {
+            arguments.set(key, value);
+        }
+        for (key, value) in properties {
+            match *key {
+                "force" => arguments.switch_on("force"),
+                key => arguments.set(key, *value),
+            }
+        }
+        let mut reader = Reader::default();
+        let resource = Erased::<File>::NEW.declare(arguments.into_entries(), None, &mut reader);
+        assert!(reader.findings.is_empty(), "{:?}", reader.findings);
+        let findings = resource.findings();
+        assert!(findings.is_empty(), "{findings:?}");
+        resource
+    }
+
+    fn apply(&self, name: &str, properties: &[(&str, &str)], noop: bool) -> Event {
+        let settings = Settings {
+            host: Host::new(),
+            noop,
+            diffs: Diffs::None,
+            detail: Detail::Report,
+            working_directory: self.directory.path().to_owned(),
+            fail_on_error: false,
+        };
+        let mut session = MemorySession::default();
+        let mut observer = Silent;
+        Run::new(settings, &PlainText, &mut session, &mut observer)
+            .apply(&mut *self.resource(name, properties))
+            .unwrap()
+    }
+
+    /// Everything below the stage: what it is, its mode, its content.
+    fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut tree = BTreeMap::new();
+        let mut pending = vec![self.directory.path().to_owned()];
+        while let Some(directory) = pending.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = std::fs::symlink_metadata(&path).unwrap();
+                let content = if meta.is_symlink() {
+                    format!("{:?}", std::fs::read_link(&path).unwrap())
+                } else if meta.is_file() {
+                    format!("{:?}", std::fs::read(&path).unwrap())
+                } else {
+                    String::new()
+                };
+                let times = (meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec());
+                let line =
+                    format!("{:o} {} {} {times:?} {content}", meta.mode(), meta.uid(), meta.ino());
+                tree.insert(path.clone(), line);
+                if meta.is_dir() {
+                    pending.push(path);
+                }
+            }
+        }
+        tree
+    }
+
+    /// Noop must say `message` and change nothing; the real run must change;
+    /// the one after it must be stable.
+    fn converges(&self, name: &str, properties: &[(&str, &str)], message: &str) {
+        let before = self.tree();
+        let noop = self.apply(name, properties, true);
+        assert_eq!(noop.noop_message.as_deref(), Some(message), "{noop:?}");
+        assert!(noop.changed && noop.noop && !noop.failed);
+        assert_eq!(self.tree(), before, "noop changed something");
+        let first = self.apply(name, properties, false);
+        assert!(first.changed && !first.failed, "{first:?}");
+        let after = self.tree();
+        let second = self.apply(name, properties, false);
+        assert!(!second.changed && !second.failed, "{second:?}");
+        assert_eq!(self.tree(), after, "a stable run changed something");
+        let leftovers = after.keys().filter(|path| path.to_string_lossy().contains(".ccm-"));
+        assert_eq!(leftovers.count(), 0, "temporary files were left");
+    }
+
+    fn fails(&self, name: &str, properties: &[(&str, &str)], words: &str) {
+        for noop in [true, false] {
+            let before = self.tree();
+            let event = self.apply(name, properties, noop);
+            assert!(event.failed && !event.changed, "{event:?}");
+            assert!(event.error[0].contains(words), "{:?} lacks {words:?}", event.error);
+            assert_eq!(self.tree(), before, "a failure changed something");
+        }
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+#[test]
+fn content_is_created_and_kept() {
+    let stage = Stage::new();
+    stage.converges("f", &[("content", "hello\n")], "Would have created the file");
+    assert_eq!(std::fs::read(stage.path("f")).unwrap(), b"hello\n");
+    assert_eq!(mode(&stage.path("f")), 0o644);
+    stage.converges("f", &[("content", "hullo\n")], "Would have created the file");
+    stage.converges(
+        "f",
+        &[("contents", "hullo\n"), ("mode", "600")],
+        "Would have created the file",
+    );
+    assert_eq!(mode(&stage.path("f")), 0o600);
+    stage.converges("empty", &[("content", "")], "Would have created the file");
+    assert_eq!(std::fs::read(stage.path("empty")).unwrap(), b"");
+}
+
+#[test]
+fn sources_are_copied_from_the_working_directory() {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path("files")).unwrap();
+    let large: Vec<u8> = (0..1_000_000u32).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(stage.path("files/large"), &large).unwrap();
+    stage.converges("f", &[("source", "files/large")], "Would have created the file");
+    assert_eq!(std::fs::read(stage.path("f")).unwrap(), large);
+    stage.fails("g", &[("source", "files/missing")], "files/missing");
+    stage.fails("f", &[("source", "files/missing")], "files/missing");
+    stage.fails("f", &[("source", "files")], "is a directory, not a regular file");
+}
+
+#[test]
+fn attributes_alone_leave_the_content_alone() {
+    let stage = Stage::new();
+    let message = "Would have created an empty file with requested attributes";
+    stage.converges("f", &[("mode", "0640")], message);
+    std::fs::write(stage.path("f"), "produced elsewhere").unwrap();
+    stage.converges("f", &[("mode", "0600")], "Would have updated attributes");
+    assert_eq!(std::fs::read(stage.path("f")).unwrap(), b"produced elsewhere");
+    let event = stage.apply("f", &[("mode", "0600")], false);
+    assert_eq!(event.status["metadata"]["checksum"], serde_json::Value::Null, "content was read");
+    std::fs::set_permissions(stage.path("f"), std::fs::Permissions::from_mode(0o4600)).unwrap();
+    stage.converges("f", &[("mode", "0700")], "Would have updated attributes");
+    assert_eq!(mode(&stage.path("f")), 0o4700, "bits that someone else set are kept");
+    stage.converges("f", &[("content", "x"), ("mode", "0700")], "Would have created the file");
+    assert_eq!(mode(&stage.path("f")), 0o700, "and cleared by a new file");
+}
+
+#[test]
+fn links_are_not_changed_through() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("target"), "t").unwrap();
+    symlink(stage.path("target"), stage.path("link")).unwrap();
+    stage.fails("link", &[("mode", "0600")], "symbolic link");
+    assert!(!stage.apply("link", &[("content", "t")], false).changed, "counts as its target");
+    stage.converges("link", &[("content", "new")], "Would have created the file");
+    assert!(std::fs::symlink_metadata(stage.path("link")).unwrap().is_file());
+    assert_eq!(std::fs::read(stage.path("target")).unwrap(), b"t");
+}
+
+#[test]
+fn directories_are_made_with_their_parents() {
+    let stage = Stage::new();
+    stage.converges("a/b", &[("ensure", "directory")], "Would have created directory");
+    assert_eq!(mode(&stage.path("a/b")), 0o755, "0644 lets readers enter");
+    let private = [("ensure", "directory"), ("mode", "0700")];
+    stage.converges("a/b", &private, "Would have created directory");
+    assert_eq!(mode(&stage.path("a/b")), 0o700);
+    std::fs::write(stage.path("f"), "").unwrap();
+    stage.fails("f", &[("ensure", "directory")], "exists and is not a directory");
+    stage.fails("a", &[("content", "x")], "path exists as a directory");
+    stage.fails("a", &[], "path exists as a directory");
+}
+
+#[test]
+fn removal_in_every_form() {
+    let stage = Stage::new();
+    let absent = [("ensure", "absent")];
+    let forced = [("ensure", "absent"), ("force", "")];
+    std::fs::write(stage.path("f"), "").unwrap();
+    stage.converges("f", &absent, "Would have removed the file");
+    symlink("/nonexistent", stage.path("dangling")).unwrap();
+    stage.converges("dangling", &absent, "Would have removed the file");
+    std::fs::create_dir(stage.path("empty")).unwrap();
+    stage.converges("empty", &absent, "Would have removed the directory");
+    std::fs::create_dir_all(stage.path("full/sub")).unwrap();
+    std::fs::write(stage.path("full/sub/f"), "").unwrap();
+    stage.fails("full", &absent, "directory is not empty, set 'force: true'");
+    stage.converges("full", &forced, "Would have recursively removed the directory");
+    std::fs::create_dir(stage.path("kept")).unwrap();
+    std::fs::write(stage.path("kept/f"), "").unwrap();
+    symlink(stage.path("kept"), stage.path("to-kept")).unwrap();
+    stage.converges("to-kept", &forced, "Would have removed the file");
+    assert!(stage.path("kept/f").exists());
+    rustix_fifo(&stage.path("fifo"));
+    stage.fails("fifo", &[("content", "x")], "socket, FIFO or device");
+    stage.converges("fifo", &absent, "Would have removed the file");
+}
+
+fn rustix_fifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn what_cannot_be_done_is_a_failure_and_changes_nothing() {
+    let stage = Stage::new();
+    stage.fails("f", &[("content", "x"), ("owner", "no-such-user")], "could not lookup user");
+    stage.fails("f", &[("content", "x"), ("group", "no-such-group")], "could not lookup group");
+    let event = stage.apply("missing/f", &[("content", "x")], false);
+    assert!(event.failed && event.error[0].contains("missing is not a directory"), "{event:?}");
+    assert!(stage.tree().is_empty());
+}
+
+#[test]
+fn ids_without_a_name_are_fine_for_root() {
+    if !Host::new().is_root() {
+        return; // Only root can give files away.
+    }
+    let stage = Stage::new();
+    let foreign = [("content", "x"), ("owner", "4000123"), ("group", "4000456")];
+    stage.converges("f", &foreign, "Would have created the file");
+    let meta = std::fs::metadata(stage.path("f")).unwrap();
+    assert_eq!((meta.uid(), meta.gid()), (4_000_123, 4_000_456));
+}
+
+#[test]
+fn the_status_tells_what_the_design_lists() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("f"), "abc").unwrap();
+    let status = stage.resource("f", &[]).status(&Host::new(), Path::new("/")).unwrap();
+    assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.file.state");
+    assert_eq!(status["ensure"], "present");
+    assert_eq!(status["metadata"]["checksum"], Digest::of(b"abc").to_string());
+    assert_eq!(status["metadata"]["size"], 3);
+    assert_eq!(status["metadata"]["provider"], "posix");
+    for name in ["owner", "group", "mode", "mtime", "name"] {
+        assert!(status["metadata"][name].is_string(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_properties_are_found_before_anything_runs() {
+    let findings = |properties: &[(&str, &str)]| {
+        let mut arguments = Arguments::default();
+        for (key, value) in properties {
+            match *key {
+                "force" => arguments.switch_on("force"),
+                key => arguments.set(key, *value),
+            }
+        }
+        let mut reader = Reader::default();
+        let resource = Erased::<File>::NEW.declare(arguments.into_entries(), None, &mut reader);
+        let all = reader.findings.into_iter().chain(resource.findings());
+        all.map(|finding| finding.message).collect::<Vec<_>>().join("; ")
+    };
+    let base = [("owner", "root"), ("group", "root"), ("mode", "0644")];
+    let with = |more: &[(&'static str, &'static str)]| findings(&[&base[..], more].concat());
+    assert_eq!(with(&[("name", "/x")]), "");
+    for (properties, words) in [
+        (&[("name", "x")][..], "must be absolute"),
+        (&[("name", "/a/../b")], "must be clean"),
+        (&[("name", "/a/")], "must be clean"),
+        (&[("name", "/a\0b")], "NUL"),
+        (&[("name", "/x"), ("mode", "1777")], "above 0777"),
+        (&[("name", "/x"), ("mode", "rw-r--r--")], "not an octal mode"),
+        (&[("name", "/x"), ("owner", "")], "owner: cannot be empty"),
+        (&[("name", "/x"), ("content", "a"), ("source", "b")], "cannot both be set"),
+        (&[("name", "/x"), ("force", "")], "only `ensure: absent` can be forced"),
+        (&[("name", "/"), ("ensure", "absent"), ("force", "")], "root directory cannot be removed"),
+        (
+            &[("name", "/x"), ("ensure", "directory"), ("content", "a")],
+            "a directory has no content",
+        ),
+        (&[("name", "/x"), ("ensure", "gone")], "ensure cannot be `gone`"),
+        (&[("name", "")], "needs a name"),
+    ] {
+        let got = with(properties);
+        assert!(got.contains(words), "{properties:?}: {got:?} lacks {words:?}");
+    }
+    let missing = findings(&[("name", "/x")]);
+    for property in ["owner", "group", "mode"] {
+        assert!(missing.contains(&format!("property `{property}` is required")), "{missing}");
+    }
+    assert_eq!(findings(&[("name", "/x"), ("ensure", "absent")]), "");
+}
+
+mod paths {
+    use ccm_engine::Findings;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever passes the check means the same file to every tool.
+        #[test]
+        fn accepted_paths_are_absolute_and_clean(path in "(/|[a-z.]{1,3}){0,8}") {
+            let mut findings = Findings::default();
+            findings.check_path("name", &path);
+            let components: Vec<_> = std::path::Path::new(&path).components().collect();
+            let is_clean = path.starts_with('/')
+                && !path.contains("//")
+                && (path == "/" || !path.ends_with('/'))
+                && path.split('/').all(|part| part != "." && part != "..");
+            prop_assert_eq!(findings.is_empty(), is_clean, "{}", path);
+            if is_clean && path != "/" {
+                prop_assert_eq!(components.len(), path.matches('/').count() + 1);
+            }
+        }
+    }
+}

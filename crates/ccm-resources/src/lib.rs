@@ -1,0 +1,11 @@
+//! The resource types. One folder each: properties, decisions, providers, view
+//! at the command line and tests live together. A type is known to the rest of
+//! ccm by its line in [`TYPES`] alone.
+
+pub mod exec;
+pub mod file;
+
+use ccm_engine::{AnyType, Erased};
+
+/// Every type that there is.
+pub static TYPES: &[&dyn AnyType] = &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];

@@ -1,0 +1,130 @@
+//! `ccm apply MANIFEST`
+
+use std::path::{Path, PathBuf};
+
+use ccm_engine::{Detail, Manifest, Report, Run, Settings, Stop};
+use ccm_host::{Attributes, Content, Host};
+use ccm_model::PlainText;
+use ccm_resources::TYPES;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+
+use super::{Result, example, flags};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::{Show, Ui};
+
+pub(super) fn command() -> Command {
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
+    };
+    Command::new("apply")
+        .about("Apply a manifest")
+        .after_help(example("ccm apply manifest.yaml --noop --diff"))
+        .arg(manifest())
+        .arg(flags::noop())
+        .arg(flags::diff())
+        .arg(flag("render", "Print the resolved manifest, change nothing"))
+        .arg(
+            flag("report", "Print the summary at the end (the default)")
+                .overrides_with("no-report"),
+        )
+        .arg(flag("no-report", "Do not print the summary at the end").overrides_with("report"))
+        .arg(
+            Arg::new("report-file")
+                .long("report-file")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath)
+                .help("Write all events and the summary to this file, as JSON"),
+        )
+        .arg(flags::json("Print the report as JSON instead of lines"))
+        .arg(flags::session())
+        .arg(flag("detailed-exitcodes", "Exit 2 for changes, 4 for failures, 6 for both"))
+        .arg(flags::no_sync())
+        .arg(flag("profile", "Show the slowest resources at the end"))
+}
+
+pub(super) fn manifest() -> Arg {
+    Arg::new("manifest")
+        .value_name("MANIFEST")
+        .required(true)
+        .value_parser(clap::value_parser!(PathBuf))
+        .value_hint(ValueHint::FilePath)
+        .help("Manifest to read")
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let host = flags::host()?;
+    let path: &PathBuf =
+        matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
+    let in_session = flags::session_path(matches).is_some();
+    let manifest = Manifest::load(&host, path, TYPES, &PlainText, in_session)?;
+    ui.diagnosis(&manifest.warnings);
+    if matches.get_flag("render") {
+        ui.print(&ccm_yaml::to_yaml(&manifest.declarations.render()));
+        return Ok(Exit::Done);
+    }
+    let is_json = matches.get_flag("json");
+    let profile = matches.get_flag("profile");
+    ui.show(Show { quiet: is_json, profile });
+    let report_file = matches.get_one::<PathBuf>("report-file");
+    let is_read_in_full = is_json || report_file.is_some() || in_session;
+    let settings = Settings {
+        host: host.clone(),
+        noop: matches.get_flag("noop"),
+        diffs: flags::diffs(matches),
+        detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
+        working_directory: manifest.working_directory,
+        fail_on_error: manifest.declarations.fail_on_error,
+    };
+    let mut session = flags::open_session(&host, matches)?;
+    let declared = manifest.declarations;
+    if let Some(message) = declared.pre_message.filter(|_| !is_json) {
+        ui.print(&with_newline(message));
+    }
+    let mut engine = Run::new(settings, &PlainText, &mut *session, ui);
+    let stop = engine.apply_all(declared.resources)?;
+    let report = engine.finish(path.display().to_string());
+    let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
+    if stop == Some(Stop::Failed) && !is_json {
+        ui.note("ERROR", "Terminating manifest execution due to failed resource");
+    }
+    if is_json {
+        ui.print_json(&report);
+    } else if !matches.get_flag("no-report") {
+        ui.summary(&report);
+    }
+    if profile && !is_json {
+        ui.profile();
+    }
+    if let Some(file) = report_file {
+        write_report(&host, file, &report)?;
+    }
+    on_disk?;
+    if let Some(Stop::Interrupted(signal)) = stop {
+        return Ok(Exit::Interrupted(signal));
+    }
+    let exit = Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes"));
+    let is_without_errors = report.summary.failed + report.summary.requirements_unmet == 0;
+    if let Some(message) = declared.post_message.filter(|_| is_without_errors && !is_json) {
+        ui.print(&with_newline(message));
+    }
+    Ok(exit)
+}
+
+fn with_newline(mut message: String) -> String {
+    if !message.ends_with('\n') {
+        message.push('\n');
+    }
+    message
+}
+
+/// Writes the report for its owner alone: it holds the content of files.
+fn write_report(host: &Host, path: &Path, report: &Report) -> Result<()> {
+    let error = |source| Error::Report { path: path.to_owned(), source };
+    let json = serde_json::to_vec_pretty(report).unwrap_or_default();
+    let (uid, gid) = host.whoami();
+    let path = host.current_dir().map_err(error)?.join(path);
+    let attributes = Attributes { uid, gid, mode: 0o600 };
+    host.replace_unsynced(&path, Content::Bytes(&json), &attributes).map(drop).map_err(error)
+}

@@ -1,0 +1,240 @@
+//! `ccm ensure TYPE …`: one resource, its flags rendered from the field table.
+
+use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
+use ccm_host::Host;
+use ccm_model::{Field, Finding, PlainText, Reader, Shape, Stage, Templates};
+use ccm_resources::TYPES;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::{Result, example, flags};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::{Show, Ui};
+
+/// Common properties that are flags of every type, or no flags at all.
+const COMMON: [&str; 6] = ["name", "ensure", "alias", "provider", "require", "control"];
+
+pub(super) fn command() -> Command {
+    Command::new("ensure")
+        .about("Bring one resource to its desired state")
+        .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(TYPES.iter().map(|kind| type_command(*kind)))
+}
+
+fn type_command(kind: &'static dyn AnyType) -> Command {
+    let view = kind.command_line();
+    let mut command = Command::new(kind.name())
+        .about(kind.about())
+        .visible_aliases(view.aliases)
+        .after_help(example(view.example))
+        .arg(
+            Arg::new("name")
+                .value_name(view.name_value)
+                .required(true)
+                .help("Name of the resource"),
+        );
+    for argument in view.arguments {
+        let name = argument.trim_matches(['[', ']']);
+        let mut arg = Arg::new(name)
+            .value_name(name.to_uppercase())
+            .required(name == *argument)
+            .help(field(kind, name).map_or("", |field| field.doc));
+        if let (true, Ensure::OneOf(words)) = (name == "ensure", kind.ensure()) {
+            arg = arg.value_parser(PossibleValuesParser::new(words)).hide_possible_values(false);
+        }
+        command = command.arg(arg);
+    }
+    for field in own_fields(kind) {
+        command = command.arg(flag(field));
+    }
+    for extra in view.extra {
+        command = command.arg(
+            Arg::new(extra.long)
+                .long(extra.long)
+                .value_name(extra.value)
+                .conflicts_with_all(extra.conflicts)
+                .help(extra.doc),
+        );
+    }
+    common_flags(command)
+}
+
+fn field(kind: &'static dyn AnyType, name: &str) -> Option<&'static Field> {
+    kind.fields().iter().find(|field| field.name == name)
+}
+
+/// The fields that are flags of this type alone.
+fn own_fields(kind: &'static dyn AnyType) -> impl Iterator<Item = &'static Field> {
+    let arguments = kind.command_line().arguments;
+    let is_argument = move |name: &str| {
+        arguments.iter().any(|argument| argument.trim_matches(['[', ']']) == name)
+    };
+    kind.fields()
+        .iter()
+        .filter(move |field| !COMMON.contains(&field.name) && !is_argument(field.name))
+}
+
+fn flag(field: &'static Field) -> Arg {
+    let mut arg = Arg::new(field.name).long(field.flag.long).help(field.doc);
+    if let Some(short) = field.flag.short {
+        arg = arg.short(short);
+    }
+    if matches!(field.shape, Shape::Boolean) {
+        return arg.action(ArgAction::SetTrue);
+    }
+    let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
+    arg = arg.value_name(value).allow_hyphen_values(true);
+    if matches!(field.shape, Shape::List(_)) {
+        arg = arg.action(ArgAction::Append);
+    }
+    if let Some(default) = field.flag.default {
+        arg = arg.default_value(default);
+    }
+    if let Some(env) = field.flag.env {
+        arg = arg.env(env).hide_env_values(true);
+    }
+    arg
+}
+
+fn common_flags(command: Command) -> Command {
+    let value = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help).help_heading("Common options")
+    };
+    let common = |arg: Arg| arg.help_heading("Common options");
+    command
+        .arg(value("alias", "NAME", "Another name to refer to this resource by"))
+        .arg(value("provider", "NAME", "Provider to use, chosen automatically when unset"))
+        .arg(
+            value("require", "TYPE#NAME", "Resource of the session that must have succeeded")
+                .action(ArgAction::Append),
+        )
+        .arg(value("if", "EXPR", "Manage only if this expression is true"))
+        .arg(
+            value("control-unless", "EXPR", "Manage unless this expression is true").long("unless"),
+        )
+        .arg(common(flags::session()))
+        .arg(common(flags::noop()))
+        .arg(common(flags::diff()))
+        .arg(common(flags::no_sync()))
+        .arg(common(flags::json("Print the event as JSON")))
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let (kind, matches) = matches.subcommand().ok_or_else(|| Error::usage("no type", ""))?;
+    let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
+    let host = flags::host()?;
+    check_session(kind, matches)?;
+    let arguments = arguments(kind, matches, &host)?;
+
+    let mut reader = Reader::default();
+    let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
+    let templates: &dyn Templates = &PlainText;
+    let failures = resource.resolve(Stage::Parse, templates);
+    reader.findings.extend(
+        failures.into_iter().map(|failure| {
+            Finding::error(None, format!("{}: {}", failure.property, failure.error))
+        }),
+    );
+    reader.findings.extend(resource.findings());
+    invalid(kind, reader.findings)?;
+
+    let is_json = matches.get_flag("json");
+    ui.show(Show { quiet: is_json, profile: false });
+    let is_read_in_full = is_json || flags::session_path(matches).is_some();
+    let settings = Settings {
+        host: host.clone(),
+        noop: matches.get_flag("noop"),
+        diffs: flags::diffs(matches),
+        detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
+        working_directory: host.current_dir()?,
+        fail_on_error: false,
+    };
+    let mut session = flags::open_session(&host, matches)?;
+    let event = Run::new(settings, templates, &mut *session, ui).apply(&mut *resource)?;
+    let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
+    if is_json {
+        ui.print_json(&event);
+    }
+    on_disk?;
+    if let Some(signal) = host.interrupt().signal() {
+        return Ok(Exit::Interrupted(signal));
+    }
+    let is_failed = event.failed || !event.unmet_requirements.is_empty();
+    Ok(if is_failed { Exit::Failed } else { Exit::Done })
+}
+
+/// References speak of a session; without one they could never be met.
+fn check_session(kind: &'static dyn AnyType, matches: &ArgMatches) -> Result<()> {
+    let is_given = |name: &str| {
+        matches.try_get_many::<String>(name).ok().flatten().is_some_and(|values| values.len() > 0)
+    };
+    let references =
+        own_fields(kind).filter(|field| matches!(field.shape, Shape::List(Shape::Reference)));
+    let names = std::iter::once("require").chain(references.map(|field| field.name));
+    for name in names {
+        if is_given(name) && flags::session_path(matches).is_none() {
+            return Err(Error::usage(
+                format!("--{name} needs a session to look in"),
+                "begin one with `eval $(ccm session new)` or give --session DIR",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> Result<Arguments> {
+    let mut arguments = Arguments::default();
+    let view = kind.command_line();
+    let positional = view.arguments.iter().map(|argument| argument.trim_matches(['[', ']']));
+    for name in ["name", "alias", "provider"].into_iter().chain(positional) {
+        if let Some(value) = matches.get_one::<String>(name) {
+            arguments.set(name, value);
+        }
+    }
+    if let Some(values) = matches.get_many::<String>("require") {
+        arguments.set_list("require", values.cloned().collect());
+    }
+    for (name, flag) in [("if", "if"), ("unless", "control-unless")] {
+        if let Some(expression) = matches.get_one::<String>(flag) {
+            arguments.set_in("control", name, expression);
+        }
+    }
+    for field in own_fields(kind) {
+        match field.shape {
+            Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
+            Shape::Boolean => {}
+            Shape::List(_) => {
+                if let Some(values) = matches.get_many::<String>(field.name) {
+                    arguments.set_list(field.name, values.cloned().collect());
+                }
+            }
+            _ => {
+                if let Some(value) = matches.get_one::<String>(field.name) {
+                    arguments.set(field.name, value);
+                }
+            }
+        }
+    }
+    for extra in view.extra {
+        if let Some(value) = matches.get_one::<String>(extra.long) {
+            arguments.set(extra.long, value);
+        }
+    }
+    (view.prepare)(&mut arguments, host)
+        .map_err(|message| Error::Invalid { message, hint: None })?;
+    Ok(arguments)
+}
+
+/// The first thing that is wrong; at the command line that is enough.
+fn invalid(kind: &'static dyn AnyType, findings: Vec<Finding>) -> Result<()> {
+    match findings.into_iter().next() {
+        None => Ok(()),
+        Some(Finding { message, hint, resource, .. }) => {
+            let subject = resource.unwrap_or_else(|| kind.name().to_owned());
+            Err(Error::Invalid { message: format!("{subject}: {message}"), hint })
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `ccm session new` and `ccm session report`
+
+use std::path::PathBuf;
+
+use ccm_engine::{DirectorySession, Report};
+use ccm_host::Host;
+use ccm_model::shellquote;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+
+use super::{Result, example, flags};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+pub(super) fn command() -> Command {
+    let new = Command::new("new")
+        .about("Begin a session that several commands share")
+        .after_help(example("eval $(ccm session new)"))
+        .arg(
+            Arg::new("directory")
+                .value_name("DIR")
+                .value_parser(clap::value_parser!(PathBuf))
+                .value_hint(ValueHint::DirPath)
+                .help("Where to keep it, a new temporary directory when unset"),
+        );
+    let report = Command::new("report")
+        .about("Show what became of the resources of a session")
+        .after_help(example("ccm session report --remove"))
+        .arg(flags::session())
+        .arg(flags::json("Print the report as JSON"))
+        .arg(
+            Arg::new("remove")
+                .long("remove")
+                .action(ArgAction::SetTrue)
+                .help("Delete the session, if it is a temporary one"),
+        );
+    Command::new("session")
+        .about("Record what several commands do together")
+        .after_help(example("eval $(ccm session new)"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands([new, report])
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    match matches.subcommand() {
+        Some(("new", matches)) => new(ui, matches),
+        Some(("report", matches)) => report(ui, matches),
+        _ => Ok(Exit::Usage),
+    }
+}
+
+fn new(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let host = Host::new();
+    let path = match matches.get_one::<PathBuf>("directory") {
+        Some(path) => {
+            let path = host.current_dir()?.join(path);
+            DirectorySession::open(&host, &path)?;
+            path
+        }
+        None => DirectorySession::create(&host)?,
+    };
+    let path = path.to_string_lossy();
+    ui.print(&format!("export CCM_SESSION_STORE={}\n", shellquote::quote(&path)));
+    Ok(Exit::Done)
+}
+
+fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let host = Host::new();
+    let path = flags::session_path(matches).ok_or_else(|| {
+        Error::usage(
+            "there is no session",
+            "begin one with `eval $(ccm session new)` or give --session DIR",
+        )
+    })?;
+    if host.stat(path)?.is_none() {
+        let message = format!("there is no session in {}", path.display());
+        return Err(Error::Invalid { message, hint: None });
+    }
+    let (summary, events) = DirectorySession::open(&host, path)?.events()?;
+    let report = Report {
+        protocol: Report::PROTOCOL,
+        manifest: path.display().to_string(),
+        noop: events.iter().any(|event| event.noop),
+        started: summary.start,
+        summary,
+        events,
+    };
+    if matches.get_flag("json") {
+        ui.print_json(&report);
+    } else {
+        ui.summary(&report);
+    }
+    if matches.get_flag("remove") {
+        DirectorySession::remove(&host, path)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,57 @@
+//! What ends a command early.
+
+use std::path::PathBuf;
+
+use ccm_engine::{Diagnosis, ManifestError, SessionError};
+
+use crate::exit::Exit;
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+    #[error("{message}")]
+    Invalid { message: String, hint: Option<String> },
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
+    Resource(#[from] ccm_engine::Error),
+    #[error(transparent)]
+    Host(#[from] ccm_host::Error),
+    #[error("cannot write report {}", path.display())]
+    Report { path: PathBuf, source: ccm_host::Error },
+}
+
+impl Error {
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), hint: Some(hint.into()) }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Usage { .. } => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
+            Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
+            Self::Resource(error) => error.hint(),
+            Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
+            Self::Manifest(_) | Self::Session(_) => None,
+        }
+    }
+
+    /// The findings to show instead of a message.
+    pub(crate) fn diagnosis(&self) -> Option<&Diagnosis> {
+        match self {
+            Self::Manifest(ManifestError::Invalid(diagnosis)) => Some(diagnosis),
+            _ => None,
+        }
+    }
+}

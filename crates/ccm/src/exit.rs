@@ -1,0 +1,44 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+use ccm_model::Summary;
+
+/// How the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done, whatever was stable or changed.
+    Done,
+    /// It could not be done, or something failed.
+    Failed,
+    /// Detailed: changes, failures or both.
+    Detailed { changed: bool, failed: bool },
+    /// Wrong usage of the command line.
+    Usage,
+    /// Ended by this signal.
+    Interrupted(i32),
+}
+
+impl Exit {
+    /// The code for a finished run.
+    pub(crate) fn of_run(summary: &Summary, detailed: bool) -> Self {
+        let failed = summary.failed + summary.requirements_unmet > 0;
+        match (detailed, failed) {
+            (true, failed) => Self::Detailed { changed: summary.changed > 0, failed },
+            (false, true) => Self::Failed,
+            (false, false) => Self::Done,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Detailed { changed, failed } => u8::from(changed) * 2 + u8::from(failed) * 4,
+            Exit::Usage => 64,
+            Exit::Interrupted(signal) => (128 + signal) as u8,
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! Everything that ccm says: results to standard output, the rest to standard
+//! error. Nothing else in the binary prints.
+
+mod diagnosis;
+mod live;
+mod outcome;
+mod summary;
+
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use ccm_engine::{AnyResource, Diagnosis, Observer, Report};
+use ccm_model::Event;
+
+use crate::error::Error;
+use live::Live;
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What is shown of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Show {
+    /// No lines: what is on standard output is for a machine.
+    pub(crate) quiet: bool,
+    /// Remember the slowest resources.
+    pub(crate) profile: bool,
+}
+
+/// The screen, or whatever stands in its place.
+pub(crate) struct Ui {
+    out: BufWriter<io::Stdout>,
+    color: bool,
+    live: Option<Live>,
+    show: Show,
+    slowest: Vec<(Duration, String)>,
+    flushed: Instant,
+}
+
+/// Output that is not for a terminal is written at most this late.
+const PATIENCE: Duration = Duration::from_millis(100);
+const SLOWEST: usize = 10;
+
+const BOLD: Style = Style::new().bold();
+const RED: Style = AnsiColor::Red.on_default().bold();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const GREEN: Style = AnsiColor::Green.on_default();
+const CYAN: Style = AnsiColor::Cyan.on_default();
+const DIM: Style = Style::new().dimmed();
+
+impl Ui {
+    pub(crate) fn new(color: ColorChoice) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let color = match color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => is_terminal && anstyle_allows(),
+        };
+        let live = (is_terminal && io::stderr().is_terminal()).then(Live::new);
+        Self {
+            out: BufWriter::new(io::stdout()),
+            color,
+            live,
+            show: Show::default(),
+            slowest: Vec::new(),
+            flushed: Instant::now(),
+        }
+    }
+
+    /// Says how the coming run is shown.
+    pub(crate) fn show(&mut self, show: Show) {
+        self.show = show;
+    }
+
+    /// Prints a result as it is.
+    pub(crate) fn print(&mut self, text: &str) {
+        self.clear_live();
+        // A reader that went away is no reason to stop managing the machine.
+        let _ = self.out.write_all(text.as_bytes());
+        self.flush();
+    }
+
+    /// Prints a value as JSON.
+    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        self.print(&format!("{text}\n"));
+    }
+
+    pub(crate) fn flush(&mut self) {
+        let _ = self.out.flush();
+        self.flushed = Instant::now();
+    }
+
+    fn clear_live(&mut self) {
+        if let Some(live) = &self.live {
+            live.clear();
+        }
+    }
+
+    fn paint(&self, style: Style, text: &str) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// Says what went wrong, and what to do about it.
+    pub(crate) fn error(&mut self, error: &Error) {
+        if let Some(diagnosis) = error.diagnosis() {
+            self.diagnosis(diagnosis);
+            return;
+        }
+        let mut text = format!("{} {error}\n", self.paint(RED, "error:"));
+        let mut source = std::error::Error::source(error);
+        while let Some(cause) = source {
+            text.push_str(&format!("{} {cause}\n", self.paint(BOLD, "caused by:")));
+            source = cause.source();
+        }
+        if let Some(hint) = error.hint() {
+            text.push_str(&format!("{} {hint}\n", self.paint(CYAN, "hint:")));
+        }
+        self.say(&text);
+    }
+
+    /// Shows everything that is wrong with a source.
+    pub(crate) fn diagnosis(&mut self, diagnosis: &Diagnosis) {
+        if !diagnosis.findings.is_empty() {
+            let text = diagnosis::render(diagnosis, self.color);
+            self.say(&text);
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.clear_live();
+        self.flush();
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
+    /// A line of its own about the run.
+    pub(crate) fn note(&mut self, level: &str, text: &str) {
+        let line = format!("{} {text}\n", self.paint(RED, level));
+        self.print(&line);
+    }
+
+    /// Prints the summary of a run, and the slowest resources if asked for.
+    pub(crate) fn summary(&mut self, report: &Report) {
+        let text = summary::render(self, report);
+        self.print(&text);
+    }
+
+    pub(crate) fn profile(&mut self) {
+        let mut slowest = std::mem::take(&mut self.slowest);
+        slowest.sort_by(|a, b| b.0.cmp(&a.0));
+        let mut text = format!("\n{}\n", self.paint(BOLD, "Slowest resources"));
+        for (duration, name) in &slowest {
+            text.push_str(&format!("  {:>10}  {name}\n", outcome::precise(*duration)));
+        }
+        self.print(&text);
+    }
+
+    fn remember_duration(&mut self, event: &Event) {
+        let fastest = self.slowest.iter().enumerate().min_by_key(|(_, (duration, _))| *duration);
+        let entry = || (event.duration, format!("{}#{}", event.kind, event.name));
+        match fastest {
+            Some((at, &(duration, _))) if self.slowest.len() == SLOWEST => {
+                if event.duration > duration {
+                    self.slowest[at] = entry();
+                }
+            }
+            _ => self.slowest.push(entry()),
+        }
+    }
+}
+
+/// Whether the environment allows colour on a terminal.
+fn anstyle_allows() -> bool {
+    let host = ccm_host::Host::new();
+    host.env("NO_COLOR").is_none() && host.env("TERM").is_none_or(|term| term != "dumb")
+}
+
+impl Observer for Ui {
+    fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
+        if let Some(live) = &self.live {
+            live.show(|| {
+                format!("[{number}/{total}] {}#{}", resource.kind(), resource.common().name)
+            });
+        } else if self.flushed.elapsed() > PATIENCE {
+            self.flush();
+        }
+    }
+
+    fn output(&mut self, line: &str) {
+        self.clear_live();
+        if self.show.quiet {
+            let _ = writeln!(io::stderr(), "{line}");
+            return;
+        }
+        let line = format!("{} {line}\n", self.paint(DIM, "INFO "));
+        self.print(&line);
+    }
+
+    fn finished(&mut self, event: &Event, diff: Option<&str>) {
+        self.clear_live();
+        if self.show.profile {
+            self.remember_duration(event);
+        }
+        if self.show.quiet {
+            return;
+        }
+        outcome::write(&mut self.out, event, self.color);
+        if let Some(diff) = diff {
+            outcome::write_diff(&mut self.out, diff, self.color);
+        }
+        if self.live.is_some() || self.flushed.elapsed() > PATIENCE {
+            self.flush();
+        }
+    }
+}

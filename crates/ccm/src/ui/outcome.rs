@@ -1,0 +1,116 @@
+//! One line per resource.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anstyle::Style;
+use ccm_model::Event;
+
+use super::{CYAN, DIM, GREEN, RED, YELLOW};
+
+/// Writes `LEVEL type#name word key=value…`, errors indented below it.
+pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
+    let (level, style) = level(event);
+    let (on, off) = paint(style, color);
+    // What cannot be written has no reader; the run goes on.
+    let _ = write!(out, "{on}{level:<5}{off} {}#", event.kind);
+    match &event.alias {
+        Some(alias) => {
+            let _ = write!(out, "{alias} (alias)");
+        }
+        None => {
+            let _ = out.write_all(event.name.as_bytes());
+        }
+    }
+    let _ = write!(out, " {on}{}{off}", event.outcome());
+    let (on, off) = paint(DIM, color);
+    let ensure =
+        if event.final_ensure.is_empty() { &event.requested_ensure } else { &event.final_ensure };
+    let _ = write!(out, "{on} ensure={ensure} runtime={}", brief(event.duration));
+    if !event.provider.is_empty() {
+        let _ = write!(out, " provider={}", event.provider);
+    }
+    let _ = write!(out, "{off}");
+    if let Some(message) = &event.noop_message {
+        let _ = write!(out, " noop={message:?}");
+    }
+    if !event.unmet_requirements.is_empty() {
+        let names: Vec<String> = event.unmet_requirements.iter().map(ToString::to_string).collect();
+        let _ = write!(out, " requires={:?}", names.join(", "));
+    }
+    let _ = writeln!(out);
+    for error in &event.error {
+        for line in error.lines() {
+            let _ = writeln!(out, "      {line}");
+        }
+    }
+}
+
+fn level(event: &Event) -> (&'static str, Style) {
+    if event.failed || !event.unmet_requirements.is_empty() {
+        ("ERROR", RED)
+    } else if event.skipped || event.refreshed || event.changed {
+        ("WARN", YELLOW)
+    } else {
+        ("INFO", GREEN)
+    }
+}
+
+fn paint(style: Style, color: bool) -> (String, String) {
+    if color { (style.to_string(), format!("{style:#}")) } else { (String::new(), String::new()) }
+}
+
+/// Writes a unified diff, indented so that it is seen to belong to its line.
+pub(super) fn write_diff(out: &mut impl Write, diff: &str, color: bool) {
+    for line in diff.lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'+') if !line.starts_with("+++") => GREEN,
+            Some(b'-') if !line.starts_with("---") => RED,
+            Some(b'@') => CYAN,
+            _ => Style::new(),
+        };
+        let (on, off) = paint(style, color);
+        let _ = writeln!(out, "      {on}{line}{off}");
+    }
+}
+
+/// A duration to the millisecond.
+pub(super) fn brief(duration: Duration) -> String {
+    let milliseconds = duration.as_millis();
+    if milliseconds < 1000 {
+        return format!("{milliseconds}ms");
+    }
+    let seconds = milliseconds / 1000;
+    let rest = milliseconds % 1000;
+    match seconds {
+        0..60 => format!("{seconds}.{rest:03}s"),
+        _ => format!("{}m{}.{rest:03}s", seconds / 60, seconds % 60),
+    }
+}
+
+/// A duration with as many digits as tell it from others.
+pub(super) fn precise(duration: Duration) -> String {
+    if duration < Duration::from_millis(10) {
+        return format!("{:.3}ms", duration.as_secs_f64() * 1000.0);
+    }
+    brief(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_given_to_the_millisecond() {
+        for (milliseconds, text) in [
+            (0, "0ms"),
+            (12, "12ms"),
+            (999, "999ms"),
+            (1234, "1.234s"),
+            (59_999, "59.999s"),
+            (61_005, "1m1.005s"),
+        ] {
+            assert_eq!(brief(Duration::from_millis(milliseconds)), text);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `ccm apply` from the first preview to the second, stable run.
+
+use crate::TestEnv;
+
+const MANIFEST: &str = r#"
+ccm:
+  pre_message: Setting up
+  post_message: All set
+  resources:
+    - file:
+        - defaults: {[ME], mode: "0644"}
+        - [DIR]/app: {ensure: directory}
+        - [DIR]/app/a.conf: {content: "one\ntwo\n", alias: config}
+        - [DIR]/app/secret: {content: hush, mode: "0600"}
+    - exec:
+        reload:
+          command: touch [DIR]/reloaded
+          refresh_only: true
+          subscribe: ["file#config"]
+    - file:
+        name: [DIR]/app/last
+        owner: "0"
+        group: "0"
+        mode: 644
+        ensure: absent
+        require: ["exec#reload"]
+"#;
+
+#[test]
+fn preview_apply_and_apply_again() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @"");
+    assert_eq!(env.names(), ["manifest.yaml"], "noop changed something");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    assert_eq!(env.names(), ["app", "app/a.conf", "app/secret", "manifest.yaml", "reloaded"]);
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+}
+
+#[test]
+fn a_change_shows_its_diff() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    env.run(["apply", "manifest.yaml"]);
+    env.write("app/a.conf", "one\n2\nthree\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--diff", "--no-report"]), @"");
+}
+
+#[test]
+fn secrets_are_only_in_diffs_that_ask_for_them() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    let shown = |args: [&str; 4]| String::from_utf8(env.run(args).stdout).unwrap();
+    assert!(!shown(["apply", "manifest.yaml", "--noop", "--diff"]).contains("hush"));
+    assert!(shown(["apply", "manifest.yaml", "--noop", "--diff=all"]).contains("+hush"));
+}
+
+#[test]
+fn the_resolved_manifest_is_a_manifest() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    let rendered = env.run(["apply", "manifest.yaml", "--render"]);
+    assert!(rendered.status.success());
+    env.write("again.yaml", std::str::from_utf8(&rendered.stdout).unwrap());
+    assert_eq!(env.names(), ["again.yaml", "manifest.yaml"], "rendering changed something");
+    let again = env.run(["apply", "again.yaml", "--render"]);
+    assert_eq!(rendered.stdout, again.stdout);
+}
+
+#[test]
+fn failures_are_told_and_do_not_stop_the_rest() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  post_message: never printed
+  resources:
+    - exec:
+        - broken: {command: "sh -c 'echo reason >&2; exit 7'"}
+        - dependent: {command: "true", require: ["exec#broken"]}
+        - second: {command: "true", require: ["exec#dependent"]}
+        - nowhere: {command: "no-such-command"}
+        - other: {command: "true", provider: powershell}
+        - fine: {command: "true"}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+}
+
+#[test]
+fn fail_on_error_stops_at_the_first() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  fail_on_error: true\n  resources:\n    - exec:\n        - \"false\":\n        - touch [DIR]/x:\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    assert!(!env.path("x").exists());
+}
+
+#[test]
+fn detailed_exit_codes() {
+    let env = TestEnv::new();
+    let code = |args: &[&str]| {
+        env.command([&["apply", "manifest.yaml", "--detailed-exitcodes"], args].concat())
+            .output()
+            .unwrap()
+            .status
+            .code()
+    };
+    let file = "- file: [{[DIR]/f: {content: x, [ME], mode: \"0644\"}}]";
+    env.manifest(&format!("ccm:\n  resources:\n    {file}\n"));
+    assert_eq!(code(&["--noop"]), Some(2));
+    assert_eq!(code(&[]), Some(2));
+    assert_eq!(code(&[]), Some(0));
+    env.manifest(&format!("ccm:\n  resources:\n    {file}\n    - exec: [\"false\"]\n"));
+    assert_eq!(code(&[]), Some(4));
+    std::fs::remove_file(env.path("f")).unwrap();
+    assert_eq!(code(&[]), Some(6));
+    env.manifest("ccm: {}\n");
+    assert_eq!(code(&[]), Some(1));
+}
+
+#[test]
+fn reports_for_machines() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    let output = env.run(["apply", "manifest.yaml", "--json", "--report-file", "report.json"]);
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let written: serde_json::Value = serde_json::from_str(&env.read("report.json")).unwrap();
+    assert_eq!(printed, written);
+    assert_eq!(printed["protocol"], "io.choria.ccm.v1.report");
+    assert_eq!(printed["manifest"], "manifest.yaml");
+    assert_eq!(printed["noop"], false);
+    assert_eq!(printed["summary"]["total"], 5);
+    assert_eq!(printed["summary"]["changed"], 4);
+    assert_eq!(printed["summary"]["stable"], 1);
+    let events = printed["events"].as_array().unwrap();
+    let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
+    assert!(names[0].ends_with("/app") && names[3] == "reload", "{names:?}");
+    let ids: Vec<_> = events.iter().map(|event| event["event_id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+    assert_eq!(events[1]["properties"]["content"], "one\ntwo\n");
+    assert_eq!(events[1]["status"]["metadata"]["size"], 8);
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::metadata(env.path("report.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "a report holds the content of files");
+}
+
+#[test]
+fn relative_sources_begin_at_the_manifest() {
+    let env = TestEnv::new();
+    env.write("site/files/motd", "hello\n");
+    env.write(
+        "site/manifest.yaml",
+        "ccm: {resources: [{file: {[DIR]/motd: {source: files/motd, [ME], mode: \"0644\"}}}]}",
+    );
+    assert!(env.run(["apply", "site/manifest.yaml"]).status.success());
+    assert_eq!(env.read("motd"), "hello\n");
+}
+
+#[test]
+fn the_slowest_resources_are_shown_on_request() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{exec: [\"true\", sleep 0.2]}]}");
+    let output = env.run(["apply", "manifest.yaml", "--profile"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (_, slowest) = text.split_once("Slowest resources\n").unwrap();
+    assert!(slowest.lines().next().unwrap().ends_with("exec#sleep 0.2"), "{slowest}");
+}
+
+#[test]
+fn control_keeps_resources_from_being_managed() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm: {resources: [{exec: [{touch [DIR]/a: {control: {if: \"false\"}}}, {touch [DIR]/b: \
+         {control: {unless: \"false\"}}}]}]}",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"");
+    assert!(!env.path("a").exists() && env.path("b").exists());
+}

@@ -1,0 +1,140 @@
+//! A place of its own for each test, and a picture of what ccm said there.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory, an environment with nothing in it, and the binary.
+pub(crate) struct TestEnv {
+    directory: tempfile::TempDir,
+    session: Option<PathBuf>,
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), session: None }
+    }
+
+    /// The same with a session in the environment.
+    pub(crate) fn with_session() -> Self {
+        let mut env = Self::new();
+        env.session = Some(env.path("session"));
+        env
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Writes a file; `[DIR]` in it is the directory of the test, `[ME]` the
+    /// numeric owner and group that the test may use.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, self.fill(text)).unwrap();
+        path
+    }
+
+    /// Writes the manifest that the tests apply.
+    pub(crate) fn manifest(&self, text: &str) {
+        self.write("manifest.yaml", text);
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let ids =
+            format!("owner: \"{}\", group: \"{}\"", nix::unistd::geteuid(), nix::unistd::getegid());
+        text.replace("[DIR]", self.dir().to_str().unwrap()).replace("[ME]", &ids)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ccm"));
+        command
+            .args(args)
+            .current_dir(self.dir())
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", self.dir())
+            .env("TMPDIR", self.dir())
+            .env("RUST_BACKTRACE", "0");
+        if let Some(session) = &self.session {
+            command.env("CCM_SESSION_STORE", session);
+        }
+        command
+    }
+
+    /// Runs ccm; `[DIR]` in arguments is the directory of the test.
+    pub(crate) fn run<const N: usize>(&self, args: [&str; N]) -> Output {
+        self.command(args.map(|arg| self.fill(arg))).output().unwrap()
+    }
+
+    /// Runs ccm and pictures everything that a person would see.
+    pub(crate) fn ccm<const N: usize>(&self, args: [&str; N]) -> String {
+        let output = self.run(args);
+        let mut picture = format!("exit: {}\n", output.status.code().unwrap_or(-1));
+        for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+            let text = self.steady(&String::from_utf8_lossy(bytes));
+            if !text.is_empty() {
+                let _ = write!(picture, "--- {name} ---\n{text}");
+                if !text.ends_with('\n') {
+                    picture.push('\n');
+                }
+            }
+        }
+        picture
+    }
+
+    /// Everything that differs from run to run, replaced by what it is.
+    fn steady(&self, text: &str) -> String {
+        let text = text.replace(self.dir().to_str().unwrap(), "[DIR]");
+        let mut steady = String::new();
+        for line in text.split_inclusive('\n') {
+            let mut line = line.to_owned();
+            for (before, after) in [("runtime=", " "), (" in ", "\n")] {
+                line = mask_duration(&line, before, after);
+            }
+            steady.push_str(&line);
+        }
+        steady
+    }
+
+    /// The names of everything below the test's directory.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut pending = vec![self.dir().to_owned()];
+        while let Some(directory) = pending.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() && !path.is_symlink() {
+                    pending.push(path.clone());
+                }
+                let name = path.strip_prefix(self.dir()).unwrap();
+                names.push(name.to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        names
+    }
+}
+
+/// Replaces what stands between `before` and `after` if it is a duration.
+fn mask_duration(line: &str, before: &str, after: &str) -> String {
+    let Some(start) = line.rfind(before).map(|at| at + before.len()) else {
+        return line.to_owned();
+    };
+    let end = line[start..].find(after).map_or(line.len(), |at| start + at);
+    let is_duration = line[start..end].ends_with('s')
+        && line[start..end].starts_with(|c: char| c.is_ascii_digit());
+    if !is_duration {
+        return line.to_owned();
+    }
+    format!("{}[TIME]{}", &line[..start], &line[end..])
+}

@@ -1,0 +1,17 @@
+//! The binary as people use it: hermetic, with what it says in snapshots.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests set their stage by themselves"
+)]
+
+mod apply;
+mod bad_input;
+mod ensure;
+mod env;
+mod faults;
+mod session;
+mod words;
+
+use env::TestEnv;

@@ -1,0 +1,93 @@
+//! Sessions that several commands share.
+
+use std::process::Command;
+
+use crate::TestEnv;
+
+#[test]
+fn a_script_with_a_session() {
+    let env = TestEnv::with_session();
+    assert!(
+        env.run(["ensure", "file", "[DIR]/f", "--content", "x", "--alias", "conf"])
+            .status
+            .success()
+    );
+    let args = ["ensure", "exec", "touch [DIR]/r", "--refresh-only", "-S", "file#conf"];
+    insta::assert_snapshot!(env.ccm(args), @"");
+    assert!(env.path("r").exists());
+    assert!(
+        env.run(["ensure", "file", "[DIR]/f", "--content", "x", "--alias", "conf"])
+            .status
+            .success()
+    );
+    insta::assert_snapshot!(env.ccm(args), @"");
+    assert_eq!(env.run(["ensure", "exec", "false"]).status.code(), Some(1));
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#false"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#other"]), @"");
+    insta::assert_snapshot!(env.ccm(["session", "report"]), @"");
+    let report = env.run(["session", "report", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["protocol"], "io.choria.ccm.v1.report");
+    assert_eq!(report["events"].as_array().unwrap().len(), 7);
+    assert!(env.run(["session", "report", "--remove"]).status.success());
+    assert!(!env.path("session").exists());
+}
+
+#[test]
+fn a_new_session_is_ready_for_eval() {
+    let env = TestEnv::new();
+    let output = env.run(["session", "new"]);
+    let line = String::from_utf8(output.stdout).unwrap();
+    let script =
+        format!("{line}test -d \"$CCM_SESSION_STORE\" && stat -c %a \"$CCM_SESSION_STORE\"");
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "700\n");
+}
+
+#[test]
+fn references_need_a_session() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @"");
+    insta::assert_snapshot!(env.ccm(["session", "report"]), @"");
+}
+
+#[test]
+fn two_processes_share_one_session() {
+    let env = TestEnv::with_session();
+    for worker in 0..2 {
+        let files: String = (0..100)
+            .map(|n| {
+                format!(
+                    "        - [DIR]/w{worker}-{n}: {{content: \"{n}\", [ME], mode: \"0644\"}}\n"
+                )
+            })
+            .collect();
+        env.write(&format!("w{worker}.yaml"), &format!("ccm:\n  resources:\n    - file:\n{files}"));
+    }
+    let workers: Vec<_> = (0..2)
+        .map(|worker| env.command(["apply", &format!("w{worker}.yaml")]).spawn().unwrap())
+        .collect();
+    for mut worker in workers {
+        assert!(worker.wait().unwrap().success());
+    }
+    let report = env.run(["session", "report", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    assert_eq!(report["summary"]["total"], 200);
+    assert_eq!(report["summary"]["changed"], 200);
+    let ids: Vec<_> = report["events"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["event_id"].as_str().unwrap())
+        .collect();
+    assert!(ids.is_sorted());
+}
+
+#[test]
+fn a_session_that_is_no_directory_is_an_error() {
+    let env = TestEnv::new();
+    env.write("file", "");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--session", "file"]), @"");
+    insta::assert_snapshot!(env.ccm(["session", "report", "--session", "missing"]), @"");
+}

@@ -1,0 +1,49 @@
+//! Help, completions, manual pages, colour.
+
+use crate::TestEnv;
+
+#[test]
+fn completions_and_manual_pages_know_the_types() {
+    let env = TestEnv::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = env.run(["completion", shell]);
+        let script = String::from_utf8(script.stdout).unwrap();
+        assert!(script.contains("exec-unless"), "{shell} does not know the flags of exec");
+    }
+    let page = String::from_utf8(env.run(["man"]).stdout).unwrap();
+    assert!(page.contains(".TH ccm 1"), "{page}");
+    std::fs::create_dir(env.path("man")).unwrap();
+    assert!(env.run(["man", "--dir", "man"]).status.success());
+    let names = env.names();
+    for name in ["man/ccm.1", "man/ccm-apply.1", "man/ccm-ensure-file.1", "man/ccm-session-new.1"] {
+        assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
+    }
+}
+
+#[test]
+fn the_version_names_commit_and_date() {
+    let env = TestEnv::new();
+    let text = String::from_utf8(env.run(["--version"]).stdout).unwrap();
+    assert!(text.starts_with(concat!("ccm ", env!("CARGO_PKG_VERSION"), " (")), "{text}");
+}
+
+#[test]
+fn colour_is_for_terminals_or_on_request() {
+    let env = TestEnv::new();
+    let has_colour = |args: [&str; 5]| env.run(args).stdout.contains(&0x1b);
+    assert!(!has_colour(["ensure", "exec", "true", "--color", "auto"]));
+    assert!(has_colour(["ensure", "exec", "true", "--color", "always"]));
+    assert!(!has_colour(["ensure", "exec", "true", "--color", "never"]));
+}
+
+#[test]
+fn logs_go_to_standard_error_without_secrets() {
+    let env = TestEnv::new();
+    let args = ["--debug", "ensure", "exec", "true", "-e", "TOKEN=hunter2", "--log-format", "json"];
+    let output = env.run(args);
+    let log = String::from_utf8(output.stderr).unwrap();
+    let line: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(line["level"], "DEBUG");
+    assert!(!log.contains("hunter2"), "{log}");
+    assert!(!String::from_utf8(output.stdout).unwrap().contains("running"));
+}

@@ -1,0 +1,432 @@
+//! Tokens into statements.
+
+mod assign;
+mod expr;
+
+use std::sync::Arc;
+
+use crate::ast::{
+    Action, Block, Blocks, Branch, Catch, Command, Expr, ExprKind, List, Name, Node, Param, Range,
+    Yield,
+};
+use crate::error::{Error, ErrorKind};
+use crate::lexer::{self, Delimiters, Keyword, Kind, Mark, Token};
+use crate::source::{Source, Span};
+
+/// Statements and expressions may be nested this deep. Deeper than anyone
+/// writes, and far from the end of the stack.
+const MAX_NESTING: usize = 60;
+
+/// One template as written, before the templates it names are loaded.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) extends: Option<(String, Span)>,
+    pub(crate) imports: Vec<(String, Span)>,
+    pub(crate) root: List,
+    pub(crate) blocks: Blocks,
+}
+
+pub(crate) fn parse(source: &Arc<Source>, delimiters: &Delimiters) -> Result<Parsed, Error> {
+    let tokens = lexer::tokens(source, delimiters)?;
+    let mut parser = Parser { source, tokens, pos: 0, nesting: 0, blocks: Blocks::new() };
+    let (extends, imports) = parser.head()?;
+    let (root, end) = parser.list("the template")?;
+    if let Some((keyword, span)) = end {
+        let message = format!("unexpected `{}`", keyword.text());
+        return Err(parser.error(span, message));
+    }
+    Ok(Parsed { extends, imports, root, blocks: parser.blocks })
+}
+
+struct Parser<'a> {
+    source: &'a Arc<Source>,
+    tokens: Vec<Token>,
+    pos: usize,
+    nesting: usize,
+    blocks: Blocks,
+}
+
+/// What ended a list of statements; `None` is the end of the template. Right
+/// after the keyword stands whatever follows it.
+type Ending = Option<(Keyword, Span)>;
+
+type Head = (Option<(String, Span)>, Vec<(String, Span)>);
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        // The last token is always `End`, and never passed.
+        &self.tokens[self.pos.min(self.tokens.len() - 1)]
+    }
+
+    fn next(&mut self) -> Token {
+        let token = self.peek().clone();
+        if token.kind != Kind::End {
+            self.pos += 1;
+        }
+        token
+    }
+
+    fn text(&self, span: Span) -> &str {
+        &self.source.text[span.start as usize..span.end as usize]
+    }
+
+    fn error(&self, span: Span, message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Syntax, message, self.source, span)
+    }
+
+    fn unexpected(&self, token: &Token, place: &str, wanted: &str) -> Error {
+        let shown = self.text(token.span).trim();
+        let message = match token.kind {
+            Kind::End => format!("unexpected end of the template in {place}: {wanted}"),
+            _ => format!("unexpected `{shown}` in {place}: {wanted}"),
+        };
+        self.error(token.span, message)
+    }
+
+    fn at(&self, mark: Mark) -> bool {
+        self.peek().kind == Kind::Mark(mark)
+    }
+
+    fn accept(&mut self, mark: Mark) -> bool {
+        let found = self.at(mark);
+        if found {
+            self.pos += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, kind: &Kind, place: &str, wanted: &str) -> Result<Span, Error> {
+        let token = self.next();
+        if token.kind == *kind {
+            return Ok(token.span);
+        }
+        Err(self.unexpected(&token, place, wanted))
+    }
+
+    fn right(&mut self, place: &str) -> Result<(), Error> {
+        self.expect(&Kind::Right, place, "the action should end here").map(drop)
+    }
+
+    fn name(&mut self, place: &str) -> Result<(Name, Span), Error> {
+        let token = self.next();
+        if token.kind == Kind::Name {
+            return Ok((Name::from(self.text(token.span)), token.span));
+        }
+        Err(self.unexpected(&token, place, "a name is missing"))
+    }
+
+    /// One level deeper into statements or expressions.
+    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.nesting >= MAX_NESTING {
+            let message = format!("more than {MAX_NESTING} levels of nesting");
+            return Err(self.error(self.peek().span, message));
+        }
+        self.nesting += 1;
+        let parsed = parse(self);
+        self.nesting -= 1;
+        parsed
+    }
+
+    /// `extends` and `import` at the beginning, and the blank text around them.
+    fn head(&mut self) -> Result<Head, Error> {
+        let (mut extends, mut imports) = (None, Vec::new());
+        loop {
+            let token = self.peek().clone();
+            match token.kind {
+                Kind::Text if self.text(token.span).trim().is_empty() => {
+                    self.pos += 1;
+                    continue;
+                }
+                Kind::Left => {}
+                _ => break,
+            }
+            let keyword = match self.tokens.get(self.pos + 1) {
+                Some(Token { kind: Kind::Keyword(keyword), .. }) => *keyword,
+                _ => break,
+            };
+            if !matches!(keyword, Keyword::Extends | Keyword::Import) {
+                break;
+            }
+            self.pos += 2;
+            let path = self.next();
+            let Kind::Quoted(text) = &path.kind else {
+                return Err(self.unexpected(&path, keyword.text(), "a quoted path is missing"));
+            };
+            let found = (text.to_string(), path.span);
+            self.right(keyword.text())?;
+            match keyword {
+                Keyword::Import => imports.push(found),
+                _ if extends.is_some() => {
+                    return Err(self.error(path.span, "a template can extend only one other"));
+                }
+                _ if !imports.is_empty() => {
+                    return Err(self.error(path.span, "`extends` must stand before `import`"));
+                }
+                _ => extends = Some(found),
+            }
+        }
+        Ok((extends, imports))
+    }
+
+    /// Statements up to a keyword that ends them, or the end of the template.
+    fn list(&mut self, place: &str) -> Result<(List, Ending), Error> {
+        let mut nodes = Vec::new();
+        loop {
+            let token = self.next();
+            match token.kind {
+                Kind::End => return Ok((List(nodes), None)),
+                Kind::Text => {
+                    nodes.push((Node::Text(self.text(token.span).into()), token.span));
+                }
+                Kind::Left => match self.peek().kind {
+                    Kind::Keyword(keyword) => {
+                        let span = self.next().span;
+                        match self.statement(keyword, span)? {
+                            Some(node) => nodes.push((node, span)),
+                            None => return Ok((List(nodes), Some((keyword, span)))),
+                        }
+                    }
+                    _ => nodes.push((self.action()?, token.span)),
+                },
+                _ => return Err(self.unexpected(&token, place, "text or an action belongs here")),
+            }
+        }
+    }
+
+    /// A list with one more level of nesting, which must not end the template.
+    fn body(&mut self, place: &str, open: Span) -> Result<(List, Keyword, Span), Error> {
+        match self.nested(|parser| parser.list(place))? {
+            (list, Some((keyword, span))) => Ok((list, keyword, span)),
+            (_, None) => Err(self.error(open, format!("`{place}` has no `end`"))),
+        }
+    }
+
+    /// A statement that begins with a keyword; `None` if the keyword ends a
+    /// list instead.
+    fn statement(&mut self, keyword: Keyword, span: Span) -> Result<Option<Node>, Error> {
+        let node = match keyword {
+            Keyword::If => self.if_statement(span)?,
+            Keyword::Range => self.range_statement(span)?,
+            Keyword::Try => self.try_statement(span)?,
+            Keyword::Block => self.block_statement(span)?,
+            Keyword::Yield => self.yield_statement(span)?,
+            Keyword::Include => {
+                let path = self.expression("include")?;
+                Node::Include { path, context: self.context("include")? }
+            }
+            Keyword::Return => {
+                let value = self.expression("return")?;
+                self.right("return")?;
+                Node::Return(value)
+            }
+            Keyword::End | Keyword::Else | Keyword::Catch | Keyword::Content => return Ok(None),
+            Keyword::Not | Keyword::Nil => {
+                self.pos -= 1;
+                self.action()?
+            }
+            Keyword::Extends | Keyword::Import => {
+                let message =
+                    format!("`{}` must stand at the beginning of the template", keyword.text());
+                return Err(self.error(span, message));
+            }
+            Keyword::And | Keyword::Or | Keyword::Msg | Keyword::Trans => {
+                let message = format!("unexpected keyword `{}`", keyword.text());
+                return Err(self.error(span, message));
+            }
+        };
+        Ok(Some(node))
+    }
+
+    /// The end of a statement, after its keyword.
+    fn end(&mut self, keyword: Keyword, span: Span, place: &str) -> Result<(), Error> {
+        if keyword == Keyword::End {
+            return self.right("end");
+        }
+        Err(self.error(span, format!("unexpected `{}` in `{place}`", keyword.text())))
+    }
+
+    fn if_statement(&mut self, open: Span) -> Result<Node, Error> {
+        let mut branches = Vec::new();
+        loop {
+            let (assign, condition) = match self.assignment("if")? {
+                (Some(assign), None) => {
+                    self.expect(&Kind::Mark(Mark::Semicolon), "if", "the condition is missing")?;
+                    (Some(assign), self.expression("if")?)
+                }
+                (assign, Some(condition)) => (assign, condition),
+                (None, None) => return Err(self.unexpected(self.peek(), "if", "a condition")),
+            };
+            self.right("if")?;
+            let (body, keyword, span) = self.body("if", open)?;
+            branches.push(Branch { assign, condition, body });
+            if keyword != Keyword::Else {
+                self.end(keyword, span, "if")?;
+                return Ok(Node::If { branches, otherwise: None });
+            }
+            if self.peek().kind == Kind::Keyword(Keyword::If) {
+                self.pos += 1;
+                continue;
+            }
+            self.right("else")?;
+            let (body, keyword, span) = self.body("if", open)?;
+            self.end(keyword, span, "if")?;
+            return Ok(Node::If { branches, otherwise: Some(body) });
+        }
+    }
+
+    fn range_statement(&mut self, open: Span) -> Result<Node, Error> {
+        let (targets, declare, over) = self.range_head()?;
+        self.right("range")?;
+        let (body, mut keyword, mut span) = self.body("range", open)?;
+        let mut otherwise = None;
+        if keyword == Keyword::Else {
+            self.right("else")?;
+            let (list, next, at) = self.body("range", open)?;
+            (otherwise, keyword, span) = (Some(list), next, at);
+        }
+        self.end(keyword, span, "range")?;
+        Ok(Node::Range(Box::new(Range { targets, declare, over, body, otherwise })))
+    }
+
+    fn try_statement(&mut self, open: Span) -> Result<Node, Error> {
+        self.right("try")?;
+        let (body, mut keyword, mut span) = self.body("try", open)?;
+        let mut catch = None;
+        if keyword == Keyword::Catch {
+            let error = match self.peek().kind {
+                Kind::Name => Some(self.name("catch")?.0),
+                _ => None,
+            };
+            self.right("catch")?;
+            let (list, next, at) = self.body("try", open)?;
+            (catch, keyword, span) = (Some(Catch { error, body: list }), next, at);
+        }
+        self.end(keyword, span, "try")?;
+        Ok(Node::Try { body, catch })
+    }
+
+    fn block_statement(&mut self, open: Span) -> Result<Node, Error> {
+        let (name, span) = self.name("block")?;
+        let params = self.params("block", true)?;
+        let context = self.context("block")?;
+        let (body, mut keyword, mut at) = self.body("block", open)?;
+        let mut content = None;
+        if keyword == Keyword::Content {
+            self.right("content")?;
+            let (list, next, place) = self.body("block", open)?;
+            (content, keyword, at) = (Some(Arc::new(list)), next, place);
+        }
+        self.end(keyword, at, "block")?;
+        let source = Arc::clone(self.source);
+        let block = Block { name, params, context, body, content, source, span };
+        let block = Arc::new(block);
+        self.blocks.insert(Arc::clone(&block.name), Arc::clone(&block));
+        Ok(Node::Block(block))
+    }
+
+    fn yield_statement(&mut self, open: Span) -> Result<Node, Error> {
+        if self.peek().kind == Kind::Keyword(Keyword::Content) {
+            self.pos += 1;
+            return Ok(Node::YieldContent { context: self.context("yield content")? });
+        }
+        let (name, span) = self.name("yield")?;
+        let params = self.params("yield", false)?;
+        let context = match self.peek().kind {
+            Kind::Right | Kind::Keyword(Keyword::Content) => None,
+            _ => Some(self.expression("yield")?),
+        };
+        let mut content = None;
+        if self.peek().kind == Kind::Keyword(Keyword::Content) {
+            self.pos += 1;
+            self.right("yield")?;
+            let (list, keyword, at) = self.body("yield", open)?;
+            self.end(keyword, at, "yield")?;
+            content = Some(Arc::new(list));
+        } else {
+            self.right("yield")?;
+        }
+        Ok(Node::Yield(Box::new(Yield { name, params, context, content, span })))
+    }
+
+    /// The optional expression at the end of an action that becomes `.`.
+    fn context(&mut self, place: &str) -> Result<Option<Expr>, Error> {
+        let context = match self.peek().kind {
+            Kind::Right => None,
+            _ => Some(self.expression(place)?),
+        };
+        self.right(place)?;
+        Ok(context)
+    }
+
+    /// `(a, b=1)`: a definition names what it takes, a use may also give values
+    /// without a name.
+    fn params(&mut self, place: &str, definition: bool) -> Result<Vec<Param>, Error> {
+        let open = Kind::Mark(Mark::OpenParen);
+        self.expect(&open, place, "an opening parenthesis is missing")?;
+        let mut params = Vec::new();
+        while !self.at(Mark::CloseParen) {
+            let expr = self.expression(place)?;
+            let param = match expr.kind {
+                ExprKind::Name(name) if self.accept(Mark::Assign) => {
+                    Param { name: Some(name), value: Some(self.expression(place)?) }
+                }
+                ExprKind::Name(name) if definition => Param { name: Some(name), value: None },
+                _ if definition => return Err(self.error(expr.span, "a parameter is a name")),
+                kind => Param { name: None, value: Some(Expr::new(kind, expr.span)) },
+            };
+            params.push(param);
+            if !self.accept(Mark::Comma) {
+                break;
+            }
+        }
+        let close = Kind::Mark(Mark::CloseParen);
+        self.expect(&close, place, "a closing parenthesis is missing")?;
+        Ok(params)
+    }
+
+    /// An assignment, an expression with pipes, or the first and then the
+    /// second.
+    fn action(&mut self) -> Result<Node, Error> {
+        let (assign, first) = self.assignment("an action")?;
+        let first = match (&assign, first) {
+            (_, Some(first)) => Some(first),
+            (Some(_), None) if self.accept(Mark::Semicolon) => Some(self.expression("an action")?),
+            _ => None,
+        };
+        let pipeline = match first {
+            Some(first) => self.pipeline(first)?,
+            None => Vec::new(),
+        };
+        self.right("an action")?;
+        Ok(Node::Action(Action { assign, pipeline }))
+    }
+
+    fn pipeline(&mut self, first: Expr) -> Result<Vec<Command>, Error> {
+        let mut commands = vec![self.command(first)?];
+        while self.accept(Mark::Pipe) {
+            let token = self.peek();
+            if !matches!(token.kind, Kind::Name | Kind::Field | Kind::Mark(Mark::Dot)) {
+                return Err(self.unexpected(token, "a pipeline", "a function belongs here"));
+            }
+            let base = self.nested(|parser| parser.operand("a pipeline"))?;
+            commands.push(self.command(base)?);
+        }
+        Ok(commands)
+    }
+
+    /// A stage whose arguments may follow a colon.
+    fn command(&mut self, base: Expr) -> Result<Command, Error> {
+        let span = base.span;
+        if self.accept(Mark::Colon) {
+            let args = Some(self.arguments()?);
+            return Ok(Command { base, args, span });
+        }
+        Ok(match base.kind {
+            ExprKind::Call(callee, args) => Command { base: *callee, args: Some(args), span },
+            _ => Command { base, args: None, span },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
