@@ -245,13 +245,12 @@ impl Template {
 
     /// Renders one of the templates defined in here.
     pub fn render_named(&self, name: &str, data: &Value) -> Result<Vec<u8>, Error> {
-        match self.0.bodies.get(name) {
-            Some(body) => Run::new(&self.0, body).render(data),
-            None => {
-                let message = format!("template {name:?} not defined");
-                let fail = Fail::new(ErrorKind::UndefinedTemplate, message);
-                Err(Error::new(fail, &self.0.entry, "", 0, 0))
-            }
+        if let Some(body) = self.0.bodies.get(name) {
+            Run::new(&self.0, body).render(data)
+        } else {
+            let message = format!("template {name:?} not defined");
+            let fail = Fail::new(ErrorKind::UndefinedTemplate, message);
+            Err(Error::new(fail, &self.0.entry, "", 0, 0))
         }
     }
 }

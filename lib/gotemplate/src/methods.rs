@@ -1,5 +1,6 @@
 //! Methods of the few types that have some: times, durations, months,
 //! weekdays, zones and versions.
+#![expect(clippy::unnecessary_wraps, reason = "the tables want one signature")]
 
 use std::rc::Rc;
 

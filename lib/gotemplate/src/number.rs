@@ -108,7 +108,7 @@ impl Number {
 }
 
 fn whole(value: f64) -> Option<i64> {
-    let inside = (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&value);
+    let inside = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&value);
     (inside && value.trunc().total_cmp(&value).is_eq()).then_some(value as i64)
 }
 

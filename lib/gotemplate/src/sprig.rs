@@ -1,4 +1,5 @@
 //! Sprig's functions, a file for each group of its documentation.
+#![expect(clippy::unnecessary_wraps, reason = "the tables want one signature")]
 
 mod cast;
 #[cfg(feature = "crypto")]

@@ -22,9 +22,8 @@ enum Basic {
 fn basic(value: &Val) -> Basic {
     match value {
         Val::Bool(_) => Basic::Bool,
-        Val::Int(_) | Val::Duration(_) => Basic::Int,
         Val::Sized(kind, _) if kind.is_unsigned() => Basic::Uint,
-        Val::Sized(..) => Basic::Int,
+        Val::Int(_) | Val::Duration(_) | Val::Sized(..) => Basic::Int,
         Val::Float(_) => Basic::Float,
         Val::Complex(..) => Basic::Complex,
         Val::Str(_) => Basic::String,
@@ -37,10 +36,9 @@ const INCOMPATIBLE: &str = "incompatible types for comparison";
 /// An integer with room for both signs and all of `uint64`.
 fn wide(value: &Val) -> Option<i128> {
     match value {
-        Val::Int(value) => Some(i128::from(*value)),
         Val::Duration(value) => Some(i128::from(value.0)),
         Val::Sized(kind, value) if kind.is_unsigned() => Some(i128::from(*value as u64)),
-        Val::Sized(_, value) => Some(i128::from(*value)),
+        Val::Int(value) | Val::Sized(_, value) => Some(i128::from(*value)),
         _ => None,
     }
 }

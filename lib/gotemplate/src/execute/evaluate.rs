@@ -112,13 +112,14 @@ impl<'t> Run<'t> {
             self.fail(operand.span, ErrorKind::Arguments, message)
         };
         match (wanted, &operand.term) {
-            (_, Term::Nil) => match wanted.nil() {
-                Some(value) => Ok(value),
-                None => {
+            (_, Term::Nil) => {
+                if let Some(value) = wanted.nil() {
+                    Ok(value)
+                } else {
                     let message = format!("cannot assign nil to {}", wanted.name());
                     self.fail(operand.span, ErrorKind::Arguments, message)
                 }
-            },
+            }
             (Type::Any | Type::Reflect | Type::String, Term::String(text)) => {
                 Ok(Val::Str(text.clone()))
             }

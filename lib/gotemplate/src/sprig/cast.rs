@@ -35,7 +35,7 @@ pub(super) fn float(value: &Val) -> f64 {
 /// What does not fit becomes the smallest integer, as on the processors Go's
 /// own documentation leaves it to.
 pub(super) fn truncate(value: f64) -> i64 {
-    let fits = (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&value);
+    let fits = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&value);
     if fits { value as i64 } else { i64::MIN }
 }
 
@@ -44,11 +44,8 @@ fn whole_part(text: &str) -> Cow<'_, str> {
     let Some((whole, fraction)) = text.split_once('.') else { return text.into() };
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = whole.strip_prefix(['+', '-']).unwrap_or(whole);
-    match (digits(unsigned) && digits(fraction), unsigned) {
-        (true, "") => "0".into(),
-        (true, _) => whole.into(),
-        (false, _) => "0".into(),
-    }
+    let decimal = digits(unsigned) && digits(fraction);
+    if decimal && !unsigned.is_empty() { whole.into() } else { "0".into() }
 }
 
 #[cfg(test)]

@@ -101,13 +101,13 @@ fn encrypt(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let mut iv = [0; 16];
     context.random(&mut iv)?;
     let filler = 16 - plain.len() % 16;
-    let mut content = plain.to_vec();
-    content.extend(std::iter::repeat_n(filler as u8, filler));
-    let length = content.len();
+    let mut blocks = plain.to_vec();
+    blocks.extend(std::iter::repeat_n(filler as u8, filler));
+    let length = blocks.len();
     cbc::Encryptor::<Aes256>::new(&key(arguments.bytes(0)).into(), &iv.into())
-        .encrypt_padded::<NoPadding>(&mut content, length)
+        .encrypt_padded::<NoPadding>(&mut blocks, length)
         .map_err(|_| "the text is not a whole number of blocks")?;
-    Ok(encode64(&[&iv[..], &content].concat()).into())
+    Ok(encode64(&[&iv[..], &blocks].concat()).into())
 }
 
 fn decrypt(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {

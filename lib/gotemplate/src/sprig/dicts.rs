@@ -136,15 +136,16 @@ fn copy(context: &mut Context<'_>, value: &Val, depth: usize) -> Outcome {
             let items = items.collect::<Result<_, _>>()?;
             Val::List(crate::val::List { of: list.of, items, nil: list.nil }.into())
         }
-        Val::Dict(dict) => match dict.untouched() {
-            Some(map) => Dict::from_map(&map).into(),
-            None => {
+        Val::Dict(dict) => {
+            if let Some(map) = dict.untouched() {
+                Dict::from_map(&map).into()
+            } else {
                 let entries = dict.entries().into_iter();
                 let entries =
                     entries.map(|(key, value)| Ok((key, copy(context, &value, depth + 1)?)));
                 Dict::with(dict.shape(), entries.collect::<Result<_, Fail>>()?).into()
             }
-        },
+        }
         plain => plain.clone(),
     })
 }

@@ -3,16 +3,14 @@
 //! A template renders the same everywhere; what it may know of the machine is
 //! for the caller to hand over as data or functions.
 
-use crate::functions::Native;
 use crate::functions::Type::String;
+use crate::functions::{Arguments, Context, Native, Outcome};
 
 pub(super) const FUNCTIONS: &[Native] = &[
     Native::new("env", &[String], |_, _| Ok("".into())),
     Native::new("expandenv", &[String], expand),
     Native::new("getHostByName", &[String], |_, _| Ok("".into())),
 ];
-
-use crate::functions::{Arguments, Context, Outcome};
 
 /// Every variable is unset: `$NAME` and `${NAME}` disappear.
 fn expand(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -24,10 +22,6 @@ fn expand(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         let after = &rest[at + 1..];
         let name = |c: char| c == '_' || c.is_ascii_alphanumeric();
         rest = match after.chars().next() {
-            None => {
-                out.push('$');
-                after
-            }
             Some('{') => match after.find('}') {
                 Some(end) => &after[end + 1..],
                 // Bad syntax: the opening is eaten.
@@ -36,7 +30,7 @@ fn expand(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
             // Special parameters of the shell are names of one character.
             Some('*' | '#' | '$' | '@' | '!' | '?' | '-' | '0'..='9') => &after[1..],
             Some(c) if name(c) => after.trim_start_matches(name),
-            Some(_) => {
+            _ => {
                 out.push('$');
                 after
             }

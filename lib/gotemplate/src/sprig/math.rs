@@ -104,29 +104,29 @@ fn round(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     Ok((rounded / power).into())
 }
 
-/// How many numbers there are from `start` up or down to, not including, `stop`.
-fn count(start: i64, stop: i64, step: i64) -> usize {
-    let (start, stop, step) = (i128::from(start), i128::from(stop), i128::from(step));
-    if (stop - start).signum() * step.signum() <= 0 {
+/// How many numbers there are from `start` up or down to, not including, `end`.
+fn count(start: i64, end: i64, step: i64) -> usize {
+    let (start, end, step) = (i128::from(start), i128::from(end), i128::from(step));
+    if (end - start).signum() * step.signum() <= 0 {
         return 0;
     }
-    let distance = (stop - start).unsigned_abs();
+    let distance = (end - start).unsigned_abs();
     usize::try_from(distance.div_ceil(step.unsigned_abs())).unwrap_or(usize::MAX)
 }
 
 fn series(
     context: &mut Context<'_>,
     start: i64,
-    stop: i64,
+    end: i64,
     step: i64,
 ) -> Result<impl Iterator<Item = i64>, Fail> {
-    let count = count(start, stop, step);
+    let count = count(start, end, step);
     context.budget.spend(count)?;
     Ok((0..count as i64).map(move |index| start.wrapping_add(index.wrapping_mul(step))))
 }
 
-fn numbers(context: &mut Context<'_>, start: i64, stop: i64, step: i64) -> Outcome {
-    let items = series(context, start, stop, step)?.map(Val::Int).collect();
+fn numbers(context: &mut Context<'_>, start: i64, end: i64, step: i64) -> Outcome {
+    let items = series(context, start, end, step)?.map(Val::Int).collect();
     Ok(Val::list_of(Items::Ints, items))
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn counts() {
-        for (start, stop, step, want) in [
+        for (start, end, step, want) in [
             (0, 5, 1, 5),
             (0, 10, 3, 4),
             (0, 9, 3, 3),
@@ -172,7 +172,7 @@ mod tests {
             (0, 5, 0, 0),
             (0, 5, -1, 0),
         ] {
-            assert_eq!(count(start, stop, step), want, "{start} {stop} {step}");
+            assert_eq!(count(start, end, step), want, "{start} {end} {step}");
         }
         assert_eq!(count(i64::MIN, i64::MAX, 1), usize::MAX);
     }

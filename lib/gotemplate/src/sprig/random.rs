@@ -6,9 +6,9 @@ use crate::functions::{Arguments, Context, Native, Outcome};
 use crate::val::Val;
 
 pub(super) const FUNCTIONS: &[Native] = &[
-    Native::new("randAlpha", &[Int], |context, a| letters(context, a, |c| c.is_ascii_alphabetic())),
+    Native::new("randAlpha", &[Int], |context, a| letters(context, a, u8::is_ascii_alphabetic)),
     Native::new("randAlphaNum", &[Int], |context, a| {
-        letters(context, a, |c| c.is_ascii_alphanumeric())
+        letters(context, a, u8::is_ascii_alphanumeric)
     }),
     Native::new("randAscii", &[Int], |context, a| {
         letters(context, a, |c| (b' '..0x7f).contains(c))

@@ -97,7 +97,7 @@ fn wrap(context: &mut Context<'_>, text: &[u8], width: i64, between: &[u8], cut:
         };
         lines.push(&rest[..line]);
         // The space the line breaks at is gone.
-        let skip = if fitting.is_none() && cut { 0 } else { 1 };
+        let skip = usize::from(!(fitting.is_none() && cut));
         rest = &rest[line + skip..];
     }
     lines.push(rest);

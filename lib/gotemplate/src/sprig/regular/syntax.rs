@@ -69,13 +69,29 @@ fn escape(
         'S' => r"[^\t\n\f\r ]",
         'b' if !in_class => r"(?-u:\b)",
         'B' if !in_class => r"(?-u:\B)",
-        'A' | 'z' if !in_class => return Ok(out.extend(['\\', c])),
-        'Q' => return Ok(quoted(rest, out)),
+        'A' | 'z' if !in_class => {
+            return {
+                let _: () = out.extend(['\\', c]);
+                Ok(())
+            };
+        }
+        'Q' => {
+            return {
+                quoted(rest, out);
+                Ok(())
+            };
+        }
         'a' | 'f' | 't' | 'n' | 'r' | 'v' | 'x' | '0'..='7' | 'p' | 'P' => {
-            return Ok(out.extend(['\\', c]));
+            return {
+                let _: () = out.extend(['\\', c]);
+                Ok(())
+            };
         }
         _ if c.is_ascii() && !c.is_ascii_alphanumeric() => {
-            return Ok(literal(c, out));
+            return {
+                literal(c, out);
+                Ok(())
+            };
         }
         _ => return Err("invalid escape sequence"),
     };
