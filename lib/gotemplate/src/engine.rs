@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Fail};
 use crate::execute::Run;
 use crate::functions::{self, Function, HostFunction};
 use crate::limits::Limits;
-use crate::parse::{Surroundings, parse};
+use crate::parse::{Surroundings, blank, parse};
 
 /// What a function of the caller's says when it cannot go on.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -152,7 +152,7 @@ impl Engine {
 
     /// Parses several templates that may invoke each other; the first one is
     /// what [`Template::render`] renders. Later definitions replace earlier
-    /// ones.
+    /// ones, unless they are blank.
     pub fn parse_all<'a>(
         &self,
         sources: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -175,7 +175,9 @@ impl Engine {
             let source = set.sources.len();
             set.sources.push(Source { name: name.to_owned(), text: text.into() });
             for (name, nodes) in parse(name, text, &around)? {
-                set.bodies.insert(name, Body { source, nodes });
+                if !blank(&nodes) || !set.bodies.contains_key(&name) {
+                    set.bodies.insert(name, Body { source, nodes });
+                }
             }
         }
         Ok(Template(Arc::new(set)))

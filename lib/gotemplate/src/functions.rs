@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
 use govalue::{Duration, IntType, MapShape, Str, Time, Value};
@@ -11,7 +10,7 @@ use govalue::{Duration, IntType, MapShape, Str, Time, Value};
 use crate::error::Fail;
 use crate::limits::Budget;
 use crate::semver::Version;
-use crate::val::{Certificate, Dict, Items, List, Val};
+use crate::val::{Dict, Items, Val};
 use crate::{Clock, Random, builtins, sprig};
 
 /// A function of the caller's.
@@ -49,7 +48,6 @@ pub(crate) enum Type {
     Reflect,
     String,
     Int,
-    Int64,
     Uint32,
     Float,
     Bool,
@@ -70,7 +68,6 @@ impl Type {
             Self::Reflect => "reflect.Value",
             Self::String => "string",
             Self::Int => "int",
-            Self::Int64 => "int64",
             Self::Uint32 => "uint32",
             Self::Float => "float64",
             Self::Bool => "bool",
@@ -100,7 +97,6 @@ impl Type {
             Self::Any | Self::Reflect => true,
             Self::String => matches!(value, Val::Str(_)),
             Self::Int => matches!(value, Val::Int(_)),
-            Self::Int64 => matches!(value, Val::Sized(IntType::Int64, _)),
             Self::Uint32 => matches!(value, Val::Sized(IntType::Uint32, _)),
             Self::Float => matches!(value, Val::Float(_)),
             Self::Bool => matches!(value, Val::Bool(_)),
@@ -240,10 +236,11 @@ impl Arguments<'_> {
         }
     }
 
-    pub(crate) fn list(&self, index: usize) -> Rc<List> {
+    #[cfg(feature = "certificates")]
+    pub(crate) fn list(&self, index: usize) -> std::rc::Rc<crate::val::List> {
         match self.get(index) {
-            Val::List(list) => Rc::clone(list),
-            _ => Rc::default(),
+            Val::List(list) => list.clone(),
+            _ => std::rc::Rc::default(),
         }
     }
 
@@ -268,7 +265,8 @@ impl Arguments<'_> {
         }
     }
 
-    pub(crate) fn certificate(&self, index: usize) -> Option<&Certificate> {
+    #[cfg(feature = "certificates")]
+    pub(crate) fn certificate(&self, index: usize) -> Option<&crate::val::Certificate> {
         match self.get(index) {
             Val::Certificate(pair) => Some(pair),
             _ => None,

@@ -63,3 +63,8 @@ mod val;
 pub use engine::{Clock, Engine, Failure, Random, Template};
 pub use error::{Error, ErrorKind};
 pub use limits::Limits;
+
+/// The examples of the README must work as well.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

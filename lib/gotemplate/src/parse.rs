@@ -50,6 +50,12 @@ pub(crate) fn parse(name: &str, text: &str, around: &Surroundings<'_>) -> Result
     }
 }
 
+/// Whether nodes are nothing but blanks: such a definition never replaces
+/// another.
+pub(crate) fn blank(nodes: &[Node]) -> bool {
+    nodes.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
+}
+
 type Failed = (Fail, Span);
 type Parse<T> = Result<T, Failed>;
 
@@ -173,9 +179,6 @@ impl Parser<'_> {
 
     /// A name may be defined twice if one of the definitions is blank.
     fn add(&mut self, name: String, nodes: Vec<Node>, token: Token) -> Parse<()> {
-        let blank = |nodes: &[Node]| {
-            nodes.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
-        };
         match self.templates.get(&name) {
             Some(earlier) if !blank(earlier) => {
                 if blank(&nodes) {

@@ -2,6 +2,8 @@
 #![expect(clippy::unnecessary_wraps, reason = "the tables want one signature")]
 
 mod cast;
+#[cfg(feature = "certificates")]
+mod certificates;
 #[cfg(feature = "crypto")]
 mod crypto;
 mod dates;
@@ -27,8 +29,14 @@ pub(crate) use regular::Cache as RegexCache;
 use crate::functions::Native;
 
 pub(crate) const GROUPS: &[&[Native]] = &[
+    #[cfg(feature = "certificates")]
+    certificates::FUNCTIONS,
+    #[cfg(not(feature = "certificates"))]
+    inert::NO_CERTIFICATES,
     #[cfg(feature = "crypto")]
     crypto::FUNCTIONS,
+    #[cfg(not(feature = "crypto"))]
+    inert::NO_CRYPTO,
     dates::FUNCTIONS,
     defaults::FUNCTIONS,
     dicts::FUNCTIONS,

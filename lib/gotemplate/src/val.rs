@@ -37,6 +37,10 @@ pub(crate) enum Val {
     Duration(Duration),
     Zone(Zone),
     Version(Rc<Version>),
+    #[cfg_attr(
+        not(feature = "certificates"),
+        expect(dead_code, reason = "only those functions make one")
+    )]
     Certificate(Rc<Certificate>),
 }
 

@@ -73,8 +73,8 @@ proptest! {
         name in prop::sample::select(Engine::builtin_names().collect::<Vec<_>>()),
         arguments in prop::collection::vec(value(), 0..5),
     ) {
-        let operands: String = (0..arguments.len()).map(|at| format!(" (index $ {at})")).collect();
-        let text = format!("{{{{ {name}{operands} }}}}");
+        let operands: Vec<_> = (0..arguments.len()).map(|at| format!("(index $ {at})")).collect();
+        let text = format!("{{{{ {name} {} }}}}", operands.join(" "));
         let _ = engine().render("t", &text, &Value::from(arguments));
     }
 

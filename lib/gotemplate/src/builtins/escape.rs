@@ -45,7 +45,7 @@ pub(super) fn js(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcom
             '\\' => out.push_str(r"\\"),
             '\'' => out.push_str(r"\'"),
             '"' => out.push_str("\\\""),
-            '<' | '>' | '&' | '=' | '\0'..='\x1f' | '\x7f' => {
+            '<' | '>' | '&' | '=' | '\0'..='\x1f' => {
                 let _ = write!(out, "\\u{:04X}", u32::from(c));
             }
             _ if c.is_ascii() || is_print(c) => out.push(c),

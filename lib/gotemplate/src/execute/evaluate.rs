@@ -126,7 +126,6 @@ impl<'t> Run<'t> {
             (Type::Any | Type::Reflect | Type::Bool, Term::Bool(value)) => Ok(Val::Bool(*value)),
             (Type::Any | Type::Reflect, Term::Number(number)) => self.constant(operand, number),
             (Type::Int, Term::Number(Number { int: Some(int), .. })) => Ok(Val::Int(*int)),
-            (Type::Int64, Term::Number(Number { int: Some(int), .. })) => Ok(Val::int64(*int)),
             (Type::Duration, Term::Number(Number { int: Some(int), .. })) => {
                 Ok(Val::Duration(govalue::Duration(*int)))
             }
@@ -138,7 +137,7 @@ impl<'t> Run<'t> {
             }
             (Type::String, _) => expected("string"),
             (Type::Bool, _) => expected("bool"),
-            (Type::Int | Type::Int64 | Type::Duration, _) => expected("integer"),
+            (Type::Int | Type::Duration, _) => expected("integer"),
             (Type::Uint32, _) => expected("unsigned integer"),
             (Type::Float, _) => expected("float"),
             _ => {

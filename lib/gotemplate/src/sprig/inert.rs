@@ -6,6 +6,44 @@
 use crate::functions::Type::String;
 use crate::functions::{Arguments, Context, Native, Outcome};
 
+/// Stand-ins for groups of functions this build leaves out.
+#[cfg(not(feature = "certificates"))]
+pub(super) const NO_CERTIFICATES: &[Native] = &{
+    use crate::functions::Type::{Certificate as C, Int, List as L};
+    [
+        Native::new("buildCustomCert", &[String, String], absent),
+        Native::new("genCA", &[String, Int], absent),
+        Native::new("genCAWithKey", &[String, Int, String], absent),
+        Native::new("genPrivateKey", &[String], absent),
+        Native::new("genSelfSignedCert", &[String, L, L, Int], absent),
+        Native::new("genSelfSignedCertWithKey", &[String, L, L, Int, String], absent),
+        Native::new("genSignedCert", &[String, L, L, Int, C], absent),
+        Native::new("genSignedCertWithKey", &[String, L, L, Int, C, String], absent),
+    ]
+};
+
+/// Stand-ins for groups of functions this build leaves out.
+#[cfg(not(feature = "crypto"))]
+pub(super) const NO_CRYPTO: &[Native] = &{
+    use crate::functions::Type::Uint32;
+    [
+        Native::new("adler32sum", &[String], absent),
+        Native::new("bcrypt", &[String], absent),
+        Native::new("decryptAES", &[String, String], absent),
+        Native::new("derivePassword", &[Uint32, String, String, String, String], absent),
+        Native::new("encryptAES", &[String, String], absent),
+        Native::new("htpasswd", &[String, String], absent),
+        Native::new("sha1sum", &[String], absent),
+        Native::new("sha256sum", &[String], absent),
+        Native::new("sha512sum", &[String], absent),
+    ]
+};
+
+#[cfg(not(all(feature = "certificates", feature = "crypto")))]
+fn absent(_: &mut Context<'_>, _: &Arguments<'_>) -> Outcome {
+    Err("not available in this build".into())
+}
+
 pub(super) const FUNCTIONS: &[Native] = &[
     Native::new("env", &[String], |_, _| Ok("".into())),
     Native::new("expandenv", &[String], expand),

@@ -255,7 +255,9 @@ fn sort_alpha(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         Val::Nil | Val::Missing => vec!["<nil>".into()],
         value => texts(context, value)?,
     };
-    context.budget.spend(texts.len().saturating_mul(texts.len().ilog2().max(1) as usize))?;
+    context
+        .budget
+        .spend(texts.len().saturating_mul(texts.len().checked_ilog2().unwrap_or(0) as usize + 1))?;
     texts.sort();
     Ok(Val::list_of(Items::Strings, texts.into_iter().map(Val::Str).collect()))
 }
