@@ -18,7 +18,7 @@ fn data() -> Value {
         ("half", 0.5.into()),
         ("bytes", Value::bytes(*b"hi")),
         ("time", Time::from_date(2024, 2, 29, 13, 4, 5, 0, Zone::UTC).into()),
-        ("span", Duration::parse("90m").unwrap().into()),
+        ("span", Duration(90 * Duration::MINUTE.0).into()),
     ])
     .into()
 }

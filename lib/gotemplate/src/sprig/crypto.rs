@@ -40,8 +40,8 @@ pub(super) const FUNCTIONS: &[Native] = &[
     }),
 ];
 
-/// What one slow hash costs: a few hundred of them end a rendering.
-const SLOW: usize = 50_000;
+/// What one slow hash costs: two hundred of them end a rendering.
+const SLOW: usize = 100_000;
 
 fn summed(
     context: &mut Context<'_>,

@@ -67,7 +67,7 @@ pub(super) fn password(context: &mut Context<'_>, arguments: &Arguments<'_>) -> 
     let Some(patterns) = patterns(&kind) else {
         return Ok(format!("cannot find password template {kind}").into());
     };
-    context.budget.spend(super::SLOW)?;
+    context.budget.spend(2 * super::SLOW)?;
     let salt = [SEED, &measured(arguments.bytes(3))].concat();
     let parameters = scrypt::Params::new(15, 8, 2).map_err(|error| error.to_string())?;
     let mut key = [0; 64];
