@@ -10,7 +10,7 @@ use crate::engine::{Body, Set};
 use crate::error::{Error, Fail};
 use crate::limits::Budget;
 use crate::sprig::RegexCache;
-use crate::val::Val;
+use crate::val::{Dict, Val};
 
 type Exec<T> = Result<T, Error>;
 
@@ -24,6 +24,7 @@ pub(crate) struct Run<'t> {
     out: Vec<u8>,
     budget: Budget,
     regexes: RegexCache,
+    knots: Vec<Dict>,
     depth: usize,
 }
 
@@ -45,6 +46,7 @@ impl<'t> Run<'t> {
             out: Vec::new(),
             budget: Budget::new(&set.settings.limits),
             regexes: RegexCache::new(),
+            knots: Vec::new(),
             depth: 0,
         }
     }
@@ -55,8 +57,12 @@ impl<'t> Run<'t> {
             data => Val::from(data),
         };
         self.variables.push((Var::ROOT, dot.clone()));
-        self.walk(&self.body.nodes, &dot)?;
-        Ok(self.out)
+        let result = self.walk(&self.body.nodes, &dot);
+        // What holds itself would never be freed.
+        for dict in self.knots.drain(..) {
+            dict.clear();
+        }
+        result.map(|_| self.out)
     }
 
     fn error(&self, span: Span, fail: Fail) -> Error {

@@ -162,12 +162,22 @@ pub(crate) struct Context<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) random: &'a Random,
     pub(crate) regexes: &'a mut sprig::RegexCache,
+    /// Dictionaries that were given members and so may hold themselves.
+    pub(crate) knots: &'a mut Vec<Dict>,
 }
 
 impl Context<'_> {
     /// Fills the bytes from the configured source of randomness.
     pub(crate) fn random(&self, bytes: &mut [u8]) -> Result<(), Fail> {
         (self.random)(bytes).map_err(|error| Fail::from(error.to_string()))
+    }
+
+    /// Puts a member into a dictionary that others may hold.
+    pub(crate) fn put(&mut self, dict: &Dict, key: impl Into<govalue::Key>, value: Val) {
+        if matches!(value, Val::List(_) | Val::Dict(_)) {
+            self.knots.push(dict.clone());
+        }
+        dict.insert(key, value);
     }
 
     pub(crate) fn now(&self) -> Time {

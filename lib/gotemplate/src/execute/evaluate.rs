@@ -294,6 +294,7 @@ impl<'t> Run<'t> {
             clock: &*self.set.settings.clock,
             random: &*self.set.settings.random,
             regexes: &mut self.regexes,
+            knots: &mut self.knots,
         };
         (native.run)(&mut context, &Arguments(&values)).map_err(|mut fail| {
             if fail.kind != ErrorKind::Limit {

@@ -24,12 +24,12 @@ pub(super) const FUNCTIONS: &[Native] = &[
     Native::new("omit", &[D], |context, a| picked(context, a, false)).rest(String),
     Native::new("pick", &[D], |context, a| picked(context, a, true)).rest(String),
     Native::new("pluck", &[String], pluck).rest(D),
-    Native::new("set", &[D, String, Any], |_, a| {
+    Native::new("set", &[D, String, Any], |context, a| {
         let dict = a.dict(0);
         if dict.is_nil() {
             return Err("assignment to entry in nil map".into());
         }
-        dict.insert(key(a, 1), a.get(2).clone());
+        context.put(&dict, key(a, 1), a.get(2).clone());
         Ok(dict.into())
     }),
     Native::new("unset", &[D, String], |_, a| {
@@ -180,20 +180,20 @@ fn merge_into(
         match (&present, &value) {
             (_, Val::Nil) => {
                 if overwrite {
-                    into.insert(key, value);
+                    context.put(into, key, value);
                 }
             }
             (Some(Val::Dict(inner)), Val::Dict(value)) => {
                 if inner.is_empty() && value.is_empty() {
-                    into.insert(key, value.clone().into());
+                    context.put(into, key, value.clone().into());
                 } else {
                     merge_into(context, inner, value, overwrite, depth + 1)?;
                 }
             }
-            (None, _) => into.insert(key, value),
+            (None, _) => context.put(into, key, value),
             (Some(present), _) => {
                 if overwrite || present.is_empty() {
-                    into.insert(key, value);
+                    context.put(into, key, value);
                 }
             }
         }

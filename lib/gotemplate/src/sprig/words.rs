@@ -21,6 +21,14 @@ fn is_letter(c: char) -> bool {
 }
 
 fn is_punctuation(c: char) -> bool {
+    if !c.is_ascii() {
+        return matches!(
+            c,
+            '\u{a1}' | '\u{a7}' | '\u{ab}' | '\u{b6}' | '\u{b7}' | '\u{bb}' | '\u{bf}'
+                | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}'
+                | '\u{3001}'..='\u{3003}' | '\u{3008}'..='\u{3011}' | '\u{ff01}'..='\u{ff0f}'
+        );
+    }
     c.is_ascii_punctuation() && !matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '`' | '|' | '~')
 }
 

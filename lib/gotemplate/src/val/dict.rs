@@ -141,6 +141,14 @@ impl Dict {
             .collect()
     }
 
+    pub(crate) fn clear(&self) {
+        // Taken out first: dropping a member may come back to this map.
+        let state = self.0.state.replace(State::Own(IndexMap::new()));
+        if let State::Own(entries) = state {
+            super::dismantle(entries.into_values().collect());
+        }
+    }
+
     /// The members, if nobody else holds the map.
     pub(super) fn into_members(self) -> Vec<Val> {
         let Some(cell) = Rc::into_inner(self.0) else { return Vec::new() };
@@ -223,5 +231,15 @@ mod tests {
         a.insert("x", Val::Int(5));
         assert!(matches!(b.get("x"), Some(Val::Int(5))));
         assert!(dict.untouched().is_none());
+    }
+
+    #[test]
+    fn a_map_that_holds_itself_can_be_freed() {
+        let dict = Dict::new();
+        dict.insert("self", Val::list(vec![dict.clone().into()]));
+        let watch = Rc::downgrade(&dict.0);
+        dict.clear();
+        drop(dict);
+        assert!(watch.upgrade().is_none());
     }
 }
