@@ -25,11 +25,14 @@ pub(crate) fn check(directory: &Path, n: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes every file under a temporary name, then renames it.
+/// Looks for every file, writes it under a temporary name, then renames it.
 pub(crate) fn create(directory: &Path, n: usize) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     for n in 0..n {
         let target = generate::path(directory, n);
+        if rustix::fs::stat(&target).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
         let temporary = directory.join(format!(".floor-{n:06}"));
         let mut file: File =
             rustix::fs::openat(CWD, &temporary, flags, Mode::RUSR | Mode::WUSR)?.into();

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::generate;
 use crate::measure::{Usage, median};
@@ -31,50 +31,35 @@ fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
 
     let mut growth = Vec::new();
     for n in [1_000, 10_000, 100_000] {
-        let directory = base.join(format!("files-{n}"));
-        let manifest = base.join(format!("manifest-{n}.yaml"));
-        fs::create_dir(&directory)?;
-        fs::write(&manifest, generate::manifest(&directory, n))?;
-        let target = directory.to_string_lossy().into_owned();
-        let manifest = manifest.to_string_lossy().into_owned();
-        let count = n.to_string();
-        let empty = || {
-            fs::remove_dir_all(&directory)?;
-            fs::create_dir(&directory)
-        };
         let times = if n > 10_000 { 3 } else { TIMES };
+        let stage = Stage { base: base.join(n.to_string()), n };
+        fs::create_dir(&stage.base)?;
 
-        let floor = median(times, &[&me, "floor", "create", &target, &count], empty)?;
-        let created = median(times, &[&ccm, "apply", &manifest, "--no-sync"], empty)?;
+        let floor = stage.create(1_000, times, |directory, _| {
+            [&*me, "floor", "create", directory, &n.to_string()].map(str::to_owned).to_vec()
+        })?;
+        let created = stage.create(0, times, |_, manifest| {
+            [&*ccm, "apply", manifest, "--no-sync"].map(str::to_owned).to_vec()
+        })?;
         row(&format!("{n} files created, no barrier"), created, Some(floor));
 
-        let floor = median(times, &[&me, "floor", "check", &target, &count], || Ok(()))?;
-        let stable = median(times, &[&ccm, "apply", &manifest, "--no-sync"], || Ok(()))?;
+        let (directory, manifest) = stage.files(0)?;
+        let check = [&*me, "floor", "check", &directory, &n.to_string()];
+        let apply = [&*ccm, "apply", &manifest, "--no-sync"];
+        let floor = median(times, &check, || Ok(()))?;
+        let stable = median(times, &apply, || Ok(()))?;
         row(&format!("{n} files stable"), stable, Some(floor));
         growth.push((n, stable.cpu, created.cpu));
 
         if n == 1_000 {
-            let one = generate::path(&directory, 0);
-            let one = one.to_string_lossy();
+            let one = generate::path(Path::new(&directory), 0);
             let content = generate::content(0);
-            let ensure = [&ccm, "ensure", "file", &one, "--content", &content];
+            let ensure = [&*ccm, "ensure", "file", &one.to_string_lossy(), "--content", &content];
             row("one stable `ccm ensure file`", median(21, &ensure, || Ok(()))?, None);
         }
         if n == 10_000 {
-            let begin = std::time::Instant::now();
-            empty()?;
-            median(1, &[&ccm, "apply", &manifest, "--no-sync"], || Ok(()))?;
-            let without = begin.elapsed();
-            let begin = std::time::Instant::now();
-            empty()?;
-            median(1, &[&ccm, "apply", &manifest], || Ok(()))?;
-            let with = begin.elapsed();
-            println!(
-                "| the durability barrier for 10000 files, wall time | {} | | | |",
-                milliseconds(with.saturating_sub(without))
-            );
+            stage.barrier(&ccm)?;
         }
-        fs::remove_dir_all(&directory)?;
     }
     for pair in growth.windows(2) {
         let [(few, few_stable, few_created), (many, many_stable, many_created)] = pair else {
@@ -87,6 +72,59 @@ fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
         );
     }
     Ok(())
+}
+
+/// A place for files, a new directory for each time that they are created:
+/// file systems are slow to reuse what was deleted a moment ago.
+struct Stage {
+    base: PathBuf,
+    n: usize,
+}
+
+impl Stage {
+    /// Directory and manifest of a number.
+    fn files(&self, number: usize) -> io::Result<(String, String)> {
+        let directory = self.base.join(number.to_string());
+        let manifest = self.base.join(format!("{number}.yaml"));
+        if !directory.exists() {
+            fs::create_dir(&directory)?;
+            fs::write(&manifest, generate::manifest(&directory, self.n))?;
+        }
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        Ok((text(directory), text(manifest)))
+    }
+
+    /// Measures a command that creates the files, each time in a new place,
+    /// numbered from `first` on.
+    fn create(
+        &self,
+        first: usize,
+        times: usize,
+        command: impl Fn(&str, &str) -> Vec<String>,
+    ) -> io::Result<Usage> {
+        let mut usages = Vec::new();
+        for number in first..first + times {
+            let (directory, manifest) = self.files(number)?;
+            usages.push(median(1, &command(&directory, &manifest), || Ok(()))?);
+        }
+        usages.sort_by_key(|usage| usage.cpu);
+        let peak_kib = usages.iter().map(|usage| usage.peak_kib).max().unwrap_or_default();
+        Ok(Usage { cpu: usages[times / 2].cpu, peak_kib })
+    }
+
+    /// Times the durability barrier by itself.
+    fn barrier(&self, ccm: &str) -> io::Result<()> {
+        let mut elapsed = Vec::new();
+        for (number, sync) in [(100, "--no-sync"), (101, "--report")] {
+            let (_, manifest) = self.files(number)?;
+            let begin = Instant::now();
+            median(1, &[ccm, "apply", &manifest, sync], || Ok(()))?;
+            elapsed.push(begin.elapsed());
+        }
+        let barrier = milliseconds(elapsed[1].saturating_sub(elapsed[0]));
+        println!("| the durability barrier for {} files, wall time | {barrier} | | | |", self.n);
+        Ok(())
+    }
 }
 
 fn row(what: &str, used: Usage, floor: Option<Usage>) {

@@ -1,10 +1,6 @@
 //! Tells the binary which commit it was built from.
 
-#![expect(
-    clippy::disallowed_types,
-    clippy::print_stdout,
-    reason = "this is how builds talk to cargo"
-)]
+#![expect(clippy::disallowed_types, reason = "this is how builds talk to cargo")]
 
 use std::process::Command;
 

@@ -1,2 +1,117 @@
 //! Project tasks.
-fn main() {}
+//!
+//! ```text
+//! cargo xtask quickstart [DIR]   build ccm and apply examples/quickstart
+//! cargo xtask test               everything that must hold before a change lands
+//! cargo xtask tidy               only the rules that no compiler knows
+//! cargo xtask bench              the benchmarks
+//! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
+//! ```
+
+#![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
+
+mod licences;
+mod quickstart;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+type Result<T = ()> = std::result::Result<T, String>;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let result = match args.as_slice() {
+        ["test"] => test(),
+        ["tidy"] => tidy::check(&root()),
+        ["bench"] => bench(),
+        ["fuzz"] => fuzz("200000"),
+        ["fuzz", runs] => fuzz(runs),
+        ["quickstart"] => quickstart::apply(&root(), None),
+        ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
+        _ => Err("usage: cargo xtask test | tidy | bench | fuzz [RUNS] | quickstart [DIR]".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("\nxtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn test() -> Result {
+    step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
+    step("tidy", || tidy::check(&root()))?;
+    step("licences", licences::check)?;
+    step("lints", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    })?;
+    step("documentation", || {
+        run(Command::new("cargo")
+            .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
+            .env("RUSTDOCFLAGS", "-D warnings"))
+    })?;
+    step("tests", || cargo(&["test", "--workspace", "--locked"]))?;
+    println!("\nxtask: all passed");
+    Ok(())
+}
+
+fn bench() -> Result {
+    cargo(&["build", "--release", "--package", "ccm", "--package", "ccm-bench"])?;
+    let target = target_directory()?.join("release");
+    run(Command::new(target.join("ccm-bench")).arg("run").arg(target.join("ccm")))
+}
+
+fn fuzz(runs: &str) -> Result {
+    let targets = std::fs::read_dir(root().join("fuzz/fuzz_targets")).map_err(|e| e.to_string())?;
+    let mut names: Vec<_> = targets
+        .flatten()
+        .filter_map(|entry| entry.path().file_stem()?.to_str().map(str::to_owned))
+        .collect();
+    names.sort();
+    names.iter().try_for_each(|name| {
+        let runs = format!("-runs={runs}");
+        cargo(&["+nightly", "fuzz", "run", name, "--", &runs, "-max_len=4096"])
+    })
+}
+
+/// Where cargo puts what it builds.
+fn target_directory() -> Result<PathBuf> {
+    let metadata = metadata()?;
+    let directory = metadata["target_directory"].as_str().ok_or("no target directory")?;
+    Ok(directory.into())
+}
+
+fn metadata() -> Result<serde_json::Value> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| error.to_string())?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+fn step(name: &str, check: impl FnOnce() -> Result) -> Result {
+    println!("\n== {name}");
+    let begin = Instant::now();
+    check().map_err(|error| format!("{name} failed: {error}"))?;
+    println!("== {name}: {:.1} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn cargo(args: &[&str]) -> Result {
+    run(Command::new("cargo").args(args))
+}
+
+fn run(command: &mut Command) -> Result {
+    let status = command.current_dir(root()).status().map_err(|error| error.to_string())?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
+}

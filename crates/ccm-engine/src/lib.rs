@@ -11,6 +11,7 @@
 
 mod cli;
 mod converge;
+mod environ;
 mod error;
 mod lifecycle;
 mod manifest;
@@ -22,6 +23,7 @@ mod validate;
 
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
+pub use environ::environ;
 pub use error::{Error, Result, chain};
 pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError};
 pub use resource::{AnyResource, AnyType, Erased, find_type};

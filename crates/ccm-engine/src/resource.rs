@@ -209,6 +209,9 @@ impl<T: ResourceType> AnyResource for Declared<T> {
     fn resolve(&mut self, stage: Stage, templates: &dyn Templates) -> Vec<PropertyError> {
         let mut failures = Vec::new();
         self.want.resolve(stage, templates, &mut failures);
+        if stage == Stage::Parse {
+            T::settle(&mut self.want);
+        }
         let located = |(index, error): (usize, TemplateError)| PropertyError {
             property: T::Properties::FIELDS[index].name,
             span: self.places.of(index),

@@ -40,6 +40,10 @@ pub trait ResourceType: Sized + 'static {
     /// [`Stage::Parse`] deferred properties may still hold templates.
     fn validate(want: &Self::Properties, stage: Stage, findings: &mut Findings);
 
+    /// Takes note of what the properties of the first phase say about those of
+    /// the second.
+    fn settle(_want: &mut Self::Properties) {}
+
     /// The resources whose change this one reacts to.
     fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
         &[]

@@ -217,17 +217,18 @@ impl DirectorySession {
                 return None;
             }
         };
-        let start = || serde_json::from_str::<SessionStart>(&text).ok();
-        match serde_json::from_str::<Event>(&text) {
-            Ok(event) if event.protocol == Event::PROTOCOL => Some(Record::Event(event.into())),
-            _ => match start().filter(|start| start.protocol == SessionStart::PROTOCOL) {
-                Some(start) => Some(Record::Start(start)),
-                None => {
-                    tracing::warn!(file = %path.display(), "passing over a file that is no event");
-                    None
-                }
-            },
+        if let Ok(event) = serde_json::from_str::<Event>(&text)
+            && event.protocol == Event::PROTOCOL
+        {
+            return Some(Record::Event(event.into()));
         }
+        if let Ok(start) = serde_json::from_str::<SessionStart>(&text)
+            && start.protocol == SessionStart::PROTOCOL
+        {
+            return Some(Record::Start(start));
+        }
+        tracing::warn!(file = %path.display(), "passing over a file that is no event");
+        None
     }
 
     fn error(

@@ -187,11 +187,7 @@ struct Temporary<'a> {
 impl<'a> Temporary<'a> {
     fn create(host: &'a Host, directory: &'a OwnedFd, path: &Path) -> Result<(Self, Stat)> {
         loop {
-            let mut name = String::with_capacity(NAME_LENGTH);
-            name.push_str(PREFIX);
-            for byte in host.random::<12>() {
-                let _ = std::fmt::Write::write_fmt(&mut name, format_args!("{byte:02x}"));
-            }
+            let name = host.random_name(PREFIX);
             let full = path.join(&name);
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
             let created =

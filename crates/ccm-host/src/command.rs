@@ -173,7 +173,6 @@ impl Host {
     }
 
     /// Whether a system tool is there.
-    #[expect(clippy::unused_self, reason = "commands are part of the machine")]
     pub fn which(&self, program: &str) -> bool {
         lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/")).is_ok()
     }
@@ -264,7 +263,7 @@ mod tests {
         let script = sh("echo one; sleep 0.4; echo two >&2; printf three");
         Host::new()
             .run(&script, &mut |stream, line| {
-                lines.push((stream, line.to_owned(), begin.elapsed()))
+                lines.push((stream, line.to_owned(), begin.elapsed()));
             })
             .unwrap();
         let texts: Vec<_> = lines.iter().map(|(_, line, _)| line.as_str()).collect();

@@ -38,15 +38,13 @@ impl Host {
     /// Creates a directory for the caller alone, under the system's temporary
     /// directory and an unguessable name.
     pub fn private_directory(&self, prefix: &str) -> Result<PathBuf> {
-        let random: String = self.random::<12>().iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = self.temp_dir().join(format!("{prefix}{random}"));
+        let path = self.temp_dir().join(self.random_name(prefix));
         rustix::fs::mkdirat(CWD, &path, mode(0o700))
             .map_err(Error::io("create directory", &path))?;
         Ok(path)
     }
 
     /// Whether a directory has no entries.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn is_empty_directory(&self, path: &Path) -> Result<bool> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory =

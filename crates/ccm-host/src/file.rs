@@ -78,13 +78,11 @@ pub(crate) fn mode(bits: u32) -> Mode {
 
 impl Host {
     /// What a path leads to, links followed; `None` when there is nothing.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn stat(&self, path: &Path) -> Result<Option<Stat>> {
         look(path, AtFlags::empty())
     }
 
     /// What is at a path itself, which may be a link.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn lstat(&self, path: &Path) -> Result<Option<Stat>> {
         look(path, AtFlags::SYMLINK_NOFOLLOW)
     }
@@ -97,7 +95,6 @@ impl Host {
     }
 
     /// As [`Host::open`], for a caller that has just looked.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn open_found(&self, path: &Path, found: Stat) -> Result<(File, Stat)> {
         check_regular(path, found)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -114,10 +111,9 @@ impl Host {
             Ok(text) => Ok((text, stat)),
             Err(error) => {
                 let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-                let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
-                let line_start =
-                    good.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-                let offset = good.len() - line_start + 1;
+                let line = good.split(|&byte| byte == b'\n').count();
+                let last = good.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+                let offset = last.len() + 1;
                 Err(Error::NotUtf8 { path: path.to_owned(), line, offset })
             }
         }
@@ -139,7 +135,6 @@ impl Host {
     }
 
     /// The names in a directory, in no order.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn list(&self, path: &Path) -> Result<Vec<std::ffi::OsString>> {
         let entries = std::fs::read_dir(path).map_err(Error::std_io("list", path))?;
         entries
@@ -149,7 +144,6 @@ impl Host {
     }
 
     /// The path with every link in it followed.
-    #[expect(clippy::unused_self, reason = "files are part of the machine")]
     pub fn canonicalize(&self, path: &Path) -> Result<std::path::PathBuf> {
         path.canonicalize().map_err(Error::std_io("find", path))
     }

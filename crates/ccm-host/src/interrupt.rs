@@ -73,7 +73,7 @@ impl Shared {
         self.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    #[expect(clippy::exit, reason = "a second signal ends the process at once")]
+    /// The first signal is remembered, the second ends the process at once.
     fn receive(&self, signal: i32) {
         if self.signal.swap(signal, Ordering::Relaxed) == 0 {
             if let Some(wake) = &self.wake {

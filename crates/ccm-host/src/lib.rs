@@ -17,7 +17,7 @@ mod remove;
 mod users;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -67,19 +67,24 @@ impl Host {
     }
 
     /// What time it is.
-    #[expect(clippy::unused_self, reason = "the clock is part of the machine")]
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
     }
 
     /// A variable of the environment; empty ones count as unset.
-    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
     pub fn env(&self, name: &str) -> Option<OsString> {
         std::env::var_os(name).filter(|value| !value.is_empty())
     }
 
+    /// All variables of the environment that are text.
+    pub fn env_all(&self) -> BTreeMap<String, String> {
+        let text = |(key, value): (OsString, OsString)| {
+            Some((key.into_string().ok()?, value.into_string().ok()?))
+        };
+        std::env::vars_os().filter_map(text).collect()
+    }
+
     /// The current directory.
-    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
     pub fn current_dir(&self) -> Result<PathBuf> {
         std::env::current_dir().map_err(|source| Error::Io {
             action: "find",
@@ -89,7 +94,6 @@ impl Host {
     }
 
     /// Where temporary files belong.
-    #[expect(clippy::unused_self, reason = "the environment is part of the machine")]
     pub fn temp_dir(&self) -> PathBuf {
         std::env::temp_dir()
     }
@@ -102,5 +106,17 @@ impl Host {
     /// Bytes that nobody can guess.
     pub fn random<const N: usize>(&self) -> [u8; N] {
         self.inner.random.borrow_mut().bytes()
+    }
+
+    /// A name that nobody can guess: the prefix and 24 hexadecimal digits.
+    pub(crate) fn random_name(&self, prefix: &str) -> String {
+        let mut name = String::with_capacity(prefix.len() + 24);
+        name.push_str(prefix);
+        for byte in self.random::<12>() {
+            for digit in [byte >> 4, byte & 0xf] {
+                name.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
+            }
+        }
+        name
     }
 }

@@ -11,8 +11,8 @@ use crate::{Error, Host, Result};
 pub(crate) struct Users {
     uids: HashMap<String, u32>,
     gids: HashMap<String, u32>,
-    users: HashMap<u32, Rc<str>>,
-    groups: HashMap<u32, Rc<str>>,
+    names: HashMap<u32, Rc<str>>,
+    group_names: HashMap<u32, Rc<str>>,
 }
 
 impl Host {
@@ -48,7 +48,7 @@ impl Host {
 
     /// The name of a user, or its number where it has none.
     pub fn user_name(&self, uid: u32) -> Rc<str> {
-        let users = &mut self.inner.users.borrow_mut().users;
+        let users = &mut self.inner.users.borrow_mut().names;
         Rc::clone(users.entry(uid).or_insert_with(|| {
             let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
             user.map_or_else(|| uid.to_string(), |user| user.name).into()
@@ -57,7 +57,7 @@ impl Host {
 
     /// The name of a group, or its number where it has none.
     pub fn group_name(&self, gid: u32) -> Rc<str> {
-        let users = &mut self.inner.users.borrow_mut().groups;
+        let users = &mut self.inner.users.borrow_mut().group_names;
         Rc::clone(users.entry(gid).or_insert_with(|| {
             let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
             group.map_or_else(|| gid.to_string(), |group| group.name).into()
@@ -65,7 +65,6 @@ impl Host {
     }
 
     /// The caller's effective user and group.
-    #[expect(clippy::unused_self, reason = "who we are is part of the machine")]
     pub fn whoami(&self) -> (u32, u32) {
         (Uid::effective().as_raw(), Gid::effective().as_raw())
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::{EventId, ResourceRef};
 
 /// The outcome of one resource, as it is written to sessions and reports.
+#[expect(clippy::struct_excessive_bools, reason = "the wire format has these flags")]
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Event {
     /// [`Event::PROTOCOL`].

@@ -3,7 +3,7 @@
 //! - [`properties`](Properties): what a resource wants, read from a manifest
 //!   with positions by `#[derive(Properties)]`, and the table of fields that
 //!   the command line, schemas and documentation are rendered from.
-//! - [`ResourceRef`]: `type#name`.
+//! - [`ResourceRef`] is `type#name`.
 //! - [`Event`] and [`Summary`]: what became of a resource, and of a run.
 //! - [`shellquote`] and [`duration`]: two small languages that properties use.
 
@@ -32,6 +32,8 @@ pub use finding::{Finding, Severity};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Reader};
 pub use reference::{ResourceRef, ResourceRefError};
-pub use resolve::{PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder};
+pub use resolve::{
+    PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+};
 pub use suggest::did_you_mean;
 pub use summary::Summary;

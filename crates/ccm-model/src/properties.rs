@@ -75,7 +75,7 @@ pub struct Common {
     /// Provider to use, chosen automatically when unset
     pub provider: Option<String>,
     /// Resources that must have succeeded before, as `type#name`
-    #[property(template = never, value = "TYPE#NAME")]
+    #[property(value = "TYPE#NAME")]
     pub require: Vec<ResourceRef>,
     /// Conditions for managing the resource at all
     #[property(template = never)]

@@ -24,6 +24,10 @@ pub trait Templates {
     /// Replaces every placeholder in a text by its value's printed form.
     fn text(&self, text: &str) -> Result<String, TemplateError>;
 
+    /// The same for a text that a shell will read: there `${` begins a
+    /// placeholder only when a blank follows it, so `${HOME}` is the shell's.
+    fn script(&self, text: &str) -> Result<String, TemplateError>;
+
     /// Evaluates an expression that must be boolean.
     fn condition(&self, expression: &str) -> Result<bool, TemplateError>;
 }
@@ -37,6 +41,13 @@ pub struct PlainText;
 impl Templates for PlainText {
     fn text(&self, text: &str) -> Result<String, TemplateError> {
         if has_placeholder(text) {
+            return Err(not_available(text));
+        }
+        Ok(text.to_owned())
+    }
+
+    fn script(&self, text: &str) -> Result<String, TemplateError> {
+        if has_script_placeholder(text) {
             return Err(not_available(text));
         }
         Ok(text.to_owned())
@@ -67,6 +78,22 @@ pub fn has_placeholder(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'{', bytes).any(|at| {
         bytes.get(at + 1) == Some(&b'{') || at.checked_sub(1).is_some_and(|p| bytes[p] == b'$')
+    })
+}
+
+/// Whether a text for a shell holds the beginning of a placeholder: `{{`, or
+/// `${` with a blank behind it.
+///
+/// ```
+/// assert!(ccm_model::has_script_placeholder("echo ${ Data.x }"));
+/// assert!(!ccm_model::has_script_placeholder("echo ${HOME}"));
+/// ```
+pub fn has_script_placeholder(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'{', bytes).any(|at| {
+        let next = bytes.get(at + 1);
+        let is_dollar = at.checked_sub(1).is_some_and(|p| bytes[p] == b'$');
+        next == Some(&b'{') || (is_dollar && next.is_some_and(u8::is_ascii_whitespace))
     })
 }
 
@@ -108,7 +135,15 @@ macro_rules! settled {
     )*};
 }
 
-settled!(bool, i32, ResourceRef);
+settled!(bool, i32);
+
+/// Names may be templated, so what refers to them may be too.
+impl Resolve for ResourceRef {
+    fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
+        self.kind.resolve(templates, keys)?;
+        self.name.resolve(templates, keys)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 mod assignment;
 mod command_line;
 mod posix;
+mod script;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use ccm_model::{Common, ResourceRef, Stage, duration, has_placeholder, shellquot
 use serde::Serialize;
 
 use assignment::Assignment;
+use script::Script;
 
 /// The `exec` type.
 pub struct Exec;
@@ -30,7 +32,7 @@ pub struct Properties {
     pub(crate) common: Common,
     /// Command to run, the name when unset
     #[property(template = deferred)]
-    pub(crate) command: Option<String>,
+    pub(crate) command: Option<Script>,
     /// Directory to run the command in
     #[property(template = deferred, value = "DIR")]
     pub(crate) cwd: Option<String>,
@@ -50,15 +52,15 @@ pub struct Properties {
     pub(crate) creates: Option<String>,
     /// Guard: run only if this command exits 0
     #[property(template = deferred, flag = "exec-if", value = "COMMAND")]
-    pub(crate) onlyif: Option<String>,
+    pub(crate) onlyif: Option<Script>,
     /// Guard: run only if this command does not exit 0
     #[property(template = deferred, flag = "exec-unless", value = "COMMAND")]
-    pub(crate) unless: Option<String>,
+    pub(crate) unless: Option<Script>,
     /// Run only when something subscribed to has changed
     #[property(alias = "refreshonly")]
     pub(crate) refresh_only: bool,
     /// Resources whose change makes the command run, as `type#name`
-    #[property(template = never, short = 'S', value = "TYPE#NAME")]
+    #[property(short = 'S', value = "TYPE#NAME")]
     pub(crate) subscribe: Vec<ResourceRef>,
     /// Show the command's output while it runs
     pub(crate) logoutput: bool,
@@ -66,7 +68,7 @@ pub struct Properties {
 
 impl Properties {
     fn command(&self) -> &str {
-        self.command.as_deref().unwrap_or(&self.common.name)
+        self.command.as_ref().map_or(&self.common.name, Script::as_str)
     }
 
     fn is_shell(&self) -> bool {
@@ -142,7 +144,7 @@ pub struct State {
 }
 
 impl ccm_engine::State for State {
-    fn ensure(&self) -> &str {
+    fn ensure(&self) -> &'static str {
         "present"
     }
 }
@@ -155,10 +157,8 @@ pub struct Execute {
 
 impl fmt::Display for Execute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.via_subscribe {
-            false => "Would have executed",
-            true => "Would have executed via subscribe",
-        })
+        f.write_str("Would have executed")?;
+        if self.via_subscribe { f.write_str(" via subscribe") } else { Ok(()) }
     }
 }
 
@@ -179,24 +179,28 @@ impl ResourceType for Exec {
     fn validate(want: &Properties, stage: Stage, findings: &mut Findings) {
         // A template decides later what such a text will be.
         let settled = |text: &str| stage == Stage::Apply || !has_placeholder(text);
+        let script = |script: &Option<Script>| {
+            let script = script.as_ref()?;
+            (stage == Stage::Apply || !script.has_placeholder()).then(|| script.as_str().to_owned())
+        };
         if let Err(error) = shellquote::split(&want.common.name) {
             findings.add("name", error.to_string());
         }
-        if let Some(command) = want.command.as_deref().filter(|text| settled(text)) {
+        if let Some(command) = script(&want.command) {
             if command.trim().is_empty() {
                 findings.add("command", "no command specified");
             } else if !want.is_shell()
-                && let Err(error) = shellquote::split(command)
+                && let Err(error) = shellquote::split(&command)
             {
                 findings.add("command", error.to_string());
             }
         }
         for (property, guard) in [("onlyif", &want.onlyif), ("unless", &want.unless)] {
-            let Some(guard) = guard.as_deref().filter(|text| settled(text)) else { continue };
+            let Some(guard) = script(guard) else { continue };
             if guard.trim().is_empty() {
                 findings.add(property, "empty guard command");
             } else if !want.is_shell()
-                && let Err(error) = shellquote::split(guard)
+                && let Err(error) = shellquote::split(&guard)
             {
                 findings.add(property, format!("invalid guard command: {error}"));
             }
@@ -224,6 +228,14 @@ impl ResourceType for Exec {
         }
     }
 
+    fn settle(want: &mut Properties) {
+        let is_shell = want.is_shell();
+        let scripts = [&mut want.command, &mut want.onlyif, &mut want.unless];
+        for script in scripts.into_iter().flatten() {
+            script.is_for_shell = is_shell;
+        }
+    }
+
     fn subscribe(want: &Properties) -> &[ResourceRef] {
         &want.subscribe
     }
@@ -246,10 +258,10 @@ impl ResourceType for Exec {
             return Ok(state);
         }
         if let Some(guard) = &want.onlyif {
-            state.onlyif_satisfied = on.guard(guard, want)?;
+            state.onlyif_satisfied = on.guard(guard.as_str(), want)?;
         }
         if let Some(guard) = &want.unless {
-            state.unless_satisfied = on.guard(guard, want)?;
+            state.unless_satisfied = on.guard(guard.as_str(), want)?;
         }
         Ok(state)
     }

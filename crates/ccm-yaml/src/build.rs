@@ -111,17 +111,17 @@ impl<'a> Builder<'a> {
                 Event::Scalar(text, style, anchor, tag) => {
                     let mut plain = style == ScalarStyle::Plain;
                     if let Some(tag) = tag {
-                        plain &= !self.is_string_tag(&tag, span)?;
+                        plain &= !Self::is_string_tag(&tag, span)?;
                     }
                     let node = Node { span, kind: Kind::Scalar(Scalar { text, plain }) };
                     self.finish(node, anchor)?;
                 }
                 Event::SequenceStart(_, anchor, tag) => {
-                    self.check_collection_tag(tag.as_deref(), span)?;
+                    Self::check_collection_tag(tag.as_deref(), span)?;
                     self.open(span, anchor, Body::Sequence(Vec::new()))?;
                 }
                 Event::MappingStart(_, anchor, tag) => {
-                    self.check_collection_tag(tag.as_deref(), span)?;
+                    Self::check_collection_tag(tag.as_deref(), span)?;
                     let body = Body::Mapping {
                         entries: Vec::new(),
                         key: None,
@@ -157,7 +157,7 @@ impl<'a> Builder<'a> {
     fn scan_error(&self, error: &ScanError, end: u32) -> SyntaxError {
         let start = self.base + error.marker().byte_offset().unwrap_or_default() as u32;
         let span = Span { start: start.min(end), end: (start + 1).min(end) };
-        let message = error.info().to_string();
+        let message = error.info().clone();
         let too_deep = message.contains("nesting") || message.contains("recursion");
         let error = SyntaxError::new(span, message);
         if too_deep {
@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether a scalar's tag makes it text whatever it looks like.
-    fn is_string_tag(&self, tag: &Tag, span: Span) -> Result<bool, SyntaxError> {
+    fn is_string_tag(tag: &Tag, span: Span) -> Result<bool, SyntaxError> {
         match tag.core_suffix() {
             Some("str") => Ok(true),
             Some("null" | "bool" | "int" | "float") => Ok(false),
@@ -175,7 +175,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn check_collection_tag(&self, tag: Option<&Tag>, span: Span) -> Result<(), SyntaxError> {
+    fn check_collection_tag(tag: Option<&Tag>, span: Span) -> Result<(), SyntaxError> {
         match tag {
             Some(tag) if !matches!(tag.core_suffix(), Some("map" | "seq")) => {
                 Err(unknown_tag(tag, span))
@@ -198,8 +198,11 @@ impl<'a> Builder<'a> {
         let kind = match body {
             Body::Sequence(items) => Kind::Sequence(items),
             Body::Mapping { mut entries, merged, .. } => {
-                for node in merged {
-                    self.merge(&mut entries, node)?;
+                if !merged.is_empty() {
+                    let mut have = entries.iter().map(|entry| entry.key.text.clone()).collect();
+                    for node in merged {
+                        self.merge(&mut entries, &mut have, node)?;
+                    }
                 }
                 Kind::Mapping(entries)
             }
@@ -228,11 +231,16 @@ impl<'a> Builder<'a> {
     }
 
     /// `<<: map` or `<<: [map, map]`: what is not there yet.
-    fn merge(&mut self, entries: &mut Vec<Entry<'a>>, from: Node<'a>) -> Result<(), SyntaxError> {
+    fn merge(
+        &mut self,
+        entries: &mut Vec<Entry<'a>>,
+        have: &mut HashSet<Cow<'a, str>>,
+        from: Node<'a>,
+    ) -> Result<(), SyntaxError> {
         match from.kind {
             Kind::Mapping(more) => {
                 for entry in more {
-                    if entries.iter().any(|have| have.key.text == entry.key.text) {
+                    if !have.insert(entry.key.text.clone()) {
                         continue;
                     }
                     self.count_expanded(&entry.value, from.span)?;
@@ -241,7 +249,7 @@ impl<'a> Builder<'a> {
                 Ok(())
             }
             Kind::Sequence(maps) => maps.into_iter().try_for_each(|map| match map.kind {
-                Kind::Mapping(_) => self.merge(entries, map),
+                Kind::Mapping(_) => self.merge(entries, have, map),
                 _ => Err(SyntaxError::new(map.span, "only maps can be merged with `<<`")),
             }),
             Kind::Scalar(_) => {

@@ -21,6 +21,8 @@ pub(crate) enum Error {
     Resource(#[from] ccm_engine::Error),
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
+    #[error("cannot write to standard output")]
+    Output { source: std::io::Error },
     #[error("cannot write report {}", path.display())]
     Report { path: PathBuf, source: ccm_host::Error },
 }
@@ -43,7 +45,7 @@ impl Error {
             Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
-            Self::Manifest(_) | Self::Session(_) => None,
+            Self::Manifest(_) | Self::Session(_) | Self::Output { .. } => None,
         }
     }
 

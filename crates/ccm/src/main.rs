@@ -38,11 +38,14 @@ fn main() -> ExitCode {
         matches.get_one::<String>("log-format").is_some_and(|format| format == "json"),
     );
     let mut ui = Ui::new(color);
-    let exit = commands::run(&mut ui, &matches).unwrap_or_else(|error| {
+    let result = commands::run(&mut ui, &matches).and_then(|exit| {
+        ui.flush();
+        ui.tell_loss().map(|()| exit)
+    });
+    let exit = result.unwrap_or_else(|error| {
         ui.error(&error);
         error.exit()
     });
-    ui.flush();
     exit.into()
 }
 

@@ -41,6 +41,7 @@ pub(crate) struct Ui {
     show: Show,
     slowest: Vec<(Duration, String)>,
     flushed: Instant,
+    lost: Option<io::Error>,
 }
 
 /// Output that is not for a terminal is written at most this late.
@@ -70,6 +71,7 @@ impl Ui {
             show: Show::default(),
             slowest: Vec::new(),
             flushed: Instant::now(),
+            lost: None,
         }
     }
 
@@ -81,8 +83,9 @@ impl Ui {
     /// Prints a result as it is.
     pub(crate) fn print(&mut self, text: &str) {
         self.clear_live();
-        // A reader that went away is no reason to stop managing the machine.
-        let _ = self.out.write_all(text.as_bytes());
+        // What cannot be written is no reason to stop managing the machine.
+        let written = self.out.write_all(text.as_bytes());
+        self.remember_loss(written);
         self.flush();
     }
 
@@ -93,8 +96,26 @@ impl Ui {
     }
 
     pub(crate) fn flush(&mut self) {
-        let _ = self.out.flush();
+        let flushed = self.out.flush();
+        self.remember_loss(flushed);
         self.flushed = Instant::now();
+    }
+
+    /// A reader that went away does not want more; other losses are told.
+    fn remember_loss(&mut self, written: io::Result<()>) {
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.lost.get_or_insert(error);
+        }
+    }
+
+    /// Says so if output was lost.
+    pub(crate) fn tell_loss(&mut self) -> Result<(), Error> {
+        match self.lost.take() {
+            None => Ok(()),
+            Some(source) => Err(Error::Output { source }),
+        }
     }
 
     fn clear_live(&mut self) {
@@ -153,7 +174,7 @@ impl Ui {
 
     pub(crate) fn profile(&mut self) {
         let mut slowest = std::mem::take(&mut self.slowest);
-        slowest.sort_by(|a, b| b.0.cmp(&a.0));
+        slowest.sort_by_key(|entry| std::cmp::Reverse(entry.0));
         let mut text = format!("\n{}\n", self.paint(BOLD, "Slowest resources"));
         for (duration, name) in &slowest {
             text.push_str(&format!("  {:>10}  {name}\n", outcome::precise(*duration)));

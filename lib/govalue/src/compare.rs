@@ -85,10 +85,10 @@ pub(crate) fn order_keys(a: &Value, b: &Value) -> Ordering {
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Nil => 0,
-        Value::Bool(_) => 1,
-        Value::Float(_) => 2,
-        Value::Int(_) => 3,
-        Value::Sized(..) => 4,
+        Value::Sized(..) => 1,
+        Value::Int(_) => 2,
+        Value::Float(_) => 3,
+        Value::Bool(_) => 4,
         Value::String(_) => 5,
         Value::Duration(_) => 6,
         _ => 7,

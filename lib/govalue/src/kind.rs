@@ -159,7 +159,6 @@ impl Map {
             MapShape::StringAny => "map[string]interface {}",
             MapShape::AnyAny => "map[interface {}]interface {}",
             MapShape::AnyList => "map[interface {}][]interface {}",
-            MapShape::AnyInt => "map[interface {}]int",
         }
     }
 }

@@ -51,3 +51,8 @@ pub use string::Str;
 pub use time::{Month, Time, Weekday};
 pub use value::Value;
 pub use zone::{UnknownZone, Zone};
+
+/// The examples of the README must work as well.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -20,8 +20,6 @@ pub enum MapShape {
     AnyAny,
     /// `map[interface {}][]interface {}`
     AnyList,
-    /// `map[interface {}]int`
-    AnyInt,
 }
 
 impl MapShape {
@@ -31,7 +29,6 @@ impl MapShape {
             Self::StringAny | Self::AnyAny => Value::Nil,
             Self::Strings => Value::from(""),
             Self::AnyList => Value::array([]),
-            Self::AnyInt => Value::Int(0),
         }
     }
 
@@ -46,6 +43,7 @@ impl MapShape {
 pub struct Map {
     entries: IndexMap<Key, Value>,
     shape: MapShape,
+    nil: bool,
 }
 
 /// A value that can be a key: anything but lists, maps and bytes.
@@ -146,7 +144,18 @@ impl Map {
 
     /// An empty map of the given type.
     pub fn with_shape(shape: MapShape) -> Self {
-        Self { entries: IndexMap::new(), shape }
+        Self { entries: IndexMap::new(), shape, nil: false }
+    }
+
+    /// A nil map of the given type: empty, and told from an empty map by
+    /// [`is_nil`](Self::is_nil) alone.
+    pub fn nil(shape: MapShape) -> Self {
+        Self { nil: true, ..Self::with_shape(shape) }
+    }
+
+    /// Whether this is a nil map that nothing was added to.
+    pub fn is_nil(&self) -> bool {
+        self.nil && self.is_empty()
     }
 
     /// The Go type of the map.

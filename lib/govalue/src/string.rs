@@ -72,6 +72,16 @@ impl Str {
         text.chars().chain(raw_runes(raw).map(|(_, rune)| rune.unwrap_or('\u{FFFD}')))
     }
 
+    /// The bytes of each character; an invalid byte stands alone.
+    pub fn rune_bytes(&self) -> impl Iterator<Item = &[u8]> + '_ {
+        let mut rest = self.as_bytes();
+        raw_runes(self.as_bytes()).map(move |(len, _)| {
+            let (rune, after) = rest.split_at(len);
+            rest = after;
+            rune
+        })
+    }
+
     /// How many characters there are, Go's `utf8.RuneCountInString`.
     pub fn rune_count(&self) -> usize {
         match &self.0 {
@@ -207,6 +217,7 @@ mod tests {
         assert_eq!(cut.as_str(), None);
         assert_eq!(cut.rune_count(), 2);
         assert_eq!(cut.runes().collect::<String>(), "h\u{FFFD}");
+        assert_eq!(cut.rune_bytes().collect::<Vec<_>>(), [&b"h"[..], b"\xc3"]);
         assert_eq!(text.slice(1, 3), "é");
         assert_eq!(text.slice(9, 3), "");
     }

@@ -95,7 +95,7 @@ impl Reading<'_> {
                 "fail_on_error" => {
                     into.fail_on_error = self.reader.read(value).unwrap_or_default();
                 }
-                _ => self.unknown(&key, "key under `ccm`", &CCM),
+                _ => self.unknown(&key, "`ccm` key", &CCM),
             }
         }
         if !has_resources {

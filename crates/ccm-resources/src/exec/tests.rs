@@ -10,27 +10,27 @@ use ccm_engine::{
     Run, Session as _, Settings, Trigger,
 };
 use ccm_host::{Exit, Host};
-use ccm_model::{Event, PlainText, Reader};
+use ccm_model::{Event, PlainText, Reader, Stage as TemplateStage};
 
 use super::{Exec, Execute, Properties, State};
 
 #[test]
 fn the_decision_table() {
-    let guarded = || Some("guard".to_owned());
+    let guarded = || Some("guard".into());
     let plain = Properties::default();
     let creates = Properties { creates: Some("/x".into()), ..Properties::default() };
     let onlyif = Properties { onlyif: guarded(), ..Properties::default() };
     let unless = Properties { unless: guarded(), ..Properties::default() };
     let refresh_only = Properties { refresh_only: true, ..Properties::default() };
     let none = State::default();
-    let created = State { creates_satisfied: true, ..State::default() };
+    let made = State { creates_satisfied: true, ..State::default() };
     let if_true = State { onlyif_satisfied: true, ..State::default() };
     let unless_true = State { unless_satisfied: true, ..State::default() };
     let run = vec![Execute { via_subscribe: false }];
     let refreshed = vec![Execute { via_subscribe: true }];
     for (row, want, have, why, plan) in [
         ("no guards", &plain, &none, Trigger::Turn, run.clone()),
-        ("creates exists", &creates, &created, Trigger::Turn, vec![]),
+        ("creates exists", &creates, &made, Trigger::Turn, vec![]),
         ("creates missing", &creates, &none, Trigger::Turn, run.clone()),
         ("onlyif exits non-zero", &onlyif, &none, Trigger::Turn, vec![]),
         ("onlyif exits 0", &onlyif, &if_true, Trigger::Turn, run.clone()),
@@ -38,7 +38,7 @@ fn the_decision_table() {
         ("unless exits non-zero", &unless, &none, Trigger::Turn, run),
         ("refresh_only, no trigger", &refresh_only, &none, Trigger::Turn, vec![]),
         ("triggered", &plain, &none, Trigger::Refresh, refreshed.clone()),
-        ("triggered, creates exists", &creates, &created, Trigger::Refresh, refreshed.clone()),
+        ("triggered, creates exists", &creates, &made, Trigger::Refresh, refreshed.clone()),
         ("triggered, onlyif", &onlyif, &none, Trigger::Refresh, refreshed.clone()),
         ("triggered, unless", &unless, &unless_true, Trigger::Refresh, refreshed.clone()),
         ("triggered, refresh_only", &refresh_only, &none, Trigger::Refresh, refreshed),
@@ -108,6 +108,7 @@ impl Stage {
         }
         let mut reader = Reader::default();
         let mut resource = Erased::<Exec>::NEW.declare(arguments.into_entries(), None, &mut reader);
+        resource.resolve(TemplateStage::Parse, &PlainText);
         let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
         if let Some(finding) = findings.first() {
             return Err(finding.message.clone());
@@ -164,6 +165,20 @@ fn posix_has_no_shell_and_shell_has_one() {
     assert_eq!(stage.lines.0[1].0, "3");
     let event = stage.apply(&[("name", &["true"]), ("provider", &["powershell"])]);
     assert!(event.error[0].contains("unknown provider `powershell`"), "{event:?}");
+}
+
+#[test]
+fn a_shell_keeps_its_own_variables() {
+    let mut stage = Stage::new();
+    let command = "V=x; echo ${V}${V}";
+    let base: [Given<'_>; 3] = [("name", &["x"]), ("command", &[command]), ("logoutput", &[])];
+    let shell = [&base[..], &[("provider", &["shell"])]].concat();
+    assert!(!stage.apply(&shell).failed);
+    assert_eq!(stage.lines.0[0].0, "xx");
+    let posix = stage.apply(&base);
+    assert!(posix.error[0].contains("cannot resolve property `command`"), "{posix:?}");
+    let ours = [("name", &["x"][..]), ("command", &["echo ${ x }"]), ("provider", &["shell"])];
+    assert!(stage.apply(&ours).failed, "a blank makes it a placeholder");
 }
 
 #[test]

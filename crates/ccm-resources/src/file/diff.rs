@@ -1,5 +1,7 @@
 //! What changes in a text, as a unified diff.
 
+use std::fmt::Write as _;
+
 use ccm_engine::{Context, Diffs};
 use ccm_host::Attributes;
 use similar::TextDiff;
@@ -40,6 +42,6 @@ pub(super) fn of(
         return Some(text);
     }
     let mut cut: String = text.split_inclusive('\n').take(MAX_LINES).collect();
-    cut.push_str(&format!("… {} more lines\n", lines - MAX_LINES));
+    let _ = writeln!(cut, "… {} more lines", lines - MAX_LINES);
     Some(cut)
 }

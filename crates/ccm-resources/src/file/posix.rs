@@ -1,6 +1,5 @@
 //! Files on a Unix system.
 
-use std::fs::File as OpenFile;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Context, Detail, ProviderDef, Result};
@@ -101,13 +100,6 @@ impl Posix {
         let state = if have == wanted { ContentState::Same } else { ContentState::Differs };
         Ok((state, Some(have)))
     }
-
-    fn open_source(&self, want: &Properties, cx: &Context<'_>) -> Result<Option<OpenFile>> {
-        match source(want, cx) {
-            Some(path) => Ok(Some(self.host.open(&path)?.0)),
-            None => Ok(None),
-        }
-    }
 }
 
 /// The file to copy; a relative path begins at the manifest.
@@ -152,8 +144,8 @@ impl Provider for Posix {
         attributes: &Attributes,
         cx: &Context<'_>,
     ) -> Result<()> {
-        let content = match self.open_source(want, cx)? {
-            Some(file) => Content::Copy(file),
+        let content = match source(want, cx) {
+            Some(path) => Content::Copy(self.host.open(&path)?.0),
             None => Content::Bytes(want.content.as_deref().unwrap_or_default().as_bytes()),
         };
         Ok(self.host.replace(want.path(), content, attributes)?)
@@ -168,7 +160,8 @@ impl Provider for Posix {
     }
 
     fn remove(&mut self, path: &Path, force: bool) -> Result<()> {
-        Ok(if force { self.host.remove_tree(path)? } else { self.host.remove(path)? })
+        let removed = if force { self.host.remove_tree(path) } else { self.host.remove(path) };
+        Ok(removed?)
     }
 
     fn texts(&mut self, want: &Properties, cx: &Context<'_>) -> Option<(String, String)> {

@@ -2,7 +2,11 @@
 //! files: noop first, which must change nothing, then for real, then again,
 //! which must find nothing to do.
 
-#![expect(clippy::disallowed_methods, reason = "tests set their stage by themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests set their stage by themselves"
+)]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -56,6 +60,18 @@ fn jiff_epoch() -> jiff::Timestamp {
     jiff::Timestamp::UNIX_EPOCH
 }
 
+/// ensure, content, force, what is found, how its content compares, whether its
+/// attributes match, and what is to be done.
+type Row = (
+    &'static str,
+    Option<&'static str>,
+    bool,
+    Found,
+    ContentState,
+    bool,
+    Result<Vec<Action>, &'static str>,
+);
+
 #[test]
 fn the_decision_table() {
     use ContentState::{Differs, Same, Unmanaged};
@@ -67,15 +83,7 @@ fn the_decision_table() {
     let store = Action::Store(WANTED);
     let empty = Action::StoreEmpty(WANTED);
     let mkdir = Action::CreateDirectory(WANTED);
-    let rows: Vec<(
-        &str,
-        Option<&str>,
-        bool,
-        Found,
-        ContentState,
-        bool,
-        Result<Vec<Action>, &str>,
-    )> = vec![
+    let rows: Vec<Row> = vec![
         ("absent", None, false, Nothing, Unmanaged, true, Ok(vec![])),
         ("absent", None, false, Regular, Unmanaged, true, Ok(vec![Action::Remove])),
         ("absent", None, false, Symlink, Unmanaged, true, Ok(vec![Action::Remove])),
@@ -373,12 +381,12 @@ fn removal_in_every_form() {
     symlink(stage.path("kept"), stage.path("to-kept")).unwrap();
     stage.converges("to-kept", &forced, "Would have removed the file");
     assert!(stage.path("kept/f").exists());
-    rustix_fifo(&stage.path("fifo"));
+    make_fifo(&stage.path("fifo"));
     stage.fails("fifo", &[("content", "x")], "socket, FIFO or device");
     stage.converges("fifo", &absent, "Would have removed the file");
 }
 
-fn rustix_fifo(path: &Path) {
+fn make_fifo(path: &Path) {
     let status = std::process::Command::new("mkfifo").arg(path).status().unwrap();
     assert!(status.success());
 }

@@ -1,5 +1,6 @@
 //! One line per resource.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
@@ -14,14 +15,12 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
     let (on, off) = paint(style, color);
     // What cannot be written has no reader; the run goes on.
     let _ = write!(out, "{on}{level:<5}{off} {}#", event.kind);
-    match &event.alias {
-        Some(alias) => {
-            let _ = write!(out, "{alias} (alias)");
-        }
-        None => {
-            let _ = out.write_all(event.name.as_bytes());
-        }
-    }
+    let (name, mark) = match &event.alias {
+        Some(alias) => (alias, " (alias)"),
+        None => (&event.name, ""),
+    };
+    let _ = out.write_all(printable(name).as_bytes());
+    let _ = out.write_all(mark.as_bytes());
     let _ = write!(out, " {on}{}{off}", event.outcome());
     let (on, off) = paint(DIM, color);
     let ensure =
@@ -44,6 +43,17 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
             let _ = writeln!(out, "      {line}");
         }
     }
+}
+
+/// A name on one line, and without anything that a terminal would obey.
+fn printable(name: &str) -> Cow<'_, str> {
+    if !name.contains(char::is_control) {
+        return Cow::Borrowed(name);
+    }
+    let escaped = name
+        .chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() });
+    Cow::Owned(escaped.collect())
 }
 
 fn level(event: &Event) -> (&'static str, Style) {
@@ -99,6 +109,12 @@ pub(super) fn precise(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_stay_on_their_line() {
+        assert_eq!(printable("/etc/motd ü"), "/etc/motd ü");
+        assert_eq!(printable("a\nb\x1b[31m"), "a\\nb\\u{1b}[31m");
+    }
 
     #[test]
     fn durations_are_given_to_the_millisecond() {

@@ -30,11 +30,70 @@ ccm:
 fn preview_apply_and_apply_again() {
     let env = TestEnv::new();
     env.manifest(MANIFEST);
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @r#"
+    exit: 0
+    --- stdout ---
+    Setting up
+    WARN  file#[DIR]/app changed ensure=absent runtime=[TIME] provider=posix noop="Would have created directory"
+    WARN  file#config (alias) changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
+          --- /dev/null
+          +++ [DIR]/app/a.conf
+          @@ -0,0 +1,2 @@
+          +one
+          +two
+    WARN  file#[DIR]/app/secret changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
+          [DIR]/app/secret: not shown, its mode hides it from others (--diff=all)
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+
+    Previewed manifest.yaml in [TIME]
+      total      5
+      stable     1
+      changed    4
+      skipped    0
+      failed     0
+      refreshed  1
+    All set
+    "#);
     assert_eq!(env.names(), ["manifest.yaml"], "noop changed something");
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    Setting up
+    WARN  file#[DIR]/app changed ensure=directory runtime=[TIME] provider=posix
+    WARN  file#config (alias) changed ensure=present runtime=[TIME] provider=posix
+    WARN  file#[DIR]/app/secret changed ensure=present runtime=[TIME] provider=posix
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
+    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total      5
+      stable     1
+      changed    4
+      skipped    0
+      failed     0
+      refreshed  1
+    All set
+    ");
     assert_eq!(env.names(), ["app", "app/a.conf", "app/secret", "manifest.yaml", "reloaded"]);
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    Setting up
+    INFO  file#[DIR]/app stable ensure=directory runtime=[TIME] provider=posix
+    INFO  file#config (alias) stable ensure=present runtime=[TIME] provider=posix
+    INFO  file#[DIR]/app/secret stable ensure=present runtime=[TIME] provider=posix
+    INFO  exec#reload stable ensure=present runtime=[TIME] provider=posix
+    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total    5
+      stable   5
+      changed  0
+      skipped  0
+      failed   0
+    All set
+    ");
 }
 
 #[test]
@@ -43,7 +102,24 @@ fn a_change_shows_its_diff() {
     env.manifest(MANIFEST);
     env.run(["apply", "manifest.yaml"]);
     env.write("app/a.conf", "one\n2\nthree\n");
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--diff", "--no-report"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--diff", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    Setting up
+    INFO  file#[DIR]/app stable ensure=directory runtime=[TIME] provider=posix
+    WARN  file#config (alias) changed ensure=present runtime=[TIME] provider=posix
+          --- [DIR]/app/a.conf
+          +++ [DIR]/app/a.conf
+          @@ -1,3 +1,2 @@
+           one
+          -2
+          -three
+          +two
+    INFO  file#[DIR]/app/secret stable ensure=present runtime=[TIME] provider=posix
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
+    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+    All set
+    ");
 }
 
 #[test]
@@ -84,7 +160,29 @@ ccm:
         - fine: {command: "true"}
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stdout ---
+    ERROR exec#broken failed ensure=present runtime=[TIME] provider=posix
+          failed to reach desired state: the command exited with code 7, not 0
+          reason
+    ERROR exec#dependent skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#broken"
+    ERROR exec#second skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#dependent"
+    ERROR exec#nowhere failed ensure=present runtime=[TIME] provider=posix
+          command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+    ERROR exec#other failed ensure=present runtime=[TIME]
+          unknown provider `powershell` for type `exec` (the providers are posix, shell)
+    WARN  exec#fine changed ensure=present runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total               6
+      stable              0
+      changed             1
+      skipped             2
+      failed              3
+      requirements unmet  2
+      errors              3
+    "#);
 }
 
 #[test]
@@ -93,7 +191,21 @@ fn fail_on_error_stops_at_the_first() {
     env.manifest(
         "ccm:\n  fail_on_error: true\n  resources:\n    - exec:\n        - \"false\":\n        - touch [DIR]/x:\n",
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix
+          failed to reach desired state: the command exited with code 1, not 0
+    ERROR Terminating manifest execution due to failed resource
+
+    Applied manifest.yaml in [TIME]
+      total    1
+      stable   0
+      changed  0
+      skipped  0
+      failed   1
+      errors   1
+    ");
     assert!(!env.path("x").exists());
 }
 
@@ -175,6 +287,11 @@ fn control_keeps_resources_from_being_managed() {
         "ccm: {resources: [{exec: [{touch [DIR]/a: {control: {if: \"false\"}}}, {touch [DIR]/b: \
          {control: {unless: \"false\"}}}]}]}",
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  exec#touch [DIR]/a skipped ensure=present runtime=[TIME] provider=posix
+    WARN  exec#touch [DIR]/b changed ensure=present runtime=[TIME] provider=posix
+    ");
     assert!(!env.path("a").exists() && env.path("b").exists());
 }

@@ -31,7 +31,157 @@ ccm:
   resource: []
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: unknown top-level key `dta`
+     --> manifest.yaml:2:1
+      |
+    2 | dta: {}
+      | ^^^
+      |
+      = help: did you mean `data`?
+
+    error: unknown property `ownr`
+     --> manifest.yaml:6:22
+      |
+    6 |         - defaults: {ownr: root, group: root}
+      |                      ^^^^
+      |
+      = help: did you mean `owner`?
+
+    error: a block has at most one `defaults`
+     --> manifest.yaml:7:11
+      |
+    7 |         - defaults: {}
+      |           ^^^^^^^^
+
+    error: file#tmp/x: name: path must be absolute, `tmp/x` is not
+     --> manifest.yaml:8:11
+      |
+    8 |         - tmp/x: {content: a, source: b, owner: root, mode: "999"}
+      |           ^^^^^
+
+    error: file#tmp/x: `content` and `source` cannot both be set
+     --> manifest.yaml:8:28
+      |
+    8 |         - tmp/x: {content: a, source: b, owner: root, mode: "999"}
+      |                            ^
+
+    error: file#tmp/x: mode: `999` is not an octal mode such as "0644"
+     --> manifest.yaml:8:61
+      |
+    8 |         - tmp/x: {content: a, source: b, owner: root, mode: "999"}
+      |                                                             ^^^^^
+
+    error: file#/x/../y: name: path must be clean: without `.`, `..`, `//` or a trailing `/`
+     --> manifest.yaml:9:11
+      |
+    9 |         - /x/../y: {ensure: presnt, owner: root, mode: "0644"}
+      |           ^^^^^^^
+      |
+      = help: write it as `/y`
+
+    error: file#/x/../y: ensure cannot be `presnt` for a file
+     --> manifest.yaml:9:29
+      |
+    9 |         - /x/../y: {ensure: presnt, owner: root, mode: "0644"}
+      |                             ^^^^^^
+      |
+      = help: did you mean `present`?
+
+    error: file#/a: file#/a is declared twice
+      --> manifest.yaml:11:11
+       |
+    11 |         - /a: {owner: root, mode: "0644", alias: /b}
+       |           ^^
+       |
+       = help: the first one is in line 10
+
+    error: the name is given already, as the key above
+      --> manifest.yaml:12:43
+       |
+    12 |         - /b: {owner: root, mode: "0644", name: /c}
+       |                                           ^^^^
+
+    error: unknown resource type `servce`
+      --> manifest.yaml:13:7
+       |
+    13 |     - servce: {}
+       |       ^^^^^^
+       |
+       = help: it is one of exec, file
+
+    error: an entry has one type, this has `exec` and `file`
+      --> manifest.yaml:15:7
+       |
+    15 |       file: {}
+       |       ^^^^
+       |
+       = help: begin each type with its own `-`; indent properties below the name
+
+    error: exec#late: exec#later comes later in the manifest
+      --> manifest.yaml:17:27
+       |
+    17 |         - late: {require: ["exec#later"], timeout: soon}
+       |                           ^^^^^^^^^^^^^^
+       |
+       = help: resources run in the order written: move it up
+
+    error: exec#late: timeout: `soon` is not a duration: write numbers with units, such as `30s`, `5m` or `1h30m`
+      --> manifest.yaml:17:52
+       |
+    17 |         - late: {require: ["exec#later"], timeout: soon}
+       |                                                    ^^^^
+
+    error: exec#later: exec#ltae is not in this manifest
+      --> manifest.yaml:18:30
+       |
+    18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
+       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: did you mean `late`?
+
+    error: exec#later: fle#/a has an unknown resource type
+      --> manifest.yaml:18:30
+       |
+    18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
+       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: did you mean `file`?
+
+    error: exec#later: exec#later refers to itself
+      --> manifest.yaml:18:30
+       |
+    18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
+       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: exec#echo 'oops: name: Unterminated single-quoted string
+      --> manifest.yaml:19:11
+       |
+    19 |         - "echo 'oops": {environment: [X]}
+       |           ^^^^^^^^^^^^
+
+    error: exec#echo 'oops: environment: `X` is not `KEY=value`
+      --> manifest.yaml:19:39
+       |
+    19 |         - "echo 'oops": {environment: [X]}
+       |                                       ^^^
+
+    error: expected a name with its properties, found a list
+      --> manifest.yaml:20:11
+       |
+    20 |         - [1, 2]
+       |           ^^^^^^
+
+    error: unknown `ccm` key `resource`
+      --> manifest.yaml:21:3
+       |
+    21 |   resource: []
+       |   ^^^^^^^^
+       |
+       = help: did you mean `resources`?
+    "#);
     let verdict = env.run(["validate", "manifest.yaml", "--json"]);
     assert_eq!(verdict.status.code(), Some(1));
     let verdict: serde_json::Value = serde_json::from_slice(&verdict.stdout).unwrap();
@@ -65,7 +215,7 @@ fn manifests_of_a_wrong_shape() {
         ("ccm: {resources: [{exec: a}], fail_on_error: maybe}", "expected `true` or `false`"),
         ("ccm: {resources: [{exec: [\"\"]}]}", "a name with its properties"),
         ("a: 1\na: 2\n", "duplicate key `a`"),
-        ("a: [1", "line"),
+        ("a: [1", "unclosed bracket"),
         ("a: 1\n---\nb: 2", "a second document begins here"),
         ("a: *nothing", "anchor"),
         ("a: !custom x", "tag `!custom` is not known"),
@@ -85,7 +235,15 @@ fn manifests_of_a_wrong_shape() {
 fn a_syntax_error_points() {
     let env = TestEnv::new();
     env.manifest("ccm:\n  resources:\n    - file: {a: [1, 2\n");
-    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: unclosed bracket '['
+     --> manifest.yaml:3:17
+      |
+    3 |     - file: {a: [1, 2
+      |                 ^
+    ");
 }
 
 #[test]
@@ -101,10 +259,31 @@ fn what_is_no_readable_text() {
         assert_eq!(output.status.code(), Some(1), "{name}");
         assert!(begin.elapsed() < Duration::from_secs(5), "{name}");
     }
-    insta::assert_snapshot!(env.ccm(["apply", "latin1.yaml"]), @"");
-    insta::assert_snapshot!(env.ccm(["apply", "directory.yaml"]), @"");
-    insta::assert_snapshot!(env.ccm(["apply", "fifo.yaml"]), @"");
-    insta::assert_snapshot!(env.ccm(["apply", "missing.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["apply", "latin1.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: cannot read manifest latin1.yaml
+    caused by: latin1.yaml is not UTF-8: byte 9 of line 2 cannot be read
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "directory.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: cannot read manifest directory.yaml
+    caused by: directory.yaml is a directory, not a regular file
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "fifo.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: cannot read manifest fifo.yaml
+    caused by: fifo.yaml is a socket, FIFO or device, not a regular file
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "missing.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: cannot read manifest missing.yaml
+    caused by: cannot open missing.yaml
+    caused by: No such file or directory (os error 2)
+    ");
     let json = env.run(["validate", "--json", "missing.yaml"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["valid"], false);

@@ -5,12 +5,28 @@ use crate::TestEnv;
 #[test]
 fn a_file_from_the_command_line() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x", "--noop"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x", "--noop"]), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  file#[DIR]/f changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
+    "#);
     assert!(!env.path("f").exists());
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  file#[DIR]/f changed ensure=present runtime=[TIME] provider=posix
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  file#[DIR]/f stable ensure=present runtime=[TIME] provider=posix
+    ");
     assert_eq!(env.read("f"), "x");
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "absent"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "absent"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  file#[DIR]/f changed ensure=absent runtime=[TIME] provider=posix
+    ");
     assert!(!env.path("f").exists());
 }
 
@@ -42,12 +58,34 @@ fn content_may_come_from_a_file() {
 fn a_command_from_the_command_line() {
     let env = TestEnv::new();
     let args = ["ensure", "exec", "touch made", "--cwd", "[DIR]", "--creates", "[DIR]/made"];
-    insta::assert_snapshot!(env.ccm(args), @"");
-    insta::assert_snapshot!(env.ccm(args), @"");
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    WARN  exec#touch made changed ensure=present runtime=[TIME] provider=posix
+    ");
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    INFO  exec#touch made stable ensure=present runtime=[TIME] provider=posix
+    ");
     insta::assert_snapshot!(
-        env.ccm(["ensure", "exec", "sh -c 'echo $A; exit 3'", "-e", "A=b", "--logoutput", "--returns", "3"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "sleep 9", "--timeout", "100ms"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--exec-if", "false"]), @"");
+        env.ccm(["ensure", "exec", "sh -c 'echo $A; exit 3'", "-e", "A=b", "--logoutput", "--returns", "3"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  b
+    WARN  exec#sh -c 'echo $A; exit 3' changed ensure=present runtime=[TIME] provider=posix
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "sleep 9", "--timeout", "100ms"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#sleep 9 failed ensure=present runtime=[TIME] provider=posix
+          sleep did not finish within 100ms and was ended with everything it started
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--exec-if", "false"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  exec#true stable ensure=present runtime=[TIME] provider=posix
+    ");
 }
 
 #[test]
@@ -70,15 +108,41 @@ fn states_are_shown() {
     assert_eq!(status["metadata"]["size"], 3);
     let yaml = String::from_utf8(env.run(["info", "file", "[DIR]/nope"]).stdout).unwrap();
     assert!(yaml.contains("ensure: absent\n"), "{yaml}");
-    insta::assert_snapshot!(env.ccm(["status", "exec", "true"]), @"");
-    insta::assert_snapshot!(env.ccm(["status", "fil", "[DIR]/f"]), @"");
-    insta::assert_snapshot!(env.ccm(["status", "file", "relative"]), @"");
+    insta::assert_snapshot!(env.ccm(["status", "exec", "true"]), @"
+    exit: 1
+    --- stderr ---
+    error: the state of exec#true cannot be shown: a command has no state of its own: it runs, or its guards keep it from running
+    ");
+    insta::assert_snapshot!(env.ccm(["status", "fil", "[DIR]/f"]), @"
+    exit: 64
+    --- stderr ---
+    error: unknown resource type `fil`
+    hint: did you mean `file`?
+    ");
+    insta::assert_snapshot!(env.ccm(["status", "file", "relative"]), @"
+    exit: 1
+    --- stderr ---
+    error: file#relative: name: path must be absolute, `relative` is not
+    ");
 }
 
 #[test]
 fn a_resource_that_cannot_be_is_an_error() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/no/f", "--content", "x"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--mode", "999"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/no/f", "--content", "x"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR file#[DIR]/no/f failed ensure=absent runtime=[TIME] provider=posix
+          [DIR]/no is not a directory
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"
+    exit: 1
+    --- stderr ---
+    error: file#f: name: path must be absolute, `f` is not
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--mode", "999"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: file#[DIR]/f: mode: `999` is not an octal mode such as "0644"
+    "#);
 }

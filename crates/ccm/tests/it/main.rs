@@ -3,6 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
+    clippy::unwrap_used,
     reason = "tests set their stage by themselves"
 )]
 

@@ -13,18 +13,49 @@ fn a_script_with_a_session() {
             .success()
     );
     let args = ["ensure", "exec", "touch [DIR]/r", "--refresh-only", "-S", "file#conf"];
-    insta::assert_snapshot!(env.ccm(args), @"");
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    WARN  exec#touch [DIR]/r refreshed ensure=present runtime=[TIME] provider=posix
+    ");
     assert!(env.path("r").exists());
     assert!(
         env.run(["ensure", "file", "[DIR]/f", "--content", "x", "--alias", "conf"])
             .status
             .success()
     );
-    insta::assert_snapshot!(env.ccm(args), @"");
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    INFO  exec#touch [DIR]/r stable ensure=present runtime=[TIME] provider=posix
+    ");
     assert_eq!(env.run(["ensure", "exec", "false"]).status.code(), Some(1));
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#false"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#other"]), @"");
-    insta::assert_snapshot!(env.ccm(["session", "report"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#false"]), @r#"
+    exit: 1
+    --- stdout ---
+    ERROR exec#true skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#false"
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#other"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#true failed ensure=present runtime=[TIME] provider=posix
+          exec#other has not been applied in this run or session
+    ");
+    insta::assert_snapshot!(env.ccm(["session", "report"]), @"
+    exit: 0
+    --- stdout ---
+
+    Applied [DIR]/session in [TIME]
+      total               7
+      stable              2
+      changed             2
+      skipped             1
+      failed              2
+      unique              4
+      refreshed           1
+      requirements unmet  1
+      errors              2
+    ");
     let report = env.run(["session", "report", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["protocol"], "io.choria.ccm.v1.report");
@@ -47,9 +78,24 @@ fn a_new_session_is_ready_for_eval() {
 #[test]
 fn references_need_a_session() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @"");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @"");
-    insta::assert_snapshot!(env.ccm(["session", "report"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @"
+    exit: 64
+    --- stderr ---
+    error: --require needs a session to look in
+    hint: begin one with `eval $(ccm session new)` or give --session DIR
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @"
+    exit: 64
+    --- stderr ---
+    error: --subscribe needs a session to look in
+    hint: begin one with `eval $(ccm session new)` or give --session DIR
+    ");
+    insta::assert_snapshot!(env.ccm(["session", "report"]), @"
+    exit: 64
+    --- stderr ---
+    error: there is no session
+    hint: begin one with `eval $(ccm session new)` or give --session DIR
+    ");
 }
 
 #[test]
@@ -66,7 +112,12 @@ fn two_processes_share_one_session() {
         env.write(&format!("w{worker}.yaml"), &format!("ccm:\n  resources:\n    - file:\n{files}"));
     }
     let workers: Vec<_> = (0..2)
-        .map(|worker| env.command(["apply", &format!("w{worker}.yaml")]).spawn().unwrap())
+        .map(|worker| {
+            env.command(["apply", &format!("w{worker}.yaml"), "--no-report", "--json"])
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap()
+        })
         .collect();
     for mut worker in workers {
         assert!(worker.wait().unwrap().success());
@@ -88,6 +139,16 @@ fn two_processes_share_one_session() {
 fn a_session_that_is_no_directory_is_an_error() {
     let env = TestEnv::new();
     env.write("file", "");
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--session", "file"]), @"");
-    insta::assert_snapshot!(env.ccm(["session", "report", "--session", "missing"]), @"");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--session", "file"]), @"
+    exit: 1
+    --- stderr ---
+    error: cannot open session file
+    caused by: cannot list file
+    caused by: Not a directory (os error 20)
+    ");
+    insta::assert_snapshot!(env.ccm(["session", "report", "--session", "missing"]), @"
+    exit: 1
+    --- stderr ---
+    error: there is no session in missing
+    ");
 }

@@ -47,3 +47,17 @@ fn logs_go_to_standard_error_without_secrets() {
     assert!(!log.contains("hunter2"), "{log}");
     assert!(!String::from_utf8(output.stdout).unwrap().contains("running"));
 }
+
+#[test]
+fn output_that_is_lost_is_told_and_a_reader_that_left_is_not() {
+    let env = TestEnv::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = env.command(["ensure", "exec", "true", "--json"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("cannot write to standard output"), "{stderr}");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = env.command(["ensure", "exec", "true"]).stdout(writer).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -1,0 +1,30 @@
+//! The first command that a newcomer runs.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Result, cargo, run, target_directory};
+
+/// Builds ccm and applies `examples/quickstart` to a directory of the user's.
+pub(crate) fn apply(root: &Path, directory: Option<&Path>) -> Result {
+    cargo(&["build", "--release", "--package", "ccm"])?;
+    let directory = directory.map_or_else(|| root.join("quickstart"), Path::to_owned);
+    let say = |error: std::io::Error| error.to_string();
+    std::fs::create_dir_all(&directory).map_err(say)?;
+    let directory = directory.canonicalize().map_err(say)?;
+    let meta = std::fs::metadata(&directory).map_err(say)?;
+    let example = root.join("examples/quickstart/manifest.yaml");
+    let manifest = std::fs::read_to_string(example).map_err(say)?;
+    let (uid, gid) = (
+        std::os::unix::fs::MetadataExt::uid(&meta).to_string(),
+        std::os::unix::fs::MetadataExt::gid(&meta).to_string(),
+    );
+    let manifest = manifest
+        .replace("/srv/quickstart", &directory.to_string_lossy())
+        .replace("owner: root", &format!("owner: {uid:?}"))
+        .replace("group: root", &format!("group: {gid:?}"));
+    let copy = directory.join("manifest.yaml");
+    std::fs::write(&copy, manifest).map_err(say)?;
+    let ccm = target_directory()?.join("release/ccm");
+    run(Command::new(&ccm).arg("apply").arg(&copy).arg("--diff"))
+}

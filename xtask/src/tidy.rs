@@ -1,0 +1,78 @@
+//! Rules that no compiler knows.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use crate::Result;
+
+/// Files longer than this do not fit in the head.
+const MAX_LINES: usize = 1000;
+
+/// Words that have no place in the project, and why.
+const FORBIDDEN: [(&str, &str); 6] = [
+    ("#[ignore", "a skipped test hides a failure"),
+    ("todo!(", "finish it or leave it out"),
+    ("unimplemented!(", "finish it or leave it out"),
+    ("FIXME", "fix it"),
+    ("dbg!(", "a leftover"),
+    ("unsafe {", "forbidden in this workspace"),
+];
+
+pub(crate) fn check(root: &Path) -> Result {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("git: {error}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let mut problems = String::new();
+    for name in listed.lines().filter(|name| *name != "xtask/src/tidy.rs") {
+        // Deleted but not yet committed, or not text: neither is ours to judge.
+        let Ok(text) = std::fs::read_to_string(root.join(name)) else { continue };
+        check_file(name, &text, &mut problems);
+    }
+    check_dependencies(root, &mut problems);
+    if problems.is_empty() { Ok(()) } else { Err(format!("\n{problems}")) }
+}
+
+fn check_file(name: &str, text: &str, problems: &mut String) {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    let is_rust = extension == Some("rs");
+    if is_rust && text.lines().count() > MAX_LINES {
+        let _ = writeln!(problems, "{name}: longer than {MAX_LINES} lines");
+    }
+    if !matches!(extension, Some("rs" | "md" | "toml")) {
+        return;
+    }
+    for (number, line) in text.lines().enumerate() {
+        if line.ends_with([' ', '\t']) {
+            let _ = writeln!(problems, "{name}:{}: blanks at the end", number + 1);
+        }
+        if !is_rust {
+            continue;
+        }
+        for (word, reason) in FORBIDDEN {
+            if line.contains(word) {
+                let _ = writeln!(problems, "{name}:{}: `{word}`: {reason}", number + 1);
+            }
+        }
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        let _ = writeln!(problems, "{name}: no newline at the end");
+    }
+}
+
+/// Every dependency of the workspace has its reason written down.
+fn check_dependencies(root: &Path, problems: &mut String) {
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+    let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap_or_default();
+    let table = manifest.split("[workspace.dependencies]").nth(1).unwrap_or_default();
+    for line in table.lines().filter(|line| !line.contains("path = ")) {
+        if let Some((name, _)) = line.split_once(" = ")
+            && !reasons.contains(&format!("`{name}`"))
+        {
+            let _ = writeln!(problems, "docs/dependencies.md: `{name}` has no reason there");
+        }
+    }
+}
