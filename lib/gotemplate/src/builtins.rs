@@ -3,7 +3,7 @@
 mod compare;
 mod escape;
 
-use govalue::{IntType, Key, MapShape, Str, Value};
+use govalue::{IntType, Key, MapShape, Value};
 
 use crate::error::Fail;
 use crate::functions::Type::{Any, Reflect, String};
@@ -153,7 +153,8 @@ fn plain(context: &mut Context<'_>, values: &[Val]) -> Result<Vec<Value>, Fail> 
     values.iter().map(|value| value.to_value(context.budget, Purpose::Print)).collect()
 }
 
-/// `fmt.Sprint`, kept byte for byte.
+/// `fmt.Sprint`, kept byte for byte. A missing value is `<nil>` here: only
+/// actions say `<no value>`.
 pub(crate) fn sprint(context: &mut Context<'_>, values: &[Val]) -> Result<Vec<u8>, Fail> {
     let mut out = Vec::new();
     let mut after_string = true;
@@ -163,18 +164,13 @@ pub(crate) fn sprint(context: &mut Context<'_>, values: &[Val]) -> Result<Vec<u8
             out.push(b' ');
         }
         after_string = is_string;
-        out.extend_from_slice(printed(context, value)?.as_bytes());
+        out.extend_from_slice(value.print(context.budget)?.as_bytes());
         if out.len() > context.budget.output {
             context.budget.spend_bytes(out.len())?;
         }
     }
     context.budget.spend_bytes(out.len())?;
     Ok(out)
-}
-
-/// Here a missing value is `<nil>`: only actions say `<no value>`.
-fn printed(context: &mut Context<'_>, value: &Val) -> Result<Str, Fail> {
-    value.print(context.budget)
 }
 
 fn print(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
@@ -187,7 +183,7 @@ fn println(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         if index > 0 {
             out.push(b' ');
         }
-        out.extend_from_slice(printed(context, value)?.as_bytes());
+        out.extend_from_slice(value.print(context.budget)?.as_bytes());
         if out.len() > context.budget.output {
             context.budget.spend_bytes(out.len())?;
         }

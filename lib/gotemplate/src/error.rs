@@ -149,6 +149,23 @@ impl Fail {
         Self { kind, message: message.into(), cause: None }
     }
 
+    /// What a function of the caller's says; a template it rendered says it
+    /// in one line, and a limit stays a limit.
+    pub(crate) fn from_host(name: &str, cause: Box<dyn StdError + Send + Sync>) -> Self {
+        let (kind, reason) = match cause.downcast_ref::<Error>().map(|inner| &*inner.0) {
+            Some(inner) => {
+                let Inner { template, line, column, message, .. } = inner;
+                let kind = match inner.kind {
+                    ErrorKind::Limit => ErrorKind::Limit,
+                    _ => ErrorKind::Function,
+                };
+                (kind, format!("{template}:{line}:{column}: {message}"))
+            }
+            None => (ErrorKind::Function, cause.to_string()),
+        };
+        Self { kind, message: format!("error calling {name}: {reason}"), cause: Some(cause) }
+    }
+
     pub(crate) fn limit(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Limit, message)
     }

@@ -8,7 +8,7 @@ use crate::ErrorKind;
 use crate::ast::{Branch, Invocation, Loop, Node, Pipe, Span, Var};
 use crate::engine::{Body, Set};
 use crate::error::{Error, Fail};
-use crate::limits::Budget;
+use crate::limits::{Budget, Nesting};
 use crate::sprig::RegexCache;
 use crate::val::{Dict, Val};
 
@@ -47,7 +47,7 @@ impl<'t> Run<'t> {
             budget: Budget::new(&set.settings.limits),
             regexes: RegexCache::new(),
             knots: Vec::new(),
-            depth: 0,
+            depth: Nesting::depth(),
         }
     }
 
@@ -57,11 +57,13 @@ impl<'t> Run<'t> {
             data => Val::from(data),
         };
         self.variables.push((Var::ROOT, dot.clone()));
+        let steps = self.budget.steps();
         let result = self.walk(&self.body.nodes, &dot);
         // What holds itself would never be freed.
         for dict in self.knots.drain(..) {
             dict.clear();
         }
+        self.budget.settle(steps);
         result.map(|_| self.out)
     }
 

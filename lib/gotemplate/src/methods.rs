@@ -8,6 +8,7 @@ use govalue::IntType;
 
 use crate::functions::Type::{Any, Duration, Int, String, Time, Version};
 use crate::functions::{Arguments, Context, Native, Outcome};
+use crate::semver::Version as Semver;
 use crate::val::Val;
 
 /// The method of this name, whose first parameter is the receiver.
@@ -101,9 +102,7 @@ const DURATION: &[Native] = &[
     }),
 ];
 
-type Version_ = crate::semver::Version;
-
-fn version(arguments: &Arguments<'_>, read: impl Fn(&Version_) -> Val) -> Outcome {
+fn version(arguments: &Arguments<'_>, read: impl Fn(&Semver) -> Val) -> Outcome {
     arguments.version(0).map(read).ok_or_else(|| "not a version".into())
 }
 
@@ -118,7 +117,7 @@ fn uint64(value: u64) -> Val {
     Val::Sized(IntType::Uint64, value as i64)
 }
 
-fn changed(version: Version_) -> Val {
+fn changed(version: Semver) -> Val {
     Val::Version(Rc::new(version))
 }
 

@@ -1,6 +1,8 @@
 //! No template crashes, hangs or fills the machine.
 
-use gotemplate::{Engine, ErrorKind, Limits};
+use std::sync::OnceLock;
+
+use gotemplate::{Engine, ErrorKind, Limits, Template};
 use govalue::{Map, Value};
 
 fn data() -> Value {
@@ -30,6 +32,38 @@ fn recursion_ends() {
     exceeds(&format!(
         "{{{{ define \"r\" }}}}{opened}{call}{closed}{{{{ end }}}}{{{{ template \"r\" . }}}}"
     ));
+}
+
+#[test]
+fn recursion_through_functions_ends() {
+    static TEMPLATE: OnceLock<Template> = OnceLock::new();
+    let limits = Limits { steps: 300_000, ..Limits::default() };
+    let engine = Engine::new().limits(limits).function("again", |arguments| {
+        let template = TEMPLATE.get().ok_or("not parsed yet")?;
+        Ok(template.render(&arguments[0])?.into())
+    });
+    let text = "{{ if .n }}{{ again . }}{{ end }}{{ define \"many\" }}{{ if .n }}\
+                {{ $d := dict \"n\" (int (sub .n 1)) }}{{ many $d }}{{ many $d }}{{ end }}{{ end }}";
+    let engine = engine.function("many", |arguments| {
+        let template = TEMPLATE.get().ok_or("not parsed yet")?;
+        template.render_named("many", &arguments[0])?;
+        Ok(Value::Nil)
+    });
+    let template = TEMPLATE.get_or_init(|| engine.parse("t", text).unwrap());
+    let error = template.render(&data()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.message().ends_with("deep"), "{error}");
+    // Twice as many each time: the steps are shared as well.
+    let many = Value::from(Map::from_iter([("n", 40)]));
+    let error = template.render_named("many", &many).unwrap_err();
+    assert!(error.message().ends_with("steps"), "{error}");
+    // What happened does not linger.
+    assert_eq!(template.render(&Value::Nil).unwrap(), "");
+    assert!(
+        Engine::new()
+            .render("t", "{{ template \"x\" }}{{ define \"x\" }}ok{{ end }}", &data())
+            .is_ok()
+    );
 }
 
 #[test]

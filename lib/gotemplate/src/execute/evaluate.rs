@@ -7,6 +7,7 @@ use crate::ErrorKind;
 use crate::ast::{Command, Operand, Pipe, Span, Term};
 use crate::error::Fail;
 use crate::functions::{Arguments, Context, Function, Native, Type};
+use crate::limits::Nesting;
 use crate::methods;
 use crate::number::Number;
 use crate::val::{Purpose, Val};
@@ -231,14 +232,12 @@ impl<'t> Run<'t> {
                     .map(|value| value.to_value(&mut self.budget, Purpose::Print))
                     .collect();
                 let plain = plain.map_err(|fail| self.error(given.span, fail))?;
-                match host(&plain) {
+                let nesting = Nesting::enter(self.depth, &self.budget);
+                let result = host(&plain);
+                nesting.leave(&mut self.budget);
+                match result {
                     Ok(value) => Ok(Val::from(&value)),
-                    Err(cause) => {
-                        let message = format!("error calling {name}: {cause}");
-                        let mut fail = Fail::new(ErrorKind::Function, message);
-                        fail.cause = Some(cause);
-                        Err(self.error(given.span, fail))
-                    }
+                    Err(cause) => Err(self.error(given.span, Fail::from_host(name, cause))),
                 }
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn float(value: &Val) -> f64 {
 
 /// What does not fit becomes the smallest integer, as on the processors Go's
 /// own documentation leaves it to.
-pub(super) fn truncate(value: f64) -> i64 {
+fn truncate(value: f64) -> i64 {
     let fits = (-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&value);
     if fits { value as i64 } else { i64::MIN }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::math::index;
+use super::cast;
 use crate::error::Fail;
 use crate::functions::Type::{Any, Int};
 use crate::functions::{Arguments, Context, Native, Outcome};
@@ -158,8 +158,8 @@ fn slice(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         return Ok(Val::Nil);
     }
     let bounds = arguments.from(1);
-    let start = bounds.first().map_or(0, index);
-    let end = bounds.get(1).map_or(items.len() as i64, index);
+    let start = bounds.first().map_or(0, cast::int);
+    let end = bounds.get(1).map_or(items.len() as i64, cast::int);
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let cut = range.and_then(|(start, end)| items.get(start..end));
     let cut = cut.ok_or_else(|| format!("slice bounds out of range [{start}:{end}]"))?;

@@ -1,6 +1,6 @@
 //! Integer and float math, and numbers out of other things.
 
-use super::cast::{float, int, truncate};
+use super::cast::{float, int};
 use super::decimal::Decimal;
 use crate::error::Fail;
 use crate::functions::Type::{Any, Float, Int, String};
@@ -147,14 +147,6 @@ fn seq(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         series(context, start, end.saturating_add(towards), step)?.map(|n| n.to_string()).collect();
     context.budget.spend_bytes(texts.iter().map(|text| text.len() + 1).sum())?;
     Ok(texts.join(" ").into())
-}
-
-/// Kept beside the other conversions for the functions that take list indexes.
-pub(super) fn index(value: &Val) -> i64 {
-    match value {
-        Val::Float(value) => truncate(*value),
-        other => int(other),
-    }
 }
 
 #[cfg(test)]

@@ -86,7 +86,6 @@ impl Part {
     fn escape(self, text: &str) -> Text {
         let mut out = Text::with_capacity(text.len());
         for byte in text.bytes() {
-            // In host names letters of all alphabets stay.
             if self.allows(byte) {
                 out.push(byte.into());
             } else {

@@ -81,6 +81,10 @@ fn escape(
                 Ok(())
             };
         }
+        // One digit would refer back to a group, which takes more than linear time.
+        '1'..='7' if !rest.peek().is_some_and(|next| matches!(next, '0'..='7')) => {
+            return Err("invalid escape sequence");
+        }
         'a' | 'f' | 't' | 'n' | 'r' | 'v' | 'x' | '0'..='7' | 'p' | 'P' => {
             return {
                 let _: () = out.extend(['\\', c]);
@@ -195,7 +199,7 @@ mod tests {
         assert!(matches(r"^\Qa.b*\E+$", "a.b**"));
         assert!(matches(r"\<x\>", "<x>") && matches(r"\_\-", "_-"));
         assert!(matches(r"(?i)ABC", "abc") && matches(r"(?P<n>a)(?:b)", "ab"));
-        for bad in [r"\", "[a", "a{1001}", r"\y", "(?=a)", "(?x)a"] {
+        for bad in [r"\", r"(a)\1", "[a", "a{1001}", r"\y", "(?=a)", "(?x)a"] {
             assert!(translate(bad).is_err(), "{bad}");
         }
     }
