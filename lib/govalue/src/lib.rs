@@ -45,7 +45,7 @@ pub use float::{FloatFormat, format_float};
 pub use kind::{IntType, Kind};
 pub use map::{Key, Map, MapShape, Unhashable};
 pub use print::{sprint, sprintln};
-pub use printf::sprintf;
+pub use printf::{sprintf, sprintf_within};
 pub use quote::{is_print, quote, quote_ascii};
 pub use string::Str;
 pub use time::{Month, Time, Weekday};

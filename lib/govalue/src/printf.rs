@@ -16,9 +16,33 @@ use crate::string::raw_runes;
 /// assert_eq!(sprintf("%d %s", &["x".into()]), "%!d(string=x) %!s(MISSING)");
 /// ```
 pub fn sprintf(format: &str, values: &[Value]) -> String {
-    let mut printer = Printer { format, values, at: 0, next: 0, reordered: false, out: Vec::new() };
+    let mut printer = Printer::new(format, values, &[], usize::MAX);
     printer.run();
     text(printer.out)
+}
+
+/// As [`sprintf`], byte for byte, for callers whose values have types of their
+/// own and who must bound the result.
+///
+/// `types` are the names of the values' types where they are not the plain
+/// ones. `None` when the result grows beyond `limit` bytes; a single verb is
+/// finished first.
+///
+/// ```
+/// use govalue::{Value, sprintf_within};
+/// let list = [Value::array(["a".into()])];
+/// assert_eq!(sprintf_within("%T", &list, &["[]string"], 100).unwrap(), "[]string");
+/// assert_eq!(sprintf_within("%900d", &[1.into()], &[], 100), None);
+/// ```
+pub fn sprintf_within(
+    format: &str,
+    values: &[Value],
+    types: &[&str],
+    limit: usize,
+) -> Option<crate::Str> {
+    let mut printer = Printer::new(format, values, types, limit);
+    printer.run();
+    (printer.out.len() <= limit).then(|| crate::Str::from(printer.out))
 }
 
 /// Flags, width and precision of one verb.
@@ -39,6 +63,8 @@ struct Spec {
 struct Printer<'a> {
     format: &'a str,
     values: &'a [Value],
+    types: &'a [&'a str],
+    limit: usize,
     at: usize,
     next: usize,
     reordered: bool,
@@ -56,9 +82,18 @@ enum Index {
     Bad,
 }
 
-impl Printer<'_> {
+impl<'a> Printer<'a> {
+    fn new(format: &'a str, values: &'a [Value], types: &'a [&'a str], limit: usize) -> Self {
+        Self { format, values, types, limit, at: 0, next: 0, reordered: false, out: Vec::new() }
+    }
+
+    fn type_name(&self, index: usize) -> &'a str {
+        let plain = self.values.get(index).map_or("<nil>", Value::type_name);
+        self.types.get(index).copied().unwrap_or(plain)
+    }
+
     fn run(&mut self) {
-        loop {
+        while self.out.len() <= self.limit {
             let rest = &self.format[self.at..];
             let plain = rest.find('%').unwrap_or(rest.len());
             self.out.extend_from_slice(&rest.as_bytes()[..plain]);
@@ -76,11 +111,15 @@ impl Printer<'_> {
 
     fn extra(&mut self) {
         self.out.extend_from_slice(b"%!(EXTRA ");
-        for (index, value) in self.values[self.next..].iter().enumerate() {
-            if index > 0 {
+        for index in self.next..self.values.len() {
+            let value = &self.values[index];
+            if index > self.next {
                 self.out.extend_from_slice(b", ");
             }
-            self.out.extend_from_slice(value.type_name().as_bytes());
+            if self.out.len() > self.limit {
+                return;
+            }
+            self.out.extend_from_slice(self.type_name(index).as_bytes());
             if !value.is_nil() {
                 self.out.push(b'=');
                 crate::print::print(&mut self.out, value);
@@ -155,6 +194,7 @@ impl Printer<'_> {
             self.out.extend(note("MISSING"));
             return;
         };
+        let name = self.type_name(self.next);
         self.next += 1;
         if verb == 'v' {
             // `%#v` is Go syntax; `%+v` names the fields of structs, which are
@@ -162,7 +202,7 @@ impl Printer<'_> {
             spec.syntax = std::mem::take(&mut spec.sharp);
             spec.plus = false;
         }
-        verb::write(&mut self.out, value, verb, &spec);
+        verb::write(&mut self.out, value, name, verb, &spec);
     }
 
     fn flags(&mut self) -> Spec {

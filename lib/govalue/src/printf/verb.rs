@@ -7,15 +7,21 @@ use crate::string::raw_runes;
 use crate::{FloatFormat, IntType, Str, Value, format_float, quote, quote_ascii};
 
 /// Writes a value, or the note that the verb does not fit it.
-pub(super) fn write(out: &mut Vec<u8>, value: &Value, verb: char, spec: &Spec) {
+pub(super) fn write(out: &mut Vec<u8>, value: &Value, name: &str, verb: char, spec: &Spec) {
     match verb {
-        'T' => return pad(out, value.type_name().as_bytes(), spec),
+        'T' => return pad(out, name.as_bytes(), spec),
         'p' => return misfit(out, value, verb),
         _ => {}
     }
     match value {
         Value::Nil if verb == 'v' => pad(out, b"<nil>", spec),
         Value::Nil => misfit(out, value, verb),
+        Value::Array(_) if spec.syntax => {
+            let start = out.len();
+            operand(out, value, verb, spec, true);
+            let plain = value.type_name().len();
+            out.splice(start..start + plain, name.bytes());
+        }
         _ => operand(out, value, verb, spec, true),
     }
 }

@@ -1,0 +1,265 @@
+//! The door: engines parse, templates render.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use govalue::{Time, Value, Zone};
+
+use crate::ast::Node;
+use crate::error::{Error, ErrorKind, Fail};
+use crate::execute::Run;
+use crate::functions::{self, Function, HostFunction};
+use crate::limits::Limits;
+use crate::parse::{Surroundings, blank, parse};
+
+/// What a function of the caller's says when it cannot go on.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Tells the time.
+pub type Clock = dyn Fn() -> Time + Send + Sync;
+
+/// Fills the bytes with random ones.
+pub type Random = dyn Fn(&mut [u8]) -> Result<(), Failure> + Send + Sync;
+
+/// Parses templates: knows the delimiters, the functions and the limits.
+///
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    left: String,
+    right: String,
+    sprig: bool,
+    functions: HashMap<String, Arc<HostFunction>>,
+    settings: Settings,
+}
+
+/// What running a template needs of its engine.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) limits: Limits,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) random: Arc<Random>,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("left", &self.left)
+            .field("right", &self.right)
+            .field("functions", &self.functions.keys())
+            .field("limits", &self.settings.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// An engine with the delimiters `{{` and `}}`, Go's and Sprig's functions,
+    /// the system's clock and randomness, and default limits.
+    pub fn new() -> Self {
+        Self {
+            left: "{{".to_owned(),
+            right: "}}".to_owned(),
+            sprig: true,
+            functions: HashMap::new(),
+            settings: Settings {
+                limits: Limits::default(),
+                clock: Arc::new(now),
+                random: Arc::new(|bytes| getrandom::fill(bytes).map_err(Into::into)),
+            },
+        }
+    }
+
+    /// Uses these delimiters; an empty one stands for the usual one.
+    #[must_use]
+    pub fn delimiters(mut self, left: &str, right: &str) -> Self {
+        left.clone_into(&mut self.left);
+        right.clone_into(&mut self.right);
+        if left.is_empty() {
+            "{{".clone_into(&mut self.left);
+        }
+        if right.is_empty() {
+            "}}".clone_into(&mut self.right);
+        }
+        self
+    }
+
+    /// Leaves out Sprig's functions.
+    #[must_use]
+    pub fn without_sprig(mut self) -> Self {
+        self.sprig = false;
+        self
+    }
+
+    /// Adds a function, or replaces one.
+    #[must_use]
+    pub fn function(
+        mut self,
+        name: impl Into<String>,
+        function: impl Fn(&[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.functions.insert(name.into(), Arc::new(function));
+        self
+    }
+
+    /// Bounds what a template may do.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.settings.limits = limits;
+        self
+    }
+
+    /// Takes the time from here; the zone of what it returns is the local one.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        self.settings.clock = Arc::new(clock);
+        self
+    }
+
+    /// Takes randomness from here.
+    #[must_use]
+    pub fn random(
+        mut self,
+        random: impl Fn(&mut [u8]) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.random = Arc::new(random);
+        self
+    }
+
+    /// The names of all built-in functions, Sprig's included.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        functions::names()
+    }
+
+    fn lookup(&self, name: &str) -> Option<Function> {
+        if let Some(function) = self.functions.get(name) {
+            return Some(Function::Host(Arc::clone(function)));
+        }
+        self.sprig.then(|| functions::sprig(name)).flatten().or_else(|| functions::builtin(name))
+    }
+
+    /// Parses a template under a name, by which errors and the template itself
+    /// refer to it.
+    pub fn parse(&self, name: &str, text: &str) -> Result<Template, Error> {
+        self.parse_all([(name, text)])
+    }
+
+    /// Parses several templates that may invoke each other; the first one is
+    /// what [`Template::render`] renders. Later definitions replace earlier
+    /// ones, unless they are blank.
+    pub fn parse_all<'a>(
+        &self,
+        sources: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Template, Error> {
+        let around = Surroundings {
+            left: &self.left,
+            right: &self.right,
+            function: &|name| self.lookup(name),
+        };
+        let mut set = Set {
+            entry: String::new(),
+            sources: Vec::new(),
+            bodies: HashMap::new(),
+            settings: self.settings.clone(),
+        };
+        for (name, text) in sources {
+            if set.sources.is_empty() {
+                name.clone_into(&mut set.entry);
+            }
+            let source = set.sources.len();
+            set.sources.push(Source { name: name.to_owned(), text: text.into() });
+            for (name, nodes) in parse(name, text, &around)? {
+                if !blank(&nodes) || !set.bodies.contains_key(&name) {
+                    set.bodies.insert(name, Body { source, nodes });
+                }
+            }
+        }
+        Ok(Template(Arc::new(set)))
+    }
+
+    /// Parses and renders in one go.
+    pub fn render(&self, name: &str, text: &str, data: &Value) -> Result<String, Error> {
+        self.parse(name, text)?.render(data)
+    }
+}
+
+/// A parsed template, with the ones it defines.
+///
+/// Cheap to clone, and may be rendered from several threads at once.
+#[derive(Clone)]
+pub struct Template(Arc<Set>);
+
+/// Everything that was parsed together.
+pub(crate) struct Set {
+    entry: String,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) bodies: HashMap<String, Body>,
+    pub(crate) settings: Settings,
+}
+
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) text: Box<str>,
+}
+
+pub(crate) struct Body {
+    pub(crate) source: usize,
+    pub(crate) nodes: Vec<Node>,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Template({:?})", self.0.entry)
+    }
+}
+
+impl Template {
+    /// The name it was parsed under.
+    pub fn name(&self) -> &str {
+        &self.0.entry
+    }
+
+    /// The names of all templates in here, in no particular order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.bodies.keys().map(String::as_str)
+    }
+
+    /// Renders with this data as the dot. What is not UTF-8 becomes U+FFFD.
+    ///
+    /// The data is never changed: a template that sets members of it changes
+    /// its own copy.
+    pub fn render(&self, data: &Value) -> Result<String, Error> {
+        let bytes = self.render_bytes(data)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Renders byte for byte: cutting strings may have cut characters.
+    pub fn render_bytes(&self, data: &Value) -> Result<Vec<u8>, Error> {
+        self.render_named(&self.0.entry, data)
+    }
+
+    /// Renders one of the templates defined in here.
+    pub fn render_named(&self, name: &str, data: &Value) -> Result<Vec<u8>, Error> {
+        if let Some(body) = self.0.bodies.get(name) {
+            Run::new(&self.0, body).render(data)
+        } else {
+            let message = format!("template {name:?} not defined");
+            let fail = Fail::new(ErrorKind::UndefinedTemplate, message);
+            Err(Error::new(fail, &self.0.entry, "", 0, 0))
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the default clock; callers may set their own")]
+fn now() -> Time {
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Time::from_unix(since.as_secs() as i64, i64::from(since.subsec_nanos()), Zone::UTC)
+}

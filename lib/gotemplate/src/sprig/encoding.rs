@@ -1,0 +1,217 @@
+//! Base64, base32 and JSON.
+
+use govalue::json;
+
+use crate::error::Fail;
+use crate::functions::Type::{Any, String};
+use crate::functions::{Arguments, Context, Native, Outcome};
+use crate::val::{Purpose, Val};
+
+pub(super) const FUNCTIONS: &[Native] = &[
+    Native::new("b32dec", &[String], |_, a| Ok(decoded(decode32(a.bytes(0)), "base32"))),
+    Native::new("b32enc", &[String], |context, a| {
+        context.budget.spend_bytes(a.bytes(0).len().saturating_mul(2))?;
+        Ok(encode::<5>(a.bytes(0), ALPHABET32).into())
+    }),
+    Native::new("b64dec", &[String], |_, a| Ok(decoded(decode64(a.bytes(0)), "base64"))),
+    Native::new("b64enc", &[String], |context, a| {
+        context.budget.spend_bytes(a.bytes(0).len().saturating_mul(2))?;
+        Ok(encode64(a.bytes(0)).into())
+    }),
+    Native::new("fromJson", &[String], |context, a| Ok(parsed(context, a).unwrap_or(Val::Nil))),
+    Native::new("mustFromJson", &[String], parsed),
+    Native::new("mustToJson", &[Any], |context, a| written(context, a, PLAIN)),
+    Native::new("mustToPrettyJson", &[Any], |context, a| written(context, a, PRETTY)),
+    Native::new("mustToRawJson", &[Any], |context, a| written(context, a, RAW)),
+    Native::new("toJson", &[Any], |context, a| forgiven(written(context, a, PLAIN))),
+    Native::new("toPrettyJson", &[Any], |context, a| forgiven(written(context, a, PRETTY))),
+    Native::new("toRawJson", &[Any], |context, a| written(context, a, RAW)),
+];
+
+const PLAIN: json::Options<'static> = json::Options { escape_html: true, indent: None };
+const PRETTY: json::Options<'static> = json::Options { escape_html: true, indent: Some("  ") };
+const RAW: json::Options<'static> = json::Options { escape_html: false, indent: None };
+
+fn parsed(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
+    let text = arguments.text(0);
+    context.budget.spend(text.len() / 4)?;
+    match json::decode(&text, json::Numbers::Floats) {
+        Ok(value) => Ok(Val::from(&value)),
+        Err(error) => Err(error.to_string().into()),
+    }
+}
+
+fn written(
+    context: &mut Context<'_>,
+    arguments: &Arguments<'_>,
+    options: json::Options<'_>,
+) -> Outcome {
+    let value = arguments.get(0).to_value(context.budget, Purpose::Json)?;
+    let text = json::encode(&value, options).map_err(|error| Fail::from(error.to_string()))?;
+    context.budget.spend_bytes(text.len())?;
+    Ok(text.into())
+}
+
+/// What JSON cannot say is an empty text; limits remain limits.
+fn forgiven(outcome: Outcome) -> Outcome {
+    outcome.or_else(|fail| match fail.kind {
+        crate::ErrorKind::Limit => Err(fail),
+        _ => Ok("".into()),
+    })
+}
+
+const ALPHABET64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const ALPHABET32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+pub(super) fn encode64(bytes: &[u8]) -> Vec<u8> {
+    encode::<6>(bytes, ALPHABET64)
+}
+
+/// Digits of `BITS` bits each, padded to whole groups of bytes.
+fn encode<const BITS: usize>(bytes: &[u8], alphabet: &[u8]) -> Vec<u8> {
+    let (group, digits) = if BITS == 6 { (3, 4) } else { (5, 8) };
+    let mut out = Vec::with_capacity(bytes.len().div_ceil(group) * digits);
+    for chunk in bytes.chunks(group) {
+        let mut number = 0u64;
+        for at in 0..group {
+            number = number << 8 | u64::from(chunk.get(at).copied().unwrap_or(0));
+        }
+        let used = (chunk.len() * 8).div_ceil(BITS);
+        for digit in 0..digits {
+            let value = number >> (BITS * (digits - 1 - digit)) & ((1 << BITS) - 1);
+            out.push(if digit < used { alphabet[value as usize] } else { b'=' });
+        }
+    }
+    out
+}
+
+/// The text, or what Go says about the place where it goes wrong.
+fn decoded(result: Result<Vec<u8>, usize>, name: &str) -> Val {
+    match result {
+        Ok(bytes) => bytes.into(),
+        Err(at) => format!("illegal {name} data at input byte {at}").into(),
+    }
+}
+
+fn digit(byte: u8, alphabet: &[u8]) -> Option<u64> {
+    alphabet.iter().position(|letter| *letter == byte).map(|value| value as u64)
+}
+
+/// The bytes, or the offset of what does not belong. Line ends are skipped.
+pub(super) fn decode64(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let is_line_end = |byte: u8| matches!(byte, b'\r' | b'\n');
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut number, mut count, mut at) = (0u64, 0, 0);
+    while let Some(&byte) = text.get(at) {
+        at += 1;
+        if is_line_end(byte) {
+            continue;
+        }
+        if let Some(value) = digit(byte, ALPHABET64) {
+            number = number << 6 | value;
+            count += 1;
+            if count == 4 {
+                out.extend_from_slice(&number.to_be_bytes()[5..]);
+                (number, count) = (0, 0);
+            }
+            continue;
+        }
+        if byte != b'=' || count < 2 {
+            return Err(at - 1);
+        }
+        let next = |at: &mut usize| {
+            while text.get(*at).is_some_and(|byte| is_line_end(*byte)) {
+                *at += 1;
+            }
+            text.get(*at).copied()
+        };
+        if count == 2 {
+            match next(&mut at) {
+                None => return Err(text.len()),
+                Some(b'=') => at += 1,
+                Some(_) => return Err(at - 1),
+            }
+        }
+        if next(&mut at).is_some() {
+            return Err(at);
+        }
+        let bytes = (number << (6 * (4 - count))).to_be_bytes();
+        out.extend_from_slice(&bytes[5..5 + count - 1]);
+        return Ok(out);
+    }
+    if count == 0 { Ok(out) } else { Err(at - count) }
+}
+
+fn decode32(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let text: Vec<u8> =
+        text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    let mut out = Vec::with_capacity(text.len() / 8 * 5);
+    for (index, chunk) in text.chunks(8).enumerate() {
+        let start = index * 8;
+        let (mut number, mut count) = (0u64, 0);
+        for (at, &byte) in chunk.iter().enumerate() {
+            let last = start + 8 >= text.len();
+            if byte == b'=' && at >= 2 && last {
+                if chunk.len() < 8 {
+                    return Err(text.len());
+                }
+                if let Some(wrong) = chunk[at..].iter().position(|byte| *byte != b'=') {
+                    return Err(start + at + wrong);
+                }
+                if matches!(at, 1 | 3 | 6) {
+                    return Err(start + at);
+                }
+                break;
+            }
+            number = number << 5 | digit(byte, ALPHABET32).ok_or(start + at)?;
+            count += 1;
+        }
+        if count < 8 && chunk.len() < 8 {
+            return Err(text.len() - count);
+        }
+        let bytes = (number << (5 * (8 - count))).to_be_bytes();
+        out.extend_from_slice(&bytes[3..3 + count * 5 / 8]);
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_both_ways() {
+        for (plain, coded) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(encode64(plain.as_bytes()), coded.as_bytes());
+            assert_eq!(decode64(coded.as_bytes()).unwrap(), plain.as_bytes());
+        }
+        assert_eq!(decode64(b"Zm\n9v\r\nYg=\n=").unwrap(), b"foob");
+        for (bad, at) in [
+            ("!!", 0),
+            ("Zg", 0),
+            ("Zm9vY", 4),
+            ("Zg=", 3),
+            ("Zg==x", 4),
+            ("Zg=x", 2),
+            ("=", 0),
+            ("Z===", 1),
+        ] {
+            assert_eq!(decode64(bad.as_bytes()), Err(at), "{bad}");
+        }
+    }
+
+    #[test]
+    fn base32_both_ways() {
+        for (plain, coded) in
+            [("", ""), ("f", "MY======"), ("fooba", "MZXW6YTB"), ("foobar", "MZXW6YTBOI======")]
+        {
+            assert_eq!(encode::<5>(plain.as_bytes(), ALPHABET32), coded.as_bytes());
+            assert_eq!(decode32(coded.as_bytes()).unwrap(), plain.as_bytes());
+        }
+        for (bad, at) in [("!!", 0), ("MY", 0), ("MZXW6YT1", 7), ("M=======", 1)] {
+            assert_eq!(decode32(bad.as_bytes()), Err(at), "{bad}");
+        }
+    }
+}
