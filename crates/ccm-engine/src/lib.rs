@@ -13,6 +13,7 @@ mod cli;
 mod converge;
 mod environ;
 mod error;
+mod inputs;
 mod lifecycle;
 mod manifest;
 mod resource;
@@ -25,6 +26,7 @@ pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
+pub use inputs::Inputs;
 pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError};
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{

@@ -158,6 +158,11 @@ impl Templates for Noticing<'_> {
     fn condition(&self, expression: &str) -> std::result::Result<bool, TemplateError> {
         self.templates.condition(expression)
     }
+
+    fn value(&self, text: &str) -> std::result::Result<govalue::Value, TemplateError> {
+        self.is_used.set(true);
+        self.templates.value(text)
+    }
 }
 
 fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {

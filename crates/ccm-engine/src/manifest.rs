@@ -7,11 +7,14 @@ mod structure;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::{Finding, Severity, Stage, Templates};
-use ccm_yaml::{Source, Span};
+use ccm_model::{Finding, Resolve as _, Severity, Stage, Templates};
+use ccm_template::Engine;
+use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
 
+use crate::inputs::Inputs;
 use crate::resource::{AnyResource, AnyType};
 
 /// A manifest that can be applied.
@@ -22,6 +25,8 @@ pub struct Manifest {
     pub working_directory: PathBuf,
     /// What was declared.
     pub declarations: Declarations,
+    /// What its templates see, for those that are resolved later.
+    pub templates: Engine,
     /// What is worth knowing and stops nothing.
     pub warnings: Diagnosis,
 }
@@ -74,7 +79,7 @@ impl Manifest {
         host: &Host,
         path: &Path,
         types: &[&'static dyn AnyType],
-        templates: &dyn Templates,
+        inputs: &Inputs,
         elsewhere: bool,
     ) -> Result<Self, ManifestError> {
         let read = |source| ManifestError::Read { path: path.to_owned(), source };
@@ -84,14 +89,84 @@ impl Manifest {
             parent => host.current_dir().map_err(read)?.join(parent.unwrap_or(Path::new(""))),
         };
         let source = Rc::new(Source::new(path.display().to_string(), text));
-        let (declarations, mut findings) = Declarations::read(&source, types, templates, elsewhere);
-        findings.extend(writable_by_others(host, stat));
+        let mut findings: Vec<Finding> = writable_by_others(host, stat).into_iter().collect();
+        let resolved = parse(&source).and_then(|(root, comments)| {
+            let templates = templates(&root, &comments, inputs, &working_directory, &mut findings)?;
+            let (declarations, more) =
+                Declarations::from_root(root, &source, types, &templates, elsewhere);
+            findings.extend(more);
+            Ok((templates, declarations))
+        });
+        let resolved = resolved.map_err(|more| findings.extend(more)).ok();
         findings.sort_by_key(|finding| finding.span.map_or(0, |span| span.start));
         let diagnosis = Diagnosis { source, findings };
-        if diagnosis.findings.iter().any(|finding| finding.severity == Severity::Error) {
-            return Err(ManifestError::Invalid(diagnosis));
+        let is_wrong = diagnosis.findings.iter().any(|found| found.severity == Severity::Error);
+        match resolved {
+            Some((templates, declarations)) if !is_wrong => Ok(Self {
+                path: path.to_owned(),
+                working_directory,
+                declarations,
+                templates,
+                warnings: diagnosis,
+            }),
+            _ => Err(ManifestError::Invalid(diagnosis)),
         }
-        Ok(Self { path: path.to_owned(), working_directory, declarations, warnings: diagnosis })
+    }
+
+    /// The manifest as it stands now: data and resources.
+    pub fn render(&self) -> Value {
+        let mut rendered = Map::new();
+        let data = govalue::json::encode(self.templates.data(), govalue::json::Options::default());
+        let data = data.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        if let Some(Value::Object(data)) = data.filter(|data| data != &json!({})) {
+            rendered.insert("data".into(), Value::Object(data));
+        }
+        rendered.insert("ccm".into(), self.declarations.render());
+        Value::Object(rendered)
+    }
+}
+
+/// Reads the tree, and the comments where there may be rules in them.
+fn parse(source: &Source) -> Result<(Node<'_>, Comments), Vec<Finding>> {
+    let text = source.text();
+    let parsed = if text.contains('#') && text.contains('@') {
+        ccm_yaml::parse_annotated(source)
+    } else {
+        ccm_yaml::parse(source).map(|root| (root, Comments::default()))
+    };
+    parsed.map_err(|error| vec![Finding::error(error.span, error.message).hint(error.hint)])
+}
+
+/// Resolves the manifest's data and makes the templates that see it.
+fn templates(
+    root: &Node<'_>,
+    comments: &Comments,
+    inputs: &Inputs,
+    directory: &Path,
+    findings: &mut Vec<Finding>,
+) -> Result<Engine, Vec<Finding>> {
+    let is_map = matches!(root.kind, Kind::Mapping(_));
+    // What a manifest must be is said where its structure is read.
+    if !is_map {
+        return inputs.templates(directory).map_err(|error| data_findings(&error));
+    }
+    let document = Document::from_node(root, comments, ccm_hiera::DATA);
+    let resolved = document.and_then(|document| inputs.templates_for(&document, directory));
+    let (templates, warnings) = resolved.map_err(|error| data_findings(&error))?;
+    findings.extend(warnings.into_iter().map(|warning| {
+        let message = warning.to_string();
+        Finding::warning(warning.span, message)
+    }));
+    Ok(templates)
+}
+
+fn data_findings(error: &ccm_hiera::Error) -> Vec<Finding> {
+    match error {
+        ccm_hiera::Error::Rules { failures } => failures
+            .iter()
+            .map(|failure| Finding::error(failure.span, failure.to_string()))
+            .collect(),
+        error => vec![Finding::error(None, crate::chain(error))],
     }
 }
 
@@ -103,15 +178,28 @@ impl Declarations {
         templates: &dyn Templates,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
-        let root = match ccm_yaml::parse(source) {
-            Ok(root) => root,
-            Err(error) => {
-                let finding = Finding::error(error.span, error.message).hint(error.hint);
-                return (Self::default(), vec![finding]);
-            }
-        };
+        match parse(source) {
+            Ok((root, _)) => Self::from_root(root, source, types, templates, elsewhere),
+            Err(findings) => (Self::default(), findings),
+        }
+    }
+
+    fn from_root(
+        root: Node<'_>,
+        source: &Source,
+        types: &[&'static dyn AnyType],
+        templates: &dyn Templates,
+        elsewhere: bool,
+    ) -> (Self, Vec<Finding>) {
         let mut this = Self::default();
         let mut findings = structure::read(root, types, &mut this);
+        for (name, message) in
+            [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)]
+        {
+            if let Err(error) = message.resolve(templates, false) {
+                findings.push(Finding::error(Span::default(), format!("{name}: {error}")));
+            }
+        }
         for resource in &mut this.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
                 let message = format!("{}: {}", failure.property, failure.error);
@@ -127,7 +215,7 @@ impl Declarations {
         (this, findings)
     }
 
-    /// The declarations as they stand now, as a manifest.
+    /// The declarations as they stand now, as the `ccm` section of a manifest.
     pub fn render(&self) -> Value {
         let resources = self.resources.iter().map(|resource| {
             let mut properties = resource.properties();
@@ -146,7 +234,7 @@ impl Declarations {
             ccm.insert("fail_on_error".into(), true.into());
         }
         ccm.insert("resources".into(), resources.collect());
-        json!({ "ccm": ccm })
+        Value::Object(ccm)
     }
 }
 

@@ -3,7 +3,10 @@
 mod apply;
 mod completion;
 mod ensure;
+mod facts;
 mod flags;
+mod hiera;
+mod inputs;
 mod man;
 mod session;
 mod status;
@@ -18,12 +21,14 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 7] {
+pub(crate) fn all() -> [Command; 9] {
     [
         apply::command(),
         ensure::command(),
         status::command(),
         validate::command(),
+        facts::command(),
+        hiera::command(),
         session::command(),
         completion::command(),
         man::command(),
@@ -36,6 +41,8 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("ensure", matches)) => ensure::run(ui, matches),
         Some(("status", matches)) => status::run(ui, matches),
         Some(("validate", matches)) => validate::run(ui, matches),
+        Some(("facts", matches)) => facts::run(ui, matches),
+        Some(("hiera", matches)) => hiera::run(ui, matches),
         Some(("session", matches)) => session::run(ui, matches),
         Some(("completion", matches)) => completion::run(ui, matches),
         Some(("man", matches)) => man::run(ui, matches),

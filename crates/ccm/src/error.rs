@@ -20,6 +20,10 @@ pub(crate) enum Error {
     #[error(transparent)]
     Resource(#[from] ccm_engine::Error),
     #[error(transparent)]
+    Facts(#[from] ccm_facts::Error),
+    #[error("cannot resolve data")]
+    Data(#[from] ccm_hiera::Error),
+    #[error(transparent)]
     Host(#[from] ccm_host::Error),
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
@@ -45,7 +49,8 @@ impl Error {
             Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
-            Self::Manifest(_) | Self::Session(_) | Self::Output { .. } => None,
+            Self::Facts(error) => error.hint(),
+            Self::Manifest(_) | Self::Session(_) | Self::Data(_) | Self::Output { .. } => None,
         }
     }
 

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ccm_engine::{Detail, Manifest, Report, Run, Settings, Stop};
 use ccm_host::{FileKind, Host};
-use ccm_model::PlainText;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags};
+use super::{Result, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -38,6 +37,7 @@ pub(super) fn command() -> Command {
                 .help("Write all events and the summary to this file, as JSON"),
         )
         .arg(flags::json("Print the report as JSON instead of lines"))
+        .args(inputs::flags())
         .arg(flags::session())
         .arg(flag("detailed-exitcodes", "Exit 2 for changes, 4 for failures, 6 for both"))
         .arg(flags::no_sync())
@@ -58,10 +58,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let path: &PathBuf =
         matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
     let in_session = flags::session_path(matches).is_some();
-    let manifest = Manifest::load(&host, path, TYPES, &PlainText, in_session)?;
+    let inputs = inputs::inputs(&host, matches)?;
+    let manifest = Manifest::load(&host, path, TYPES, &inputs, in_session)?;
     ui.diagnosis(&manifest.warnings);
     if matches.get_flag("render") {
-        ui.print(&ccm_yaml::to_yaml(&manifest.declarations.render()));
+        ui.print(&ccm_yaml::to_yaml(&manifest.render()));
         return Ok(Exit::Done);
     }
     let is_json = matches.get_flag("json");
@@ -86,7 +87,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(message) = declared.pre_message.filter(|_| !is_json) {
         ui.print(&with_newline(message));
     }
-    let mut engine = Run::new(settings, &PlainText, &mut *session, ui);
+    let mut engine = Run::new(settings, &manifest.templates, &mut *session, ui);
     let stop = engine.apply_all(declared.resources);
     let (report, unrecorded) = engine.finish(path.display().to_string());
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };

@@ -2,14 +2,12 @@
 
 use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
 use ccm_host::Host;
-use ccm_model::{
-    Common, Control, Field, Fields as _, Finding, PlainText, Reader, Shape, Stage, Templates,
-};
+use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage, Templates};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Result, example, flags};
+use super::{Result, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -110,6 +108,7 @@ fn common_flags(command: Command) -> Command {
     command
         .args(fields.map(|field| common(flag(field))))
         .args(conditions.map(common))
+        .args(inputs::flags().into_iter().map(common))
         .arg(common(flags::session()))
         .arg(common(flags::noop()))
         .arg(common(flags::diff()))
@@ -126,7 +125,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 
     let mut reader = Reader::default();
     let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
-    let templates: &dyn Templates = &PlainText;
+    let engine =
+        inputs::inputs_here(&host, matches)?.templates(&flags::working_directory(&host))?;
+    let templates: &dyn Templates = &engine;
     let failures = resource.resolve(Stage::Parse, templates);
     reader.findings.extend(
         failures.into_iter().map(|failure| {

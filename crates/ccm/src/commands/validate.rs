@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use ccm_engine::{Diagnosis, Manifest, ManifestError};
 use ccm_host::Host;
-use ccm_model::{PlainText, Severity};
+use ccm_model::Severity;
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Result, apply, example, flags};
+use super::{Result, apply, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -19,6 +19,7 @@ pub(super) fn command() -> Command {
         .about("Check a manifest as `apply` would before it acts")
         .after_help(example("ccm validate manifest.yaml"))
         .arg(apply::manifest())
+        .args(inputs::flags())
         .arg(flags::json("Print the findings as JSON"))
 }
 
@@ -45,7 +46,9 @@ struct Located {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let path: &PathBuf =
         matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
-    let loaded = Manifest::load(&Host::new(), path, TYPES, &PlainText, false);
+    let host = Host::new();
+    let inputs = inputs::inputs(&host, matches)?;
+    let loaded = Manifest::load(&host, path, TYPES, &inputs, false);
     let is_json = matches.get_flag("json");
     let (valid, findings) = match loaded {
         Ok(manifest) if is_json => (true, located(&manifest.warnings)),

@@ -190,3 +190,52 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     assert!(text.contains("No space left on device"), "{text}");
     assert!(text.ends_with("exit 1\nold\nf\n"), "{text}");
 }
+
+#[test]
+fn reports_go_into_what_is_there() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{exec: [\"true\"]}]}");
+    assert!(env.run(["apply", "manifest.yaml", "--report-file", "/dev/null"]).status.success());
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file(), "a device was replaced");
+    env.write("real.json", "old");
+    std::os::unix::fs::symlink(env.path("real.json"), env.path("link.json")).unwrap();
+    assert!(env.run(["apply", "manifest.yaml", "--report-file", "link.json"]).status.success());
+    assert!(env.path("link.json").is_symlink() && env.read("real.json").starts_with('{'));
+    let output = env.run(["apply", "manifest.yaml", "--report-file", "missing/report.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stdout, b"", "found out before the run");
+}
+
+#[test]
+fn logs_that_cannot_be_written_do_not_end_a_run() {
+    let env = TestEnv::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = env.command(["--debug", "ensure", "exec", "true"]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_guard_that_is_killed_is_no_answer() {
+    let env = TestEnv::new();
+    for flag in ["--exec-if", "--exec-unless"] {
+        let output = env.run(["ensure", "exec", "touch [DIR]/x", flag, "sh -c 'kill -9 $$'"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("was ended by signal 9"), "{text}");
+    }
+    assert!(!env.path("x").exists());
+}
+
+#[test]
+fn a_directory_that_is_gone_matters_only_to_relative_paths() {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.path("gone")).unwrap();
+    let script = format!(
+        "cd {d}/gone && rmdir {d}/gone && {ccm} ensure file {d}/f --content x",
+        d = env.dir().display(),
+        ccm = env!("CARGO_BIN_EXE_ccm"),
+    );
+    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(env.read("f"), "x");
+}

@@ -9,6 +9,7 @@
 
 mod apply;
 mod bad_input;
+mod data;
 mod ensure;
 mod env;
 mod faults;

@@ -152,3 +152,36 @@ fn a_session_that_is_no_directory_is_an_error() {
     error: there is no session in [DIR]/missing
     ");
 }
+
+#[test]
+fn a_preview_moves_nothing_but_previews() {
+    let env = TestEnv::with_session();
+    assert!(env.run(["ensure", "file", "[DIR]/f", "--content", "x", "--noop"]).status.success());
+    let react = ["ensure", "exec", "touch [DIR]/r", "--refresh-only", "-S", "file#[DIR]/f"];
+    assert!(env.run(react).status.success());
+    assert!(!env.path("r").exists(), "a real command ran because of a preview");
+}
+
+#[test]
+fn a_session_that_goes_away_does_not_end_the_run() {
+    let env = TestEnv::with_session();
+    env.manifest(
+        "ccm: {resources: [{exec: [{first: {command: rm -r [DIR]/session}}, {second: {command: \
+         touch [DIR]/second}}]}]}",
+    );
+    let output = env.run(["apply", "manifest.yaml", "--report-file", "report.json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("exec#second changed") && text.contains("total    2"), "{text}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write session"));
+    assert!(env.path("second").exists() && env.path("report.json").exists());
+}
+
+#[test]
+fn relative_and_empty_sessions() {
+    let env = TestEnv::new();
+    assert!(env.run(["ensure", "exec", "true", "--session", "new"]).status.success());
+    assert!(env.path("new").is_dir());
+    let mut command = env.command(["ensure", "exec", "true"]);
+    assert!(command.env("CCM_SESSION_STORE", "").status().unwrap().success());
+}

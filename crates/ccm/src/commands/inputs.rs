@@ -1,0 +1,112 @@
+//! Facts, data and environment from the command line.
+
+use std::path::{Path, PathBuf};
+
+use ccm_engine::Inputs;
+use ccm_hiera::{Document, Source};
+use ccm_host::Host;
+use ccm_template::{Facts, Scope};
+use clap::{Arg, ArgAction, ArgMatches, ValueHint};
+use govalue::{Map, Value};
+
+use super::Result;
+use crate::error::Error;
+
+/// Data for one-off commands in the current directory.
+const DEFAULT_DATA: &str = ".hiera";
+
+/// The flags that say which facts there are.
+pub(super) fn fact_flags() -> [Arg; 2] {
+    [
+        Arg::new("fact")
+            .long("fact")
+            .value_name("KEY=VALUE")
+            .action(ArgAction::Append)
+            .help("Set a fact; `a.b=v` sets a nested one"),
+        Arg::new("facts")
+            .long("facts")
+            .value_name("FILE")
+            .value_parser(clap::value_parser!(PathBuf))
+            .value_hint(ValueHint::FilePath)
+            .help("Lay the facts in this file over those of the machine"),
+    ]
+}
+
+/// The flags that say what templates see.
+pub(super) fn flags() -> Vec<Arg> {
+    let switch = |name: &'static str, other: &'static str, help: &'static str| {
+        Arg::new(name).long(name).action(ArgAction::SetTrue).overrides_with(other).help(help)
+    };
+    let mut flags = Vec::from(fact_flags());
+    flags.extend([
+        Arg::new("hiera")
+            .long("hiera")
+            .value_name("SOURCE")
+            .env("CCM_HIERA_DATA")
+            .hide_env_values(true)
+            .help("Hierarchical data that wins over that of the manifest"),
+        switch("read-env", "no-read-env", "Read variables from ./.env too (the default)"),
+        switch("no-read-env", "read-env", "Do not read ./.env"),
+    ]);
+    flags
+}
+
+/// The facts of the machine with those of the command line on top, gathered
+/// when something needs them.
+pub(super) fn facts(host: &Host, matches: &ArgMatches) -> Result<Facts> {
+    let over = facts_over(host, matches)?;
+    Ok(Facts::lazy(move || {
+        let host = Host::new();
+        let mut facts = ccm_facts::gather(&host, &ccm_facts::Options::new(&host));
+        ccm_facts::merge(&mut facts, over);
+        facts
+    }))
+}
+
+/// Only the facts of the command line: a file, then single ones.
+pub(super) fn facts_over(host: &Host, matches: &ArgMatches) -> Result<Map> {
+    let mut over = match matches.get_one::<PathBuf>("facts") {
+        Some(path) => ccm_facts::read_file(host, path)?,
+        None => Map::new(),
+    };
+    for argument in matches.get_many::<String>("fact").into_iter().flatten() {
+        set_fact(&mut over, argument)?;
+    }
+    Ok(over)
+}
+
+/// Sets `key=value`; anything else is wrong usage.
+pub(super) fn set_fact(facts: &mut Map, argument: &str) -> Result<()> {
+    ccm_facts::set(facts, argument)
+        .map_err(|error| Error::Usage { message: error.to_string(), hint: error.hint() })
+}
+
+/// What templates see, as the flags say.
+pub(super) fn inputs(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
+    let directory = super::flags::working_directory(host);
+    let variables = ccm_engine::environ(host, &directory, !matches.get_flag("no-read-env"));
+    let external = match matches.get_one::<String>("hiera").filter(|source| !source.is_empty()) {
+        Some(source) => Some(Source::new(source).load(host)?),
+        None => None,
+    };
+    Ok(Inputs { facts: facts(host, matches)?, environ: Scope::environ(variables), external })
+}
+
+/// The same for a command without a manifest: `./.hiera` is its data.
+pub(super) fn inputs_here(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
+    let mut inputs = inputs(host, matches)?;
+    if inputs.external.is_none() {
+        inputs.external = default_data(host)?;
+    }
+    Ok(inputs)
+}
+
+fn default_data(host: &Host) -> Result<Option<Document>> {
+    Ok(Source::load_default(host, Path::new(DEFAULT_DATA))?)
+}
+
+/// A value of the template languages as JSON.
+pub(super) fn as_json(value: &Value) -> serde_json::Value {
+    let text = govalue::json::encode(value, govalue::json::Options::default());
+    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}

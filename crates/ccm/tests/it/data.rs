@@ -1,0 +1,264 @@
+//! Templates, hierarchical data, facts and the environment.
+
+use crate::TestEnv;
+
+const MANIFEST: &str = r#"
+data:
+  # @require
+  name: httpd
+  # @validate isInt(value)
+  port: 8080
+hierarchy:
+  order: ["role:{{ lookup('facts.role') }}", "os:${ lookup('facts.os') }"]
+  merge: deep
+overrides:
+  os:debian: {name: apache2}
+  role:web: {port: 80}
+ccm:
+  pre_message: "Installing {{ Data.name }}"
+  resources:
+    - file:
+        - defaults: {[ME], mode: "0644"}
+        - "[DIR]/{{ Data.name }}.conf":
+            alias: "{{ Data.name }}"
+            content: |
+              port = ${ Data.port + 1 }
+              who = {{ Environ.WHO ?? "nobody" }}
+    - exec:
+        - reload:
+            command: echo ${HOME:-none} ${ Data.name }
+            provider: shell
+            logoutput: true
+            refresh_only: true
+            subscribe: ["file#{{ Data.name }}"]
+        - skipped:
+            command: "{{ nothing.like.this }}"
+            control: {unless: Facts.os == "debian"}
+"#;
+
+#[test]
+fn data_is_resolved_by_facts_and_reaches_every_property() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    env.write(".env", "export WHO='me'\n");
+    let args = ["apply", "manifest.yaml", "--fact", "os=debian", "--fact", "role=web"];
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    Installing apache2
+    WARN  file#apache2 (alias) changed ensure=present runtime=[TIME] provider=posix
+    INFO  [DIR] apache2
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=shell
+    WARN  exec#skipped skipped ensure=present runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total      3
+      stable     0
+      changed    2
+      skipped    1
+      failed     0
+      refreshed  1
+    ");
+    assert_eq!(env.read("apache2.conf"), "port = 81\nwho = me\n");
+    let again = env.run(["apply", "manifest.yaml", "--fact", "os=debian", "--no-read-env"]);
+    assert!(again.status.success());
+    assert_eq!(env.read("apache2.conf"), "port = 8081\nwho = \n");
+}
+
+#[test]
+fn external_data_wins() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    env.write("external.yaml", "data: {name: external}\n");
+    let args = ["apply", "manifest.yaml", "--fact", "os=debian", "--hiera", "external.yaml"];
+    assert!(env.run(args).status.success());
+    assert!(env.path("external.conf").exists());
+    let missing = env.run(["apply", "manifest.yaml", "--hiera", "missing.yaml"]);
+    assert_eq!(missing.status.code(), Some(1));
+}
+
+#[test]
+fn the_resolved_manifest_shows_its_data() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    let rendered = env.run(["apply", "manifest.yaml", "--render", "--fact", "os=debian"]);
+    let rendered = String::from_utf8(rendered.stdout).unwrap();
+    assert!(rendered.starts_with("data:\n  name: apache2\n  port: 8080\n"), "{rendered}");
+    assert!(rendered.contains("alias: apache2"), "{rendered}");
+    assert!(rendered.contains("port = ${ Data.port + 1 }"), "deferred: {rendered}");
+}
+
+#[test]
+fn broken_rules_are_all_told_with_their_place() {
+    let env = TestEnv::new();
+    env.manifest(
+        "data:\n  # @require\n  name: \"\"\n  port: x # @validate isInt(value)\n  # @requird\n  \
+         other: 1\nccm:\n  resources:\n    - exec: [\"true\"]\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: key `name` is required but has no value
+     --> manifest.yaml:3:3
+      |
+    3 |   name: ""
+      |   ^^^^
+
+    error: key `port` fails its validation `isInt(value)`
+     --> manifest.yaml:4:3
+      |
+    4 |   port: x # @validate isInt(value)
+      |   ^^^^
+    "#);
+}
+
+#[test]
+fn wrong_expressions_are_shown_with_a_caret() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - exec:\n        - \"echo {{ Data.x + nope }}\":\n        - later:\n            \
+         command: echo {{ 1 / }}\n        - control: {command: \"true\", control: {if: \"1 + 1\"}}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: exec#echo {{ Data.x + nope }}: name: unknown name nope (1:10)
+     --> manifest.yaml:4:11
+      |
+    4 |         - "echo {{ Data.x + nope }}":
+      |           ^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = note:  | Data.x + nope
+               |          ^^^^
+    "#);
+    env.manifest(
+        "ccm:\n  resources:\n    - exec:\n        - later:\n            \
+         command: echo {{ lookup('data.missing') }}\n        - control: {command: \"true\", control: {if: \"1 + 1\"}}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
+    exit: 1
+    --- stdout ---
+    ERROR exec#later failed ensure=present runtime=[TIME] provider=posix
+          cannot resolve property `command`: lookup: nothing is found under the key `data.missing` (1:1)
+           | lookup('data.missing')
+           | ^^^^^^^^^^^^^^^^^^^^^^
+    ERROR exec#control failed ensure=present runtime=[TIME] provider=posix
+          cannot evaluate control `if`: `1 + 1` must be true or false, but is "2"
+    "#);
+}
+
+#[test]
+fn files_made_earlier_are_read_later() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - file:\n        - defaults: {[ME], mode: \"0644\"}\n        - \
+         [DIR]/a: {content: one}\n        - [DIR]/b: {content: \"{{ file('a') | upper() }} {{ \
+         template('t.templ') }}\"}\n",
+    );
+    env.write("t.templ", "from {{ 1 + 1 }} templates");
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    assert_eq!(env.read("b"), "ONE from 2 templates");
+}
+
+#[test]
+fn ensure_reads_data_from_the_directory() {
+    let env = TestEnv::new();
+    env.write(".hiera", "data: {name: here}\n");
+    let output = env.run(["ensure", "file", "[DIR]/{{ Data.name }}", "--content", "{{ 6 * 7 }}"]);
+    assert!(output.status.success());
+    assert_eq!(env.read("here"), "42");
+    let skipped = env.run(["ensure", "exec", "touch [DIR]/x", "--if", "Data.name == 'there'"]);
+    assert!(skipped.status.success() && !env.path("x").exists());
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "echo {{ Data. }}"]), @"
+    exit: 1
+    --- stderr ---
+    error: exec: name: unexpected end of the expression (1:6)
+     | Data.
+     |      ^
+    ");
+}
+
+#[test]
+fn facts_are_printed_and_queried() {
+    let env = TestEnv::new();
+    let all = env.run(["facts"]);
+    let all: serde_json::Value = serde_json::from_slice(&all.stdout).unwrap();
+    assert_eq!(all["host"]["info"]["os"], "linux");
+    insta::assert_snapshot!(env.ccm(["facts", "host.info.os"]), @r#"
+    exit: 0
+    --- stdout ---
+    "linux"
+    "#);
+    insta::assert_snapshot!(env.ccm(["facts", "site", "--yaml", "--fact", "site.name=berlin"]), @"
+    exit: 0
+    --- stdout ---
+    name: berlin
+    ");
+    insta::assert_snapshot!(env.ccm(["facts", "no.such.fact"]), @"
+    exit: 1
+    --- stdout ---
+    null
+    ");
+    env.write("facts.yaml", "site: {name: paris, rack: 4}\n");
+    insta::assert_snapshot!(
+        env.ccm(["facts", "site", "--facts", "facts.yaml", "--fact", "site.name=berlin"]), @r#"
+    exit: 0
+    --- stdout ---
+    {
+      "name": "berlin",
+      "rack": 4
+    }
+    "#);
+    assert_eq!(env.run(["facts", "--fact", "novalue"]).status.code(), Some(64));
+    assert_eq!(env.run(["facts", "--facts", "missing.yaml"]).status.code(), Some(1));
+}
+
+#[test]
+fn hiera_documents_are_resolved() {
+    let env = TestEnv::new();
+    env.write(
+        "data.yaml",
+        "hierarchy: {order: [\"role:{{ Facts.role }}\"], merge: deep}\ndata: {list: [1], log-level: \
+         info, text: it's}\noverrides:\n  role:web: {list: [2], nested: {a: 1}}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["hiera", "parse", "data.yaml", "role=web"]), @r#"
+    exit: 0
+    --- stdout ---
+    {
+      "list": [
+        1,
+        2
+      ],
+      "log-level": "info",
+      "nested": {
+        "a": 1
+      },
+      "text": "it's"
+    }
+    "#);
+    insta::assert_snapshot!(env.ccm(["hiera", "parse", "data.yaml", "role=web", "--yaml", "--query", "nested"]), @"
+    exit: 0
+    --- stdout ---
+    a: 1
+    ");
+    insta::assert_snapshot!(
+        env.ccm(["hiera", "parse", "data.yaml", "role=web", "--env", "--env-prefix", "APP", "-D", "text=x y"]), @r#"
+    exit: 0
+    --- stdout ---
+    APP_LIST=\[1,2]
+    APP_LOG_LEVEL=info
+    APP_NESTED=\{\"a\":1}
+    APP_TEXT='x y'
+    "#);
+    insta::assert_snapshot!(env.ccm(["hiera", "facts", "a.b=c", "--yaml"]), @"
+    exit: 0
+    --- stdout ---
+    a:
+      b: c
+    ");
+    env.write("facts.json", "{\"role\": \"web\"}");
+    let found =
+        env.run(["hiera", "parse", "data.yaml", "--facts", "facts.json", "--query", "list.#"]);
+    assert_eq!(found.stdout, b"2\n");
+    assert_eq!(env.run(["hiera", "parse", "missing.yaml"]).status.code(), Some(1));
+}
