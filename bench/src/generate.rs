@@ -21,6 +21,17 @@ pub(crate) fn path(directory: &Path, n: usize) -> PathBuf {
 /// A manifest that declares `n` files of one kibibyte each in a directory.
 pub(crate) fn manifest(directory: &Path, n: usize) -> String {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    declare(directory, n, &user.to_string(), &group.to_string())
+}
+
+/// The same manifest with two placeholders in each resource.
+pub(crate) fn templated(directory: &Path, n: usize) -> String {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    let data = format!("data: {{user: {user}, group: {group}}}\n");
+    data + &declare(directory, n, "\"{{ Data.user }}\"", "\"${ lookup('data.group') }\"")
+}
+
+fn declare(directory: &Path, n: usize, user: &str, group: &str) -> String {
     let mut text = String::from("ccm:\n  resources:\n    - file:\n");
     for n in 0..n {
         let _ = writeln!(text, "        - {}:", path(directory, n).display());

@@ -59,6 +59,17 @@ fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
         }
         if n == 10_000 {
             stage.barrier(&ccm)?;
+            let templated = stage.base.join("templated.yaml");
+            fs::write(&templated, generate::templated(Path::new(&directory), n))?;
+            let apply = [&*ccm, "apply", &templated.to_string_lossy(), "--no-sync"];
+            let used = median(times, &apply, || Ok(()))?;
+            let ratio = used.cpu.as_secs_f64() / stable.cpu.as_secs_f64();
+            let (cpu, plain) = (milliseconds(used.cpu), milliseconds(stable.cpu));
+            println!(
+                "| {n} files stable, two placeholders each, against none | {cpu} | {plain} | \
+                 {ratio:.2} × | {:.1} MiB |",
+                used.peak_kib as f64 / 1024.0
+            );
         }
     }
     for pair in growth.windows(2) {

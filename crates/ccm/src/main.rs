@@ -14,6 +14,11 @@ use clap::{Arg, ArgAction, Command, ValueHint};
 use crate::exit::Exit;
 use crate::ui::{ColorChoice, Ui};
 
+/// Manifests are many small allocations that live for one run: this allocator
+/// takes their memory in large pages, which spares thousands of page faults.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CCM_COMMIT"), ", ", env!("CCM_DATE"), ")");
 
