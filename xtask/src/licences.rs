@@ -2,7 +2,8 @@
 
 use crate::{Result, metadata};
 
-const ALLOWED: [&str; 12] = [
+const ALLOWED: [&str; 13] = [
+    "CDLA-Permissive-2.0",
     "MIT",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",

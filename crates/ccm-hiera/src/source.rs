@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ccm_host::Host;
+use ccm_model::redact_credentials;
 
 use crate::{Document, Error};
 
@@ -55,7 +56,10 @@ impl Source {
                 let (text, _) = host.read_text(path, MAX_SIZE)?;
                 Document::parse(&path.display().to_string(), &text)
             }
-            Self::Http(url) => Err(unavailable(without_credentials(url), "HTTP")),
+            Self::Http(url) => {
+                let text = host.fetch_text(url, MAX_SIZE)?;
+                Document::parse(&redact_credentials(url), &text)
+            }
             Self::Kv { bucket, key } => {
                 Err(unavailable(format!("kv://{bucket}/{key}"), "key-value"))
             }
@@ -69,14 +73,6 @@ impl Source {
             None => Ok(None),
         }
     }
-}
-
-/// Messages end up in logs, where passwords do not belong.
-fn without_credentials(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
 }
 
 #[cfg(test)]
@@ -99,9 +95,25 @@ mod tests {
     }
 
     #[test]
+    fn documents_come_over_http() {
+        use std::io::{Read as _, Write as _};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/data.yaml", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]).unwrap();
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\ndata:\n  port: 1\n";
+            stream.write_all(answer).unwrap();
+        });
+        let document = Source::new(&url).load(&Host::new()).unwrap();
+        assert!(document.is_hierarchical());
+        server.join().unwrap();
+    }
+
+    #[test]
     fn what_is_out_of_reach_says_so_and_keeps_secrets() {
         for (source, wanted) in [
-            ("https://me:secret@host/x", "https://host/x: HTTP sources are not available"),
+            ("http://me:secret@127.0.0.1:1/x", "cannot fetch http://127.0.0.1:1/x"),
             ("kv://B/k", "kv://B/k: key-value sources are not available"),
         ] {
             let error = Source::new(source).load(&Host::new()).unwrap_err().to_string();

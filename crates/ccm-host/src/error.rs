@@ -74,6 +74,14 @@ pub enum Error {
         /// Where.
         path: PathBuf,
     },
+    /// Something that could not be fetched.
+    #[error("cannot fetch {url}: {reason}")]
+    Fetch {
+        /// Where from, without credentials.
+        url: String,
+        /// Why.
+        reason: String,
+    },
     /// No such user.
     #[error("could not lookup user `{name}`")]
     UnknownUser {

@@ -13,6 +13,7 @@ mod error;
 mod extended;
 mod file;
 mod folder;
+mod http;
 mod interrupt;
 mod machine;
 mod network;
