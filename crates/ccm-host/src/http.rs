@@ -10,7 +10,7 @@ use crate::{Error, Host, Result};
 /// How long a server may take to be reached.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long everything may take: these are documents, not archives.
-const WHOLE: Duration = Duration::from_secs(60);
+const WHOLE: Duration = Duration::from_mins(1);
 
 impl Host {
     /// Fetches a text of at most `limit` bytes. Credentials in the URL are sent
