@@ -112,6 +112,18 @@ fn cargo(args: &[&str]) -> Result {
 }
 
 fn run(command: &mut Command) -> Result {
+    // What cargo tells this program about itself would make build scripts that
+    // look at it run again, and with them half of the build.
+    for (name, _) in std::env::vars_os() {
+        let is_about_us = name.to_str().is_some_and(|name| {
+            ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_NAME", "CARGO_BIN_NAME"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix))
+        });
+        if is_about_us {
+            command.env_remove(name);
+        }
+    }
     let status = command.current_dir(root()).status().map_err(|error| error.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
 }
