@@ -33,4 +33,4 @@ pub use resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
 pub use run::{Observer, Report, Run, Settings, Stop};
-pub use session::{DirectorySession, Last, MemorySession, Session, SessionError};
+pub use session::{DirectorySession, Last, MemorySession, NoSession, Session, SessionError};

@@ -215,6 +215,15 @@ impl Declarations {
         (this, findings)
     }
 
+    /// Whether any resource may ask what became of another.
+    pub fn has_references(&self, types: &[&'static dyn AnyType]) -> bool {
+        let nests = |kind: &str| types.iter().any(|known| known.name() == kind && known.nests());
+        self.resources.iter().any(|resource| {
+            let has_own = !resource.common().require.is_empty() || !resource.subscribe().is_empty();
+            has_own || nests(resource.kind())
+        })
+    }
+
     /// The declarations as they stand now, as the `ccm` section of a manifest.
     pub fn render(&self) -> Value {
         let resources = self.resources.iter().map(|resource| {

@@ -90,6 +90,20 @@ impl Session for MemorySession {
     }
 }
 
+/// No session: for a run in which nothing refers to anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSession;
+
+impl Session for NoSession {
+    fn record(&mut self, _event: &Event) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn last(&mut self, _reference: &ResourceRef) -> Option<Last> {
+        None
+    }
+}
+
 /// A session in a directory: one file per event, `<event_id>.event`, so that
 /// several processes can write it at the same time.
 #[derive(Debug)]

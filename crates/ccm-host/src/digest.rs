@@ -39,6 +39,27 @@ impl fmt::Debug for Digest {
 impl Host {
     const CHUNK: usize = 128 * 1024;
 
+    /// Whether an open file holds exactly these bytes.
+    pub fn holds(&self, file: &File, path: &Path, wanted: &[u8]) -> Result<bool> {
+        let mut buffer = self.inner.buffer.borrow_mut();
+        buffer.resize(Self::CHUNK, 0);
+        let mut rest = wanted;
+        loop {
+            let count = rustix::io::retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+                .map_err(Error::io("read", path))?;
+            if count == 0 {
+                return Ok(rest.is_empty());
+            }
+            let Some(more) = rest.strip_prefix(&buffer[..count]) else { return Ok(false) };
+            rest = more;
+            // A short read at the wanted end spares the call that would give 0:
+            // the caller knows the size.
+            if rest.is_empty() && count < buffer.len() {
+                return Ok(true);
+            }
+        }
+    }
+
     /// The digest of an open file of a known size, from its beginning to its end.
     pub fn digest(&self, file: &File, path: &Path, size: u64) -> Result<Digest> {
         let mut buffer = self.inner.buffer.borrow_mut();
@@ -61,6 +82,31 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn content_is_compared_to_the_last_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let host = Host::new();
+        for size in [0, 1, 1023, Host::CHUNK, Host::CHUNK + 1, 2 * Host::CHUNK] {
+            let bytes: Vec<u8> = (0..size).map(|n| n as u8).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            let holds = |wanted: &[u8]| {
+                let (file, _) = host.open(&path).unwrap();
+                host.holds(&file, &path, wanted).unwrap()
+            };
+            assert!(holds(&bytes), "{size}");
+            let mut other = bytes.clone();
+            other.push(0);
+            assert!(!holds(&other), "{size}");
+            if let Some(last) = bytes.last() {
+                *other.last_mut().unwrap() = *last;
+                let mut changed = bytes.clone();
+                *changed.last_mut().unwrap() ^= 1;
+                assert!(!holds(&changed), "{size}");
+            }
+        }
+    }
 
     #[test]
     fn files_of_every_size_hash_as_their_bytes_do() {

@@ -82,7 +82,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         working_directory: manifest.working_directory,
         fail_on_error: manifest.declarations.fail_on_error,
     };
-    let mut session = flags::open_session(&host, matches)?;
+    let mut session =
+        flags::open_session(&host, matches, manifest.declarations.has_references(TYPES))?;
     let declared = manifest.declarations;
     if let Some(message) = declared.pre_message.filter(|_| !is_json) {
         ui.print(&with_newline(message));

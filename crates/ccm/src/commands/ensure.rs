@@ -148,7 +148,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         working_directory: flags::working_directory(&host),
         fail_on_error: false,
     };
-    let mut session = flags::open_session(&host, matches)?;
+    let mut session = flags::open_session(&host, matches, false)?;
     let mut run = Run::new(settings, templates, &mut *session, ui);
     let event = run.apply(&mut *resource);
     let (_, unrecorded) = run.finish("");

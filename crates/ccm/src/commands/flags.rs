@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Diffs, DirectorySession, MemorySession, Session};
+use ccm_engine::{Diffs, DirectorySession, MemorySession, NoSession, Session};
 use ccm_host::{Host, Interrupt};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
@@ -83,9 +83,15 @@ pub(super) fn working_directory(host: &Host) -> PathBuf {
     host.current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
-pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Box<dyn Session>> {
+/// The session to record in; in memory only if something will ask.
+pub(super) fn open_session(
+    host: &Host,
+    matches: &ArgMatches,
+    has_references: bool,
+) -> Result<Box<dyn Session>> {
     Ok(match session_path(matches) {
         Some(path) => Box::new(DirectorySession::open(host, &path)?),
-        None => Box::new(MemorySession::default()),
+        None if has_references => Box::new(MemorySession::default()),
+        None => Box::new(NoSession),
     })
 }
