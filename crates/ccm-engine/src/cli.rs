@@ -48,6 +48,7 @@ enum Given {
     One(String),
     Many(Vec<String>),
     Within(BTreeMap<String, String>),
+    ManyWithin(Vec<Vec<(&'static str, String)>>),
     Switch,
 }
 
@@ -69,6 +70,11 @@ impl Arguments {
         if let Given::Within(map) = given {
             map.insert(inner.to_owned(), value.into());
         }
+    }
+
+    /// Gives a property a list of maps.
+    pub fn set_maps(&mut self, name: &str, maps: Vec<Vec<(&'static str, String)>>) {
+        self.values.insert(name.to_owned(), Given::ManyWithin(maps));
     }
 
     /// Turns a property on.
@@ -98,15 +104,19 @@ impl Arguments {
             let value = match given {
                 Given::One(value) => Node::text(value),
                 Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
-                Given::Within(map) => Node::mapping(
-                    map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
-                ),
+                Given::Within(map) => mapping(map),
+                Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
                 Given::Switch => Node::plain("true"),
             };
             named(name, value)
         };
         self.values.into_iter().map(entry).collect()
     }
+}
+
+fn mapping<K: Into<String>>(map: impl IntoIterator<Item = (K, String)>) -> Node<'static> {
+    let entries = map.into_iter().map(|(name, value)| named(name.into(), Node::text(value)));
+    Node::mapping(entries.collect())
 }
 
 fn named(name: String, value: Node<'static>) -> Entry<'static> {

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use ccm_model::{Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials};
 
+use crate::health;
 use crate::resource::{AnyResource, How};
 use crate::resource_type::{Context, Detail, Trigger};
 use crate::run::{Observer, Settings};
@@ -45,6 +46,7 @@ pub(crate) fn apply(
         alias: common.alias.clone(),
         requested_ensure: common.ensure.clone(),
         noop: settings.noop,
+        health_check_only: settings.health_check_only,
         timestamp: settings.host.now(),
         ..Event::default()
     };
@@ -56,7 +58,7 @@ pub(crate) fn apply(
         if let Some(hint) = error.hint() {
             message = format!("{message} ({hint})");
         }
-        event.error.push(message);
+        event.error.push(redact_credentials(&message).into_owned());
     }
     if settings.detail >= Detail::Report {
         event.properties = resource.properties();
@@ -87,6 +89,24 @@ fn steps(
             return Ok(());
         }
     }
+    if !settings.health_check_only {
+        converge(resource, provider, around, event, diff)?;
+    }
+    // In noop, what they would look at was not done.
+    if !settings.noop {
+        health::check(&settings.host, &resource.common().health_checks, event)?;
+    }
+    Ok(())
+}
+
+fn converge(
+    resource: &dyn AnyResource,
+    provider: usize,
+    around: &mut Surroundings<'_>,
+    event: &mut Event,
+    diff: &mut Option<String>,
+) -> Result<()> {
+    let settings = around.settings;
     let trigger = trigger(resource, around.session, settings.noop)?;
     let observer = &mut *around.observer;
     let how = How {

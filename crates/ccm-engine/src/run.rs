@@ -19,6 +19,8 @@ pub struct Settings {
     pub host: Host,
     /// Only say what would be done.
     pub noop: bool,
+    /// Change nothing, only look at the health of resources.
+    pub health_check_only: bool,
     /// Which diffs to make.
     pub diffs: Diffs,
     /// How much of each state someone will read.
@@ -69,6 +71,9 @@ pub struct Report {
     pub manifest: String,
     /// Nothing was really done.
     pub noop: bool,
+    /// Only the health of resources was looked at.
+    #[serde(skip)]
+    pub health_check_only: bool,
     /// When the run began.
     pub started: Timestamp,
     /// How many became what.
@@ -153,6 +158,7 @@ impl<'a> Run<'a> {
             protocol: Report::PROTOCOL,
             manifest: manifest.into(),
             noop: self.settings.noop,
+            health_check_only: self.settings.health_check_only,
             started: self.summary.start,
             summary: self.summary,
             events: self.events.unwrap_or_default(),

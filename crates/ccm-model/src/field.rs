@@ -58,6 +58,8 @@ pub enum Shape {
     Reference,
     /// A list of one shape.
     List(&'static Shape),
+    /// A map with any keys and values.
+    Map,
     /// A map with fields of its own.
     Struct(&'static [Field]),
 }

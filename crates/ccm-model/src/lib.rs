@@ -15,6 +15,7 @@ mod event;
 mod event_id;
 mod field;
 mod finding;
+mod health_check;
 mod properties;
 mod read;
 mod redact;
@@ -30,8 +31,9 @@ pub use event::{Event, SessionStart};
 pub use event_id::EventId;
 pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
+pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
-pub use read::{FromNode, Reader};
+pub use read::{FromNode, Placed, Reader};
 pub use redact::redact_credentials;
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{

@@ -22,6 +22,7 @@ pub(super) fn command() -> Command {
         .arg(manifest())
         .arg(flags::noop())
         .arg(flags::diff())
+        .arg(flag("monitor-only", "Only run health checks, change nothing").conflicts_with("noop"))
         .arg(flag("render", "Print the resolved manifest, change nothing"))
         .arg(
             flag("report", "Print the summary at the end (the default)")
@@ -77,6 +78,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let settings = Settings {
         host: host.clone(),
         noop: matches.get_flag("noop"),
+        health_check_only: matches.get_flag("monitor-only"),
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
         working_directory: manifest.working_directory,

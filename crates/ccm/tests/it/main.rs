@@ -13,6 +13,7 @@ mod data;
 mod ensure;
 mod env;
 mod faults;
+mod health;
 mod session;
 mod words;
 
