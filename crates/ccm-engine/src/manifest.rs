@@ -1,9 +1,11 @@
 //! Manifests: resources read from YAML, with everything that is wrong found in
 //! one pass.
 
+mod children;
 mod references;
 mod structure;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -13,6 +15,8 @@ use ccm_model::{Finding, Resolve as _, Severity, Stage, Templates};
 use ccm_template::Engine;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
+
+pub use children::Children;
 
 use crate::inputs::Inputs;
 use crate::resource::{AnyResource, AnyType};
@@ -51,6 +55,42 @@ pub struct Diagnosis {
     pub source: Rc<Source>,
     /// What is wrong with it, in the order of places.
     pub findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    /// Whether anything in it is more than worth knowing.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// Everything that is wrong in plain text: `file:line:column: what (hint)`.
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// An event is no place for more; the screen shows all of them.
+        const MAX_SHOWN: usize = 20;
+        let is_wrong = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors: Vec<&Finding> = self.findings.iter().filter(is_wrong).collect();
+        for (index, finding) in errors.iter().take(MAX_SHOWN).enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            f.write_str(self.source.name())?;
+            if let Some(span) = finding.span {
+                let place = self.source.position(span.start);
+                write!(f, ":{}:{}", place.line, place.column)?;
+            }
+            let resource = finding.resource.as_deref().map(|name| format!("{name}: "));
+            write!(f, ": {}{}", resource.unwrap_or_default(), finding.message)?;
+            if let Some(hint) = &finding.hint {
+                write!(f, " ({hint})")?;
+            }
+        }
+        match errors.len().checked_sub(MAX_SHOWN) {
+            Some(more @ 1..) => write!(f, "\n… and {more} more"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Why there is no manifest.
@@ -100,9 +140,8 @@ impl Manifest {
         let resolved = resolved.map_err(|more| findings.extend(more)).ok();
         findings.sort_by_key(|finding| finding.span.map_or(0, |span| span.start));
         let diagnosis = Diagnosis { source, findings };
-        let is_wrong = diagnosis.findings.iter().any(|found| found.severity == Severity::Error);
         match resolved {
-            Some((templates, declarations)) if !is_wrong => Ok(Self {
+            Some((templates, declarations)) if !diagnosis.has_errors() => Ok(Self {
                 path: path.to_owned(),
                 working_directory,
                 declarations,
@@ -203,8 +242,7 @@ impl Declarations {
         for resource in &mut this.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
                 let message = format!("{}: {}", failure.property, failure.error);
-                let name = format!("{}#{}", resource.kind(), resource.common().name);
-                findings.push(Finding::error(failure.span, message).of(name));
+                findings.push(Finding::error(failure.span, message).of(resource.display()));
             }
             findings.extend(resource.findings());
         }

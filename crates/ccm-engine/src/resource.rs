@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::CommandLine;
 use crate::converge::{Outcome, converge};
+use crate::nested::{Child, Nested, Tally};
 use crate::resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
@@ -56,6 +57,12 @@ pub trait AnyResource {
     fn common(&self) -> &Common;
     /// The resources whose change it reacts to.
     fn subscribe(&self) -> &[ResourceRef];
+    /// The manifest that it brings, if it does.
+    fn child(&self) -> Option<Child<'_>>;
+    /// What people call it: `type#name`, without credentials.
+    fn display(&self) -> String {
+        redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
+    }
     /// Where it stands in the source.
     fn span(&self) -> Option<Span>;
     /// Where a property stands.
@@ -205,6 +212,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         T::subscribe(&self.want)
     }
 
+    fn child(&self) -> Option<Child<'_>> {
+        T::child(&self.want)
+    }
+
     fn span(&self) -> Option<Span> {
         self.places.resource
     }
@@ -243,7 +254,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             all.push(Finding::error(self.places.of(index), message).hint(found.hint));
         }
         if !all.is_empty() {
-            let name = self.reference().to_string();
+            let name = self.display();
             for finding in &mut all {
                 finding.resource = Some(name.clone());
             }
@@ -323,6 +334,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
             output: &mut |_| {},
+            nested: &mut Nowhere,
         };
         let state = T::observe(&mut self.open(provider, host), &self.want, &mut cx)?;
         let event = Event {
@@ -331,6 +343,15 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             ..Event::default()
         };
         Ok(status(T::NAME, &state, &event, false))
+    }
+}
+
+/// Where nothing is applied, no manifest is either.
+struct Nowhere;
+
+impl Nested for Nowhere {
+    fn apply(&mut self, _: &Child<'_>) -> Result<Tally> {
+        Err(Error::refused("a manifest can only be applied within a run"))
     }
 }
 

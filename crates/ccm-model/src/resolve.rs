@@ -38,6 +38,11 @@ pub trait Templates {
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
         self.text(text).map(Value::from)
     }
+
+    /// The data that templates see, where there is any.
+    fn data(&self) -> Option<&Map> {
+        None
+    }
 }
 
 /// The template engine of a build that has none: text without placeholders is

@@ -2,10 +2,12 @@
 //! at the command line and tests live together. A type is known to the rest of
 //! ccm by its line in [`TYPES`] alone.
 
+pub mod apply;
 pub mod exec;
 pub mod file;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] = &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];
+pub static TYPES: &[&dyn AnyType] =
+    &[&Erased::<apply::Apply>::NEW, &Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];

@@ -22,7 +22,8 @@ pub(super) fn command() -> Command {
         .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(TYPES.iter().map(|kind| type_command(*kind)))
+        // A manifest is applied by `ccm apply`.
+        .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
 }
 
 fn type_command(kind: &'static dyn AnyType) -> Command {

@@ -9,8 +9,9 @@ use ccm_model::{Event, Health};
 
 use super::{CYAN, DIM, GREEN, RED, YELLOW};
 
-/// Writes `LEVEL type#name word key=value…`, errors indented below it.
-pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
+/// Writes `LEVEL type#name word key=value…`, errors indented below it. A
+/// manifest is named when a resource brought it.
+pub(super) fn write(out: &mut impl Write, event: &Event, manifest: Option<&str>, color: bool) {
     let (level, style) = level(event);
     let (on, off) = paint(style, color);
     // What cannot be written has no reader; the run goes on.
@@ -28,6 +29,9 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
     let _ = write!(out, "{on} ensure={ensure} runtime={}", brief(event.duration));
     if !event.provider.is_empty() {
         let _ = write!(out, " provider={}", event.provider);
+    }
+    if let Some(manifest) = manifest {
+        let _ = write!(out, " manifest={}", printable(manifest));
     }
     let _ = write!(out, "{off}");
     if let Some(message) = &event.noop_message {

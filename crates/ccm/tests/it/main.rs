@@ -14,6 +14,7 @@ mod ensure;
 mod env;
 mod faults;
 mod health;
+mod nested;
 mod session;
 mod words;
 
