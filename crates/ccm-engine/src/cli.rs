@@ -16,6 +16,8 @@ pub struct CommandLine {
     /// Properties that are arguments behind the name, in order; those in
     /// brackets are optional.
     pub arguments: &'static [&'static str],
+    /// Properties that `ccm status` needs to show the state of one.
+    pub status: &'static [&'static str],
     /// Flags beyond the properties.
     pub extra: &'static [ExtraFlag],
     /// An example for the help, one command.
@@ -47,6 +49,7 @@ pub struct Arguments {
 enum Given {
     One(String),
     Many(Vec<String>),
+    Pairs(Vec<(String, String)>),
     Within(BTreeMap<String, String>),
     ManyWithin(Vec<Vec<(&'static str, String)>>),
     Switch,
@@ -61,6 +64,11 @@ impl Arguments {
     /// Gives a property a list.
     pub fn set_list(&mut self, name: &str, values: Vec<String>) {
         self.values.insert(name.to_owned(), Given::Many(values));
+    }
+
+    /// Gives a property a list of maps with one key each.
+    pub fn set_pairs(&mut self, name: &str, pairs: Vec<(String, String)>) {
+        self.values.insert(name.to_owned(), Given::Pairs(pairs));
     }
 
     /// Gives a property within a property a value.
@@ -98,12 +106,23 @@ impl Arguments {
         }
     }
 
+    /// Takes a list away.
+    pub fn take_list(&mut self, name: &str) -> Option<Vec<String>> {
+        match self.values.remove(name) {
+            Some(Given::Many(values)) => Some(values),
+            _ => None,
+        }
+    }
+
     /// The arguments as a manifest would give them.
     pub fn into_entries(self) -> Vec<Entry<'static>> {
         let entry = |(name, given): (String, Given)| {
             let value = match given {
                 Given::One(value) => Node::text(value),
                 Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
+                Given::Pairs(pairs) => {
+                    Node::sequence(pairs.into_iter().map(|pair| mapping([pair])).collect())
+                }
                 Given::Within(map) => mapping(map),
                 Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
                 Given::Switch => Node::plain("true"),

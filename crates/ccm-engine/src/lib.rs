@@ -30,7 +30,7 @@ pub use environ::environ;
 pub use error::{Error, Result, chain};
 pub use inputs::{Handed, Inputs};
 pub use manifest::{Children, Declarations, Diagnosis, Manifest, ManifestError};
-pub use nested::{Child, Nested, Tally};
+pub use nested::{Child, Nested, Nowhere, Tally};
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,

@@ -123,6 +123,7 @@ fn converge(
         diffs: settings.diffs,
         context: Context {
             working_directory: &settings.working_directory,
+            templates: around.level.templates,
             trigger,
             detail: settings.detail,
             output: &mut |line| observer.borrow_mut().output(line),

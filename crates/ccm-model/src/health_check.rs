@@ -115,7 +115,7 @@ impl HealthCheck {
 pub struct GossRules;
 
 impl FromNode for GossRules {
-    const SHAPE: Shape = Shape::Map;
+    const SHAPE: Shape = Shape::Data;
 
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         let hint = "use a `command` with a Nagios plugin".to_owned();

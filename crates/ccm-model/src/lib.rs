@@ -39,7 +39,7 @@ pub use read::{FromNode, Placed, Reader};
 pub use redact::{mask_credentials, redact_credentials};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
-    PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+    Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
 };
 pub use suggest::did_you_mean;
 pub use summary::Summary;

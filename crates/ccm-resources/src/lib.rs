@@ -5,9 +5,15 @@
 pub mod apply;
 pub mod exec;
 pub mod file;
+pub mod scaffold;
+mod text_diff;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] =
-    &[&Erased::<apply::Apply>::NEW, &Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];
+pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<apply::Apply>::NEW,
+    &Erased::<exec::Exec>::NEW,
+    &Erased::<file::File>::NEW,
+    &Erased::<scaffold::Scaffold>::NEW,
+];

@@ -284,10 +284,6 @@ impl Templates for Engine {
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
         Ok(Engine::value(self, text)?)
     }
-
-    fn data(&self) -> Option<&Map> {
-        self.0.data.as_map()
-    }
 }
 
 fn as_text(template: &str, resolved: &Resolved) -> Result<String, TemplateError> {

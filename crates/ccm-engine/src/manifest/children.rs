@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ccm_host::Host;
-use ccm_model::Finding;
 
 use super::{Diagnosis, Manifest, ManifestError};
 use crate::inputs::Inputs;
@@ -72,8 +71,8 @@ impl Checking<'_> {
                 }
                 Err(ManifestError::Invalid(diagnosis)) => self.children.diagnoses.push(diagnosis),
                 Err(error @ ManifestError::Read { .. }) => {
-                    let finding = Finding::error(resource.span(), crate::chain(&error))
-                        .of(resource.display());
+                    let message = crate::chain(&error);
+                    let finding = manifest.declarations.finding(&**resource, message);
                     let source = std::rc::Rc::clone(&manifest.warnings.source);
                     self.children.diagnoses.push(Diagnosis { source, findings: vec![finding] });
                 }

@@ -7,6 +7,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
     aliases: &[],
     arguments: &[],
     extra: &[],
+    status: &[],
     example: "ccm apply manifest.yaml",
     prepare: |_, _| Ok(()),
 };

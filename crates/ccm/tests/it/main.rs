@@ -15,6 +15,7 @@ mod env;
 mod faults;
 mod health;
 mod nested;
+mod scaffold;
 mod session;
 mod words;
 
