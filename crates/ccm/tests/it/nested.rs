@@ -702,3 +702,79 @@ fn logs_of_a_child_name_its_manifest() {
         "{log}"
     );
 }
+
+#[test]
+fn the_example_works_as_it_says() {
+    let env = TestEnv::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/nested");
+    let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    for name in ["manifest.yaml", "site/blog.yaml", "site/shop.yaml", "site/page.templ"] {
+        let text = std::fs::read_to_string(format!("{example}/{name}")).unwrap();
+        let text = text
+            .replace("/srv/nested", "[DIR]/srv")
+            .replace("owner: root", &format!("owner: \"{uid}\""))
+            .replace("group: root", &format!("group: \"{gid}\""));
+        env.write(name, &text);
+    }
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    manifest.yaml is valid: 4 resources, 2 manifests below
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  file#[DIR]/srv changed ensure=directory runtime=[TIME] provider=posix
+    WARN  file#[DIR]/srv/blog.html changed ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
+          health check title OK
+    WARN  apply#site/blog.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
+    WARN  file#[DIR]/srv/shop.html changed ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
+          health check title OK
+    WARN  apply#site/shop.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
+    WARN  exec#record the change refreshed ensure=present runtime=[TIME] provider=shell
+    ");
+    assert_eq!(env.read("srv/blog.html"), "<title>My blog</title>\n");
+    assert_eq!(env.read("srv/shop.html"), "<title>Shop</title>\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  file#[DIR]/srv stable ensure=directory runtime=[TIME] provider=posix
+    INFO  file#[DIR]/srv/blog.html stable ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
+          health check title OK
+    INFO  apply#site/blog.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
+    INFO  file#[DIR]/srv/shop.html stable ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
+          health check title OK
+    INFO  apply#site/shop.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
+    INFO  exec#record the change stable ensure=present runtime=[TIME] provider=shell
+    ");
+    let again = env.run(["apply", "manifest.yaml", "--detailed-exitcodes"]);
+    assert_eq!(again.status.code(), Some(0), "the second run is stable");
+}
+
+#[test]
+fn what_a_template_brings_below_is_checked_too() {
+    let env = TestEnv::new();
+    env.write("child.yaml", "ccm: {resources_jet_file: r.jet}\n");
+    env.write("r.jet", "[[ if true ]]\n- apply:\n    - other.yaml:\n[[ end ]]\n");
+    env.write("other.yaml", "ccm: {resources: [{exec: [touch [DIR]/other]}]}\n");
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, allow_apply: false}}]}\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          manifest [DIR]/child.yaml is invalid
+          [DIR]/r.jet (rendered):3:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+    --- stderr ---
+    error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
+     --> [DIR]/r.jet (rendered):3:7
+      |
+    3 |     - other.yaml:
+      |       ^^^^^^^^^^
+      |
+      = help: take it out, or drop `allow_apply: false` above
+    ");
+    assert!(!env.path("other").exists());
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    assert!(env.path("other").exists());
+}
