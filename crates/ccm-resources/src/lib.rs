@@ -2,6 +2,7 @@
 //! at the command line and tests live together. A type is known to the rest of
 //! ccm by its line in [`TYPES`] alone.
 
+pub mod apply;
 pub mod exec;
 pub mod file;
 pub mod scaffold;
@@ -10,5 +11,9 @@ mod text_diff;
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] =
-    &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW, &Erased::<scaffold::Scaffold>::NEW];
+pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<apply::Apply>::NEW,
+    &Erased::<exec::Exec>::NEW,
+    &Erased::<file::File>::NEW,
+    &Erased::<scaffold::Scaffold>::NEW,
+];
