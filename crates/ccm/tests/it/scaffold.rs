@@ -628,3 +628,14 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     }
     "#);
 }
+
+#[test]
+fn the_example_renders_and_is_stable_the_second_time() {
+    let env = TestEnv::new();
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scaffold/manifest.yaml");
+    let apply = || env.run(["apply", manifest, "--fact", "target=[DIR]/t", "--detailed-exitcodes"]);
+    assert_eq!(apply().status.code(), Some(2));
+    assert_eq!(apply().status.code(), Some(0));
+    assert_eq!(env.read("t/sites/blog.example.net.conf"), "root = /srv/blog\n");
+    assert_eq!(tree(&env.path("t")).len(), 6);
+}
