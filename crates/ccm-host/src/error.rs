@@ -82,6 +82,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// Something that was fetched is not what was expected.
+    #[error("checksum mismatch, expected \"{expected}\" got \"{actual}\" from {url}")]
+    Checksum {
+        /// Where from, without credentials.
+        url: String,
+        /// The digest it should have.
+        expected: crate::Digest,
+        /// The digest it has.
+        actual: crate::Digest,
+    },
     /// No such user.
     #[error("could not lookup user `{name}`")]
     UnknownUser {

@@ -34,6 +34,7 @@ pub use digest::Digest;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
+pub use http::{Fetched, Progress, Request};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use network::{Interface, InterfaceAddress};
@@ -56,6 +57,7 @@ struct Inner {
     /// happens that could make its path lead elsewhere.
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     interrupt: Interrupt,
+    progress: RefCell<http::ProgressSink>,
 }
 
 impl Host {
