@@ -68,6 +68,20 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A directory with entries where something else should be.
+    #[error("{} is a directory with entries, it is not replaced", path.display())]
+    InTheWay {
+        /// Which.
+        path: PathBuf,
+    },
+    /// A path that leaves the directory it must stay in.
+    #[error("{} leads out of {} through a symbolic link", path.display(), top.display())]
+    LeadsOut {
+        /// Which.
+        path: PathBuf,
+        /// What it must stay in.
+        top: PathBuf,
+    },
     /// Removal met another file system.
     #[error("cannot remove {}: another file system is mounted there", path.display())]
     MountPoint {

@@ -24,7 +24,7 @@ struct Shared {
     wake: Option<OwnedFd>,
     /// The process group of the command that runs now; 0 for none.
     command: AtomicI32,
-    /// Temporary files to remove if the end is sudden.
+    /// Temporary files and directories to remove if the end is sudden.
     temporary: Mutex<Vec<PathBuf>>,
 }
 
@@ -85,7 +85,9 @@ impl Shared {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         for path in self.temporary().iter() {
-            let _ = rustix::fs::unlink(path);
+            if rustix::fs::unlink(path).is_err() {
+                let _ = std::fs::remove_dir_all(path);
+            }
         }
         std::process::exit(128 + signal);
     }

@@ -17,8 +17,10 @@ mod http;
 mod interrupt;
 mod machine;
 mod network;
+mod private;
 mod random;
 mod remove;
+mod tree;
 mod users;
 
 use std::cell::RefCell;
@@ -38,6 +40,8 @@ pub use http::{Fetched, Progress, Request};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use network::{Interface, InterfaceAddress};
+pub use private::PrivateDirectory;
+pub use tree::{NewFile, Restored, Tree};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +83,15 @@ impl Host {
     /// What time it is.
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
+    }
+
+    /// The instant of a date and time of day (year, month, day, hour, minute,
+    /// second) where this machine stands, in seconds since 1970; `None` when
+    /// there is no such time.
+    pub fn local_time(&self, date: (i16, i8, i8), time: (i8, i8, i8)) -> Option<i64> {
+        let local = jiff::civil::DateTime::new(date.0, date.1, date.2, time.0, time.1, time.2, 0);
+        let zoned = local.ok()?.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+        Some(zoned.timestamp().as_second())
     }
 
     /// A variable of the environment; empty ones count as unset.
