@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ccm_host::{Host, PrivateDirectory, Request};
+use ccm_host::{Host, Request, TemporaryDirectory};
 
 use crate::{Error, Format, Job, Limits, Manner, Result};
 
@@ -12,7 +12,7 @@ const MAX_DOWNLOAD: u64 = 100 << 20;
 /// What was unpacked, in a private directory that goes with this value.
 #[derive(Debug)]
 pub struct TempTree {
-    directory: PrivateDirectory,
+    directory: TemporaryDirectory,
 }
 
 impl TempTree {
@@ -32,7 +32,7 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
         return Err(Error::Unsupported { name: shown });
     };
     let fetched = host.fetch_file(&request)?;
-    let directory = host.private_tree()?;
+    let directory = host.temporary_directory("ccm-tree-")?;
     let job = Job { host, format, destination: directory.path(), limits, manner: Manner::Private };
     job.run(fetched.file, fetched.size).map_err(|error| error.of(&shown))?;
     Ok(TempTree { directory })

@@ -85,14 +85,14 @@ pub(crate) struct Job<'a> {
 
 impl Job<'_> {
     fn run<F: Read + Seek + Send + 'static>(&self, file: F, size: u64) -> Result<()> {
-        let mut tree = self.host.open_tree(self.destination)?;
+        let mut into = self.host.open_destination(self.destination)?;
         if self.manner == Manner::Private {
-            tree = tree.passing();
+            into = into.passing();
         }
-        let mut plan = Plan::new(self, tree, size);
+        let mut plan = Plan::new(self, into, size);
         let file = self.read(file, size, &mut plan)?;
-        let (checked, tree) = plan.finish()?;
-        let mut writer = Writer::new(self, tree, checked);
+        let (checked, into) = plan.finish()?;
+        let mut writer = Writer::new(self, into, checked);
         self.read(file, size, &mut writer)?;
         writer.finish()
     }

@@ -8,7 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::path::{Component, Path, PathBuf};
 
-use ccm_host::{FileKind, Host, Tree};
+use ccm_host::{Destination, FileKind, Host};
 
 use crate::entry::{Contents, Entry, Kind, Piece, Visitor};
 use crate::{Error, Job, Manner, Result};
@@ -30,7 +30,7 @@ enum Node {
 
 pub(crate) struct Plan {
     host: Host,
-    tree: Tree,
+    into: Destination,
     manner: Manner,
     nodes: HashMap<PathBuf, Node>,
     /// The directory that was found good last.
@@ -65,10 +65,10 @@ impl Checked {
 }
 
 impl Plan {
-    pub(crate) fn new(job: &Job<'_>, tree: Tree, size: u64) -> Self {
+    pub(crate) fn new(job: &Job<'_>, into: Destination, size: u64) -> Self {
         Self {
             host: job.host.clone(),
-            tree,
+            into,
             manner: job.manner,
             nodes: HashMap::new(),
             last: None,
@@ -81,7 +81,7 @@ impl Plan {
     }
 
     /// Follows every link to its end, and asks for room.
-    pub(crate) fn finish(mut self) -> Result<(Checked, Tree)> {
+    pub(crate) fn finish(mut self) -> Result<(Checked, Destination)> {
         let is_link = |node: &Node| matches!(node, Node::Symlink(_));
         let links: Vec<PathBuf> = self
             .nodes
@@ -93,15 +93,15 @@ impl Plan {
             self.resolve(&link, true)
                 .map_err(|reason| reason.of(&link, "it is a symbolic link that leads"))?;
         }
-        let space = self.host.space(self.tree.path())?;
+        let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
         if self.bytes > room {
-            let (needed, path) = (self.bytes, self.tree.path().display());
+            let (needed, path) = (self.bytes, self.into.path().display());
             return Err(Error::excessive(format!(
                 "it needs {needed} bytes, and {path} has room for {room}"
             )));
         }
-        Ok((self.checked, self.tree))
+        Ok((self.checked, self.into))
     }
 
     fn count(&mut self, entry: &Entry) -> Result<()> {
@@ -161,10 +161,10 @@ impl Plan {
         if matches!(parent, Some(Node::Directory { on_disk: false })) {
             return Ok(None);
         }
-        let Some(stat) = self.tree.lstat(name)? else { return Ok(None) };
+        let Some(stat) = self.into.lstat(name)? else { return Ok(None) };
         Ok(Some(match stat.kind {
             FileKind::Directory => Node::Directory { on_disk: true },
-            FileKind::Symlink => match self.tree.read_link(name)? {
+            FileKind::Symlink => match self.into.read_link(name)? {
                 Some(target) => Node::Symlink(target),
                 None => Node::File,
             },
@@ -201,7 +201,7 @@ impl Plan {
                     let target = if target.is_absolute() {
                         real = PathBuf::new();
                         // An absolute link may lead back in.
-                        let inside = target.strip_prefix(self.tree.path());
+                        let inside = target.strip_prefix(self.into.path());
                         inside.map_err(|_| Astray::Out)?.to_owned()
                     } else {
                         target

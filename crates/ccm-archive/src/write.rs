@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ccm_host::{Host, Restored, Tree};
+use ccm_host::{Destination, Host, Restored};
 
 use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor};
 use crate::plan::Checked;
@@ -11,7 +11,7 @@ use crate::{Error, Job, Manner, Result};
 
 pub(crate) struct Writer {
     host: Host,
-    tree: Tree,
+    into: Destination,
     manner: Manner,
     checked: Checked,
     written: usize,
@@ -23,10 +23,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(job: &Job<'_>, tree: Tree, checked: Checked) -> Self {
+    pub(crate) fn new(job: &Job<'_>, into: Destination, checked: Checked) -> Self {
         Self {
             host: job.host.clone(),
-            tree,
+            into,
             manner: job.manner,
             checked,
             written: 0,
@@ -42,7 +42,7 @@ impl Writer {
             return Err(changed());
         }
         for (name, restored) in self.directories.iter().rev() {
-            self.tree.restore(name, restored)?;
+            self.into.restore(name, restored)?;
         }
         Ok(())
     }
@@ -78,12 +78,12 @@ impl Writer {
         let name = &entry.name;
         match &entry.kind {
             Kind::Directory => {
-                self.tree.directory(name)?;
+                self.into.directory(name)?;
                 self.directories.insert(name.clone(), restored);
             }
             Kind::File => {
                 // Nobody reads it before it is complete and has its owner.
-                let mut file = self.tree.file(name, 0o600)?;
+                let mut file = self.into.file(name, 0o600)?;
                 while let Some(piece) = contents.next()? {
                     match piece {
                         Piece::Data(bytes) => file.write(bytes)?,
@@ -96,10 +96,10 @@ impl Writer {
                 file.finish(&restored)?;
             }
             Kind::Symlink(target) => {
-                self.tree.symlink(name, target)?;
-                self.tree.restore(name, &Restored { mode: None, ..restored })?;
+                self.into.symlink(name, target)?;
+                self.into.restore(name, &Restored { mode: None, ..restored })?;
             }
-            Kind::HardLink(existing) => self.tree.hard_link(name, existing)?,
+            Kind::HardLink(existing) => self.into.hard_link(name, existing)?,
         }
         Ok(())
     }

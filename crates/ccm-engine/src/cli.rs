@@ -16,6 +16,8 @@ pub struct CommandLine {
     /// Properties that are arguments behind the name, in order; those in
     /// brackets are optional.
     pub arguments: &'static [&'static str],
+    /// Properties that `ccm status` needs to show the state of one.
+    pub status: &'static [&'static str],
     /// Flags beyond the properties.
     pub extra: &'static [ExtraFlag],
     /// An example for the help, one command.
@@ -47,6 +49,7 @@ pub struct Arguments {
 enum Given {
     One(String),
     Many(Vec<String>),
+    Pairs(Vec<(String, String)>),
     Within(BTreeMap<String, String>),
     Switch,
 }
@@ -60,6 +63,11 @@ impl Arguments {
     /// Gives a property a list.
     pub fn set_list(&mut self, name: &str, values: Vec<String>) {
         self.values.insert(name.to_owned(), Given::Many(values));
+    }
+
+    /// Gives a property a list of maps with one key each.
+    pub fn set_pairs(&mut self, name: &str, pairs: Vec<(String, String)>) {
+        self.values.insert(name.to_owned(), Given::Pairs(pairs));
     }
 
     /// Gives a property within a property a value.
@@ -92,12 +100,24 @@ impl Arguments {
         }
     }
 
+    /// Takes a list away.
+    pub fn take_list(&mut self, name: &str) -> Option<Vec<String>> {
+        match self.values.remove(name) {
+            Some(Given::Many(values)) => Some(values),
+            _ => None,
+        }
+    }
+
     /// The arguments as a manifest would give them.
     pub fn into_entries(self) -> Vec<Entry<'static>> {
         let entry = |(name, given): (String, Given)| {
             let value = match given {
                 Given::One(value) => Node::text(value),
                 Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
+                Given::Pairs(pairs) => {
+                    let map = |(key, value)| Node::mapping(vec![named(key, Node::text(value))]);
+                    Node::sequence(pairs.into_iter().map(map).collect())
+                }
                 Given::Within(map) => Node::mapping(
                     map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
                 ),

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use ccm_model::{Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials};
+use ccm_template::Engine;
 
 use crate::resource::{AnyResource, How};
 use crate::resource_type::{Context, Detail, Trigger};
@@ -24,7 +25,7 @@ enum Gate {
 /// What the steps need beside the resource.
 pub(crate) struct Surroundings<'a> {
     pub(crate) settings: &'a Settings,
-    pub(crate) templates: &'a dyn Templates,
+    pub(crate) templates: &'a Engine,
     pub(crate) session: &'a mut dyn Session,
     pub(crate) observer: &'a mut dyn Observer,
 }
@@ -95,6 +96,7 @@ fn steps(
         diffs: settings.diffs,
         context: Context {
             working_directory: &settings.working_directory,
+            templates: around.templates,
             trigger,
             detail: settings.detail,
             output: &mut |line| observer.output(line),

@@ -1,6 +1,7 @@
 //! Manifests: resources read from YAML, with everything that is wrong found in
 //! one pass.
 
+mod jet_file;
 mod references;
 mod structure;
 
@@ -9,7 +10,7 @@ use std::rc::Rc;
 
 use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::{Finding, Resolve as _, Severity, Stage, Templates};
+use ccm_model::{Finding, Resolve as _, Severity, Stage};
 use ccm_template::Engine;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
@@ -93,12 +94,14 @@ impl Manifest {
         let resolved = parse(&source).and_then(|(root, comments)| {
             let templates = templates(&root, &comments, inputs, &working_directory, &mut findings)?;
             let (declarations, more) =
-                Declarations::from_root(root, &source, types, &templates, elsewhere);
+                Declarations::from_root(host, root, &source, types, &templates, elsewhere);
             findings.extend(more);
             Ok((templates, declarations))
         });
         let resolved = resolved.map_err(|more| findings.extend(more)).ok();
-        findings.sort_by_key(|finding| finding.span.map_or(0, |span| span.start));
+        findings.sort_by_key(|finding| {
+            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
+        });
         let diagnosis = Diagnosis { source, findings };
         let is_wrong = diagnosis.findings.iter().any(|found| found.severity == Severity::Error);
         match resolved {
@@ -175,24 +178,27 @@ impl Declarations {
     pub fn read(
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &dyn Templates,
+        templates: &Engine,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         match parse(source) {
-            Ok((root, _)) => Self::from_root(root, source, types, templates, elsewhere),
+            Ok((root, _)) => {
+                Self::from_root(&Host::new(), root, source, types, templates, elsewhere)
+            }
             Err(findings) => (Self::default(), findings),
         }
     }
 
     fn from_root(
+        host: &Host,
         root: Node<'_>,
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &dyn Templates,
+        templates: &Engine,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         let mut this = Self::default();
-        let mut findings = structure::read(root, types, &mut this);
+        let (mut findings, jet_file) = structure::read(root, types, &mut this);
         for (name, message) in
             [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)]
         {
@@ -200,7 +206,45 @@ impl Declarations {
                 findings.push(Finding::error(Span::default(), format!("{name}: {error}")));
             }
         }
-        for resource in &mut this.resources {
+        if let Some(jet_file) = jet_file {
+            if let Some(rendered) = jet_file::render(host, templates, &jet_file, &mut findings) {
+                let more = this.add_rendered(&rendered, types, templates, elsewhere);
+                findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
+            }
+            return (this, findings);
+        }
+        this.resolve(source, types, templates, elsewhere, &mut findings);
+        (this, findings)
+    }
+
+    /// Takes resources from what a template made.
+    fn add_rendered(
+        &mut self,
+        rendered: &Source,
+        types: &[&'static dyn AnyType],
+        templates: &Engine,
+        elsewhere: bool,
+    ) -> Vec<Finding> {
+        let mut findings = match ccm_yaml::parse(rendered) {
+            Ok(root) => structure::read_resources(root, types, self),
+            Err(error) => {
+                return vec![Finding::error(error.span, error.message).hint(error.hint)];
+            }
+        };
+        self.resolve(rendered, types, templates, elsewhere, &mut findings);
+        findings
+    }
+
+    /// Resolves the templates of the resources and checks everything.
+    fn resolve(
+        &mut self,
+        source: &Source,
+        types: &[&'static dyn AnyType],
+        templates: &Engine,
+        elsewhere: bool,
+        findings: &mut Vec<Finding>,
+    ) {
+        for resource in &mut self.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
                 let message = format!("{}: {}", failure.property, failure.error);
                 let name = format!("{}#{}", resource.kind(), resource.common().name);
@@ -208,11 +252,10 @@ impl Declarations {
             }
             findings.extend(resource.findings());
         }
-        if this.resources.is_empty() && findings.is_empty() {
+        if self.resources.is_empty() && findings.is_empty() {
             findings.push(Finding::error(Span::default(), "there are no resources"));
         }
-        references::check(source, &this.resources, types, elsewhere, &mut findings);
-        (this, findings)
+        references::check(source, &self.resources, types, elsewhere, findings);
     }
 
     /// Whether any resource may ask what became of another.

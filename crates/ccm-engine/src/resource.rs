@@ -10,6 +10,7 @@ use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, Reader, Required, ResourceRef,
     Span, Stage, TemplateError, Templates, redact_credentials,
 };
+use ccm_template::Engine;
 use ccm_yaml::Entry;
 use serde_json::{Map, Value};
 
@@ -79,7 +80,7 @@ pub trait AnyResource {
         event: &mut Event,
     ) -> (Option<String>, Result<()>);
     /// Its current state.
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value>;
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value>;
 }
 
 /// A template that could not be resolved, and the property it is in.
@@ -316,10 +317,11 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         (outcome.diff, result)
     }
 
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value> {
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value> {
         let (provider, _) = self.select_provider(host)?;
         let mut cx = Context {
             working_directory,
+            templates,
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
             output: &mut |_| {},

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use ccm_host::Host;
-use ccm_model::{Event, EventId, Summary, Templates};
+use ccm_model::{Event, EventId, Summary};
+use ccm_template::Engine;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -51,7 +52,7 @@ pub enum Stop {
 /// A run: takes resources one after the other and keeps their events.
 pub struct Run<'a> {
     settings: Settings,
-    templates: &'a dyn Templates,
+    templates: &'a Engine,
     session: &'a mut dyn Session,
     observer: &'a mut dyn Observer,
     summary: Summary,
@@ -87,7 +88,7 @@ impl<'a> Run<'a> {
     /// in full.
     pub fn new(
         settings: Settings,
-        templates: &'a dyn Templates,
+        templates: &'a Engine,
         session: &'a mut dyn Session,
         observer: &'a mut dyn Observer,
     ) -> Self {

@@ -9,7 +9,42 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::mode;
+use crate::remains::{lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+
+/// A private directory that lasts as long as this value.
+#[derive(Debug)]
+pub struct TemporaryDirectory {
+    host: Host,
+    path: PathBuf,
+    /// Tells later runs that this one lives.
+    _lock: Option<OwnedFd>,
+}
+
+impl TemporaryDirectory {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a directory in it, whose parent must be there.
+    pub fn create_directory(&self, place: &Path) -> Result<()> {
+        let path = self.path.join(place);
+        match rustix::fs::mkdirat(CWD, &path, mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(Error::io("create directory", &path)(errno)),
+        }
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        if let Err(error) = self.host.remove_tree(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a temporary directory is left");
+        }
+        self.host.interrupt().forget(&self.path);
+    }
+}
 
 impl Host {
     /// Makes `path` a directory with these attributes, its parents (0755) too.
@@ -73,6 +108,17 @@ impl Host {
         rustix::fs::mkdirat(CWD, &path, mode(0o700))
             .map_err(Error::io("create directory", &path))?;
         Ok(path)
+    }
+
+    /// Creates a directory for the caller alone, which is removed with
+    /// everything in it when the caller is done with it, or killed by signals.
+    /// What runs left that had no time for that is removed now.
+    pub fn temporary_directory(&self, prefix: &str) -> Result<TemporaryDirectory> {
+        sweep(&self.temp_dir(), prefix);
+        let path = self.private_directory(prefix)?;
+        self.interrupt().remember(&path);
+        let lock = lock(&path);
+        Ok(TemporaryDirectory { host: self.clone(), path, _lock: lock })
     }
 
     /// Whether a directory has no entries.

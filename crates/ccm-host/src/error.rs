@@ -41,6 +41,12 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A link that leads out of what is managed.
+    #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
+    LeadsOutside {
+        /// Which.
+        path: PathBuf,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {
@@ -73,14 +79,6 @@ pub enum Error {
     InTheWay {
         /// Which.
         path: PathBuf,
-    },
-    /// A path that leaves the directory it must stay in.
-    #[error("{} leads out of {} through a symbolic link", path.display(), top.display())]
-    LeadsOut {
-        /// Which.
-        path: PathBuf,
-        /// What it must stay in.
-        top: PathBuf,
     },
     /// Removal met another file system.
     #[error("cannot remove {}: another file system is mounted there", path.display())]

@@ -7,6 +7,7 @@
 mod atomic;
 mod barrier;
 mod command;
+mod destination;
 mod digest;
 mod directory;
 mod error;
@@ -17,8 +18,8 @@ mod http;
 mod interrupt;
 mod machine;
 mod network;
-mod private;
 mod random;
+mod remains;
 mod remove;
 mod tree;
 mod users;
@@ -32,7 +33,9 @@ use std::rc::Rc;
 
 pub use atomic::{Attributes, Content};
 pub use command::{Command, Environment, Exit, Output, Stream};
+pub use destination::{Destination, NewFile, Restored};
 pub use digest::Digest;
+pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
@@ -40,8 +43,7 @@ pub use http::{Fetched, Progress, Request};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use network::{Interface, InterfaceAddress};
-pub use private::PrivateDirectory;
-pub use tree::{NewFile, Restored, Tree};
+pub use tree::{Entries, Occupant, Tree};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
 #[derive(Clone, Debug, Default)]

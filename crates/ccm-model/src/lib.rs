@@ -10,6 +10,7 @@
 // The derive names this crate from outside; this lets it do so inside too.
 extern crate self as ccm_model;
 
+mod data;
 pub mod duration;
 mod event;
 mod event_id;
@@ -26,6 +27,7 @@ mod summary;
 
 pub use ccm_macros::Properties;
 pub use ccm_yaml::{Node, Span};
+pub use data::Data;
 pub use event::{Event, SessionStart};
 pub use event_id::EventId;
 pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
@@ -35,7 +37,7 @@ pub use read::{FromNode, Reader};
 pub use redact::redact_credentials;
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
-    PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+    Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
 };
 pub use suggest::did_you_mean;
 pub use summary::Summary;

@@ -98,7 +98,7 @@ mod tests {
     use ccm_yaml::{Kind, Source};
 
     use super::*;
-    use crate::PlainText;
+    use crate::resolve::PlainText;
 
     /// A type for tests
     #[derive(Clone, Debug, Default, ccm_macros::Properties)]

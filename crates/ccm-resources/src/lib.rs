@@ -4,8 +4,11 @@
 
 pub mod exec;
 pub mod file;
+pub mod scaffold;
+mod text_diff;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] = &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];
+pub static TYPES: &[&dyn AnyType] =
+    &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW, &Erased::<scaffold::Scaffold>::NEW];

@@ -2,7 +2,7 @@
 
 use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
 use ccm_host::Host;
-use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage, Templates};
+use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -73,10 +73,12 @@ fn own_fields(kind: &'static dyn AnyType) -> impl Iterator<Item = &'static Field
     let is_argument = move |name: &str| {
         arguments.iter().any(|argument| argument.trim_matches(['[', ']']) == name)
     };
-    kind.fields().iter().skip(Common::FIELDS.len()).filter(move |field| !is_argument(field.name))
+    let own = kind.fields().iter().skip(Common::FIELDS.len());
+    // Free data has no place in one line.
+    own.filter(move |field| !is_argument(field.name) && !matches!(field.shape, Shape::Data))
 }
 
-fn flag(field: &'static Field) -> Arg {
+pub(super) fn flag(field: &'static Field) -> Arg {
     let mut arg = Arg::new(field.name).long(field.flag.long).help(field.doc);
     if let Some(short) = field.flag.short {
         arg = arg.short(short);
@@ -127,8 +129,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
     let engine =
         inputs::inputs_here(&host, matches)?.templates(&flags::working_directory(&host))?;
-    let templates: &dyn Templates = &engine;
-    let failures = resource.resolve(Stage::Parse, templates);
+    let failures = resource.resolve(Stage::Parse, &engine);
     reader.findings.extend(
         failures.into_iter().map(|failure| {
             Finding::error(None, format!("{}: {}", failure.property, failure.error))
@@ -149,7 +150,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         fail_on_error: false,
     };
     let mut session = flags::open_session(&host, matches, false)?;
-    let mut run = Run::new(settings, templates, &mut *session, ui);
+    let mut run = Run::new(settings, &engine, &mut *session, ui);
     let event = run.apply(&mut *resource);
     let (_, unrecorded) = run.finish("");
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
@@ -202,20 +203,7 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
         }
     }
     for field in own_fields(kind) {
-        match field.shape {
-            Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
-            Shape::Boolean => {}
-            Shape::List(_) => {
-                if let Some(values) = matches.get_many::<String>(field.name) {
-                    arguments.set_list(field.name, values.cloned().collect());
-                }
-            }
-            _ => {
-                if let Some(value) = matches.get_one::<String>(field.name) {
-                    arguments.set(field.name, value);
-                }
-            }
-        }
+        give(&mut arguments, field, matches);
     }
     for extra in view.extra {
         if let Some(value) = matches.get_one::<String>(extra.long) {
@@ -225,6 +213,24 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
     (view.prepare)(&mut arguments, host)
         .map_err(|message| Error::Invalid { message, hint: None })?;
     Ok(arguments)
+}
+
+/// Hands a property on that was given as a flag.
+pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatches) {
+    match field.shape {
+        Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
+        Shape::Boolean => {}
+        Shape::List(_) => {
+            if let Some(values) = matches.get_many::<String>(field.name) {
+                arguments.set_list(field.name, values.cloned().collect());
+            }
+        }
+        _ => {
+            if let Some(value) = matches.get_one::<String>(field.name) {
+                arguments.set(field.name, value);
+            }
+        }
+    }
 }
 
 /// The first thing that is wrong; at the command line that is enough.

@@ -79,8 +79,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 fn located(diagnosis: &Diagnosis) -> Vec<Located> {
-    let source = &diagnosis.source;
     let findings = diagnosis.findings.iter().map(|finding| {
+        let source = finding.source.as_ref().unwrap_or(&diagnosis.source);
         let place = finding.span.map(|span| source.position(span.start));
         Located {
             severity: finding.severity,

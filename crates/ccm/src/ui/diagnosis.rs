@@ -16,7 +16,11 @@ pub(super) fn render(diagnosis: &Diagnosis, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
     for finding in diagnosis.findings.iter().take(MAX_SHOWN) {
-        text.push_str(&one(&diagnosis.source, finding, &renderer));
+        text.push_str(&one(
+            finding.source.as_ref().unwrap_or(&diagnosis.source),
+            finding,
+            &renderer,
+        ));
         text.push_str("\n\n");
     }
     if let Some(more) = diagnosis.findings.len().checked_sub(MAX_SHOWN).filter(|&more| more > 0) {

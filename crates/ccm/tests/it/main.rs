@@ -13,6 +13,7 @@ mod data;
 mod ensure;
 mod env;
 mod faults;
+mod scaffold;
 mod session;
 mod words;
 

@@ -1,0 +1,87 @@
+//! Free data in properties.
+
+use ccm_yaml::{Kind, Node};
+use govalue::{Map, Value};
+use serde::ser::{SerializeMap as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
+
+use crate::{FromNode, Reader, Resolve, Shape, TemplateError, Templates};
+
+/// A map of anything. Strings in it may be templates, and then become values
+/// of any type.
+///
+/// ```
+/// use ccm_model::{Data, Reader};
+///
+/// let source = ccm_yaml::Source::new("d", "{port: 8080, tags: [a, ~]}");
+/// let data: Data = Reader::default().read(ccm_yaml::parse(&source)?).unwrap();
+/// assert_eq!(serde_json::to_string(&data).unwrap(), r#"{"port":8080,"tags":["a",null]}"#);
+/// # Ok::<(), ccm_yaml::SyntaxError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Data(pub Map);
+
+impl FromNode for Data {
+    const SHAPE: Shape = Shape::Data;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        if !matches!(node.kind, Kind::Mapping(_)) {
+            return reader.wrong_type(&node, "a map");
+        }
+        ccm_yaml::to_value(&node).as_map().cloned().map(Self)
+    }
+
+    fn is_set(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+impl Resolve for Data {
+    fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
+        let mut value = Value::from(std::mem::take(&mut self.0));
+        let result = value.resolve(templates, keys);
+        if let Value::Map(map) = value {
+            self.0 = std::sync::Arc::unwrap_or_clone(map);
+        }
+        result
+    }
+}
+
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (key, value) in self.0.iter() {
+            map.serialize_entry(&key.value().to_string(), &Shown(value))?;
+        }
+        map.end()
+    }
+}
+
+/// A value as JSON shows it.
+struct Shown<'a>(&'a Value);
+
+impl Serialize for Shown<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Nil => to.serialize_unit(),
+            Value::Bool(flag) => to.serialize_bool(*flag),
+            Value::Int(number) => to.serialize_i64(*number),
+            Value::Float(number) => to.serialize_f64(*number),
+            Value::Array(items) => {
+                let mut list = to.serialize_seq(Some(items.len()))?;
+                for item in items.iter() {
+                    list.serialize_element(&Self(item))?;
+                }
+                list.end()
+            }
+            Value::Map(map) => {
+                let mut shown = to.serialize_map(Some(map.len()))?;
+                for (key, value) in map.iter() {
+                    shown.serialize_entry(&key.value().to_string(), &Self(value))?;
+                }
+                shown.end()
+            }
+            other => to.collect_str(other),
+        }
+    }
+}
