@@ -39,7 +39,7 @@ impl Inputs {
 
     /// The templates for a manifest with data of its own, and what looks like a
     /// rule in its comments but is none.
-    pub(crate) fn templates_for(
+    pub fn templates_for(
         &self,
         document: &Document,
         directory: &Path,

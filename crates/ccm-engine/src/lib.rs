@@ -21,6 +21,7 @@ mod nested;
 mod resource;
 mod resource_type;
 mod run;
+pub mod schema;
 mod session;
 mod validate;
 

@@ -139,6 +139,13 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// A run that goes on for long, whose events are read as they come.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        self.record.events = None;
+        self
+    }
+
     fn surroundings(&mut self) -> Surroundings<'_, 'a> {
         Surroundings {
             level: &self.level,

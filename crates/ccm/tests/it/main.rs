@@ -7,6 +7,7 @@
     reason = "tests set their stage by themselves"
 )]
 
+mod api;
 mod apply;
 mod bad_input;
 mod data;
