@@ -8,6 +8,7 @@ mod flags;
 mod hiera;
 mod inputs;
 mod man;
+mod manifest;
 mod session;
 mod status;
 mod validate;
