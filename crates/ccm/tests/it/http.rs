@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ccm_testkit::{Server, answer};
+use ccm_testkit::{Authority, Server, answer};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -118,9 +118,34 @@ fn reports_and_sessions_hold_no_credentials() {
     assert!(log.contains("/m.tgz") && !log.contains("hunter2"), "{log}");
     let report: Value = serde_json::from_str(&env.read("report.json")).unwrap();
     assert_eq!(report["manifest"], format!("http://[redacted]@{}/m.tgz", server.address));
-    for name in env.names().iter().filter(|name| name.ends_with(".event")) {
+    let events: Vec<_> =
+        env.names().into_iter().filter(|name| name.starts_with("session/")).collect();
+    assert_eq!(events.len(), 2, "the start and one event");
+    for name in &events {
         assert!(!env.read(name).contains("hunter2"), "{name}");
     }
+}
+
+#[test]
+fn certificates_are_verified() {
+    let env = TestEnv::new();
+    let authority = Authority::new();
+    env.write("authority.pem", &authority.pem);
+    let body = tarball(&[("manifest.yaml", FILE, "ccm: {resources: [{exec: [\"true\"]}]}\n")]);
+    let server = Server::start_secure(&authority, "localhost", move |_, stream| {
+        let _ = stream.write_all(&answer("200 OK", "", &body));
+    });
+    let url = format!("https://localhost:{}/m.tgz", server.port());
+    let code = |trusted: bool| {
+        let mut command = env.command(["apply", &url]);
+        if trusted {
+            command.env("SSL_CERT_FILE", env.path("authority.pem"));
+        }
+        command.output().unwrap().status.code()
+    };
+    assert_eq!(code(true), Some(0));
+    assert_eq!(code(false), Some(1));
+    assert_clean(&env);
 }
 
 #[test]
@@ -250,7 +275,7 @@ fn an_interrupt_while_fetching_leaves_nothing() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nslow");
         let _ = stream.flush();
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     });
     let child = env
         .command(["apply", &server.url("/m.tgz")])
