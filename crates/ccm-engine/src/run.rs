@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         types: &'a [&'static dyn AnyType],
         inputs: &'a Inputs,
     ) -> Self {
-        self.level.files = vec![file.to_owned()];
+        self.level.files = vec![inputs.shown(file)];
         self.library = Some(Library { types, inputs });
         self
     }

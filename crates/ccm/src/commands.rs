@@ -9,6 +9,7 @@ mod flags;
 mod hiera;
 mod inputs;
 mod man;
+mod manifest;
 mod schema;
 mod session;
 mod status;

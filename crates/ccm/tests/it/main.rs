@@ -15,6 +15,7 @@ mod ensure;
 mod env;
 mod faults;
 mod health;
+mod http;
 mod nested;
 mod scaffold;
 mod session;
