@@ -2,13 +2,19 @@
 //! at the command line and tests live together. A type is known to the rest of
 //! ccm by its line in [`TYPES`] alone.
 
+pub mod archive;
 pub mod exec;
 pub mod file;
+mod owner;
 pub mod scaffold;
 mod text_diff;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] =
-    &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW, &Erased::<scaffold::Scaffold>::NEW];
+pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<archive::Archive>::NEW,
+    &Erased::<exec::Exec>::NEW,
+    &Erased::<file::File>::NEW,
+    &Erased::<scaffold::Scaffold>::NEW,
+];

@@ -52,13 +52,15 @@ fn type_command(kind: &'static dyn AnyType) -> Command {
         command = command.arg(flag(field));
     }
     for extra in view.extra {
-        command = command.arg(
-            Arg::new(extra.long)
-                .long(extra.long)
-                .value_name(extra.value)
-                .conflicts_with_all(extra.conflicts)
-                .help(extra.doc),
-        );
+        let arg = Arg::new(extra.long)
+            .long(extra.long)
+            .conflicts_with_all(extra.conflicts)
+            .help(extra.doc);
+        command = command.arg(if extra.value.is_empty() {
+            arg.action(ArgAction::SetTrue)
+        } else {
+            arg.value_name(extra.value)
+        });
     }
     common_flags(command)
 }
@@ -88,7 +90,7 @@ pub(super) fn flag(field: &'static Field) -> Arg {
     }
     let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
     arg = arg.value_name(value);
-    if matches!(field.shape, Shape::List(_)) {
+    if matches!(field.shape, Shape::List(_) | Shape::Texts) {
         arg = arg.action(ArgAction::Append);
     }
     if let Some(default) = field.flag.default {
@@ -206,7 +208,11 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
         give(&mut arguments, field, matches);
     }
     for extra in view.extra {
-        if let Some(value) = matches.get_one::<String>(extra.long) {
+        if extra.value.is_empty() {
+            if matches.get_flag(extra.long) {
+                arguments.switch_on(extra.long);
+            }
+        } else if let Some(value) = matches.get_one::<String>(extra.long) {
             arguments.set(extra.long, value);
         }
     }
@@ -220,7 +226,7 @@ pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatche
     match field.shape {
         Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
         Shape::Boolean => {}
-        Shape::List(_) => {
+        Shape::List(_) | Shape::Texts => {
             if let Some(values) = matches.get_many::<String>(field.name) {
                 arguments.set_list(field.name, values.cloned().collect());
             }
