@@ -55,6 +55,7 @@ pub(super) fn manifest() -> Arg {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = flags::host()?;
+    ui.follow(&host);
     let path: &PathBuf =
         matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
     let in_session = flags::session_path(matches).is_some();

@@ -124,6 +124,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (kind, matches) = matches.subcommand().ok_or_else(|| Error::usage("no type", ""))?;
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
     let host = flags::host()?;
+    ui.follow(&host);
     check_session(kind, matches)?;
     let arguments = arguments(kind, matches, &host)?;
 

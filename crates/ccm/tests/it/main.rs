@@ -8,6 +8,7 @@
 )]
 
 mod apply;
+mod archive;
 mod bad_input;
 mod data;
 mod ensure;

@@ -1,0 +1,197 @@
+//! Archives from servers that behave and servers that do not, as people see it.
+
+use std::io::{BufRead as _, BufReader};
+use std::time::{Duration, Instant};
+
+use ccm_testkit::{Authority, Server, answer, snapshot};
+
+use crate::TestEnv;
+
+/// An empty tar archive.
+const EMPTY: [u8; 1024] = [0; 1024];
+
+#[test]
+fn an_archive_is_ensured_shown_and_removed() {
+    let env = TestEnv::new();
+    let server = Server::with_body(EMPTY);
+    let url = format!("http://me:secret@{}/a.tar", server.address);
+    let noop = env.ccm(["ensure", "archive", "[DIR]/a.tar", &url, "--noop"]);
+    assert!(noop.contains("Would have downloaded"), "{noop}");
+    assert!(env.names().is_empty() && server.requests().is_empty());
+    let first =
+        env.ccm(["ensure", "archive", "[DIR]/a.tar", &url, "-H", "X-One: 1", "--header=X-Two:2"]);
+    assert!(first.starts_with("exit: 0\n") && !first.contains("secret"), "{first}");
+    let request = &server.requests()[0];
+    assert!(request.contains("x-one: 1\n") && request.contains("x-two: 2\n"), "{request}");
+    assert_eq!(env.names(), ["a.tar"]);
+    let status = env.ccm(["status", "archive", "[DIR]/a.tar"]);
+    for words in
+        ["exit: 0", "ensure: present", "archive_exists: true", "size: 1024", "provider: http"]
+    {
+        assert!(status.contains(words), "{words}: {status}");
+    }
+    let absent = env.ccm(["ensure", "archive", "[DIR]/a.tar", "--absent"]);
+    assert!(absent.starts_with("exit: 0\n"), "{absent}");
+    assert!(env.names().is_empty());
+    let status = env.ccm(["status", "archive", "[DIR]/a.tar", "--creates", "[DIR]"]);
+    assert!(
+        status.contains("ensure: absent") && status.contains("creates_exists: true"),
+        "{status}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anybody_is_asked() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar"]), @"
+    exit: 1
+    --- stderr ---
+    error: archive#[DIR]/a.tar: property `url` is required
+    hint: url: Where to fetch the archive from, over http or https
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "ftp://u:secret@h/a.tar"]), @"
+    exit: 1
+    --- stderr ---
+    error: archive#[DIR]/a.tar: url: `ftp` is not supported, only http and https are
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.zip", "--cleanup"]), @"
+    exit: 1
+    --- stderr ---
+    error: archive#[DIR]/a.tar: url: its extension and that of `name` mean different archives
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.tar", "-H", "x"]), @"
+    exit: 1
+    --- stderr ---
+    error: a --header has no `:` between name and value
+    ");
+}
+
+#[test]
+fn certificates_are_those_of_the_system_or_of_a_file() {
+    let env = TestEnv::new();
+    let authority = Authority::new();
+    let serve = |name: &str| {
+        Server::start_secure(&authority, name, |_, stream| {
+            let _ = stream.write_all(&answer("200 OK", "", &EMPTY));
+        })
+    };
+    let (good, wrong) = (serve("localhost"), serve("elsewhere.example"));
+    let roots = env.write("roots.pem", &authority.pem);
+    let fetch = |server: &Server, trusts: bool| {
+        let url = format!("https://localhost:{}/a.tar", server.port());
+        let mut command =
+            env.command(["ensure", "archive", env.path("a.tar").to_str().unwrap(), &url]);
+        if trusts {
+            command.env("SSL_CERT_FILE", &roots);
+        }
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.success(), said + &String::from_utf8_lossy(&output.stderr))
+    };
+    for (server, trusts) in [(&good, false), (&wrong, true), (&wrong, false)] {
+        let (is_fetched, said) = fetch(server, trusts);
+        assert!(!is_fetched && said.contains("certificate"), "{said}");
+        assert_eq!(env.names(), ["roots.pem"]);
+    }
+    let (is_fetched, said) = fetch(&good, true);
+    assert!(is_fetched, "{said}");
+    assert_eq!(env.names(), ["a.tar", "roots.pem"]);
+}
+
+#[test]
+fn proxies_come_from_the_environment() {
+    let env = TestEnv::new();
+    let proxy = Server::start(|head, stream| {
+        if head.starts_with("CONNECT ") {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            let mut lines = BufReader::new(&mut *stream).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+        }
+        let _ = stream.write_all(&answer("200 OK", "", &EMPTY));
+    });
+    let run = |no_proxy: &str| {
+        let path = env.path("a.tar");
+        let args = ["ensure", "archive", path.to_str().unwrap(), "http://files.example/a.tar"];
+        let mut command = env.command(args);
+        command.env("http_proxy", proxy.url("")).env("no_proxy", no_proxy);
+        command.output().unwrap().status.success()
+    };
+    assert!(run(""));
+    assert!(proxy.requests()[0].contains("files.example"), "{:?}", proxy.requests());
+    std::fs::remove_file(env.path("a.tar")).unwrap();
+    assert!(!run("files.example"), "there is no such host");
+    assert_eq!(proxy.requests().len(), 1);
+}
+
+#[test]
+fn a_signal_ends_a_download_at_once_and_leaves_nothing() {
+    let env = TestEnv::new();
+    let server = Server::start(|_, stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nabc");
+        let _ = stream.flush();
+        // Until the other side goes away.
+        let _ = stream.read(&mut [0]);
+    });
+    std::fs::write(env.path("a.tar"), "old").unwrap();
+    let before = snapshot(env.dir());
+    let sum = "0".repeat(64);
+    let path = env.path("a.tar");
+    let args =
+        ["ensure", "archive", path.to_str().unwrap(), &server.url("/a.tar"), "--checksum", &sum];
+    let mut child = env.command(args).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    while env.names().len() < 2 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "nothing was begun");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    let signalled = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(signalled.elapsed() < Duration::from_secs(5), "it took {:?}", signalled.elapsed());
+    assert_eq!(status.code(), Some(128 + 15));
+    let mut after = snapshot(env.dir());
+    let top = std::path::Path::new("");
+    after.insert(top.into(), before[top].clone());
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_manifest_is_previewed_applied_and_then_stable() {
+    let env = TestEnv::new();
+    // A zip archive with one file, stored.
+    let mut zip = b"PK\x03\x04\x14\0\0\0\0\0\0\0\x21\x50".to_vec();
+    let rest = b"\x83\x16\xdc\x8c\x01\0\0\0\x01\0\0\0\x01\0\0\0";
+    zip.extend_from_slice(rest);
+    zip.extend_from_slice(b"fx");
+    let begin = zip.len() as u32;
+    zip.extend_from_slice(b"PK\x01\x02\x1e\x03\x14\0\0\0\0\0\0\0\x21\x50");
+    zip.extend_from_slice(rest);
+    zip.extend_from_slice(&[0; 6]);
+    zip.extend_from_slice(&(0o100_644u32 << 16).to_le_bytes());
+    zip.extend_from_slice(b"\0\0\0\0f");
+    let length = zip.len() as u32 - begin;
+    zip.extend_from_slice(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+    zip.extend_from_slice(&length.to_le_bytes());
+    zip.extend_from_slice(&begin.to_le_bytes());
+    zip.extend_from_slice(&[0, 0]);
+    let server = Server::with_body(zip);
+    env.manifest(&format!(
+        "data: {{mirror: 'http://{}'}}\nccm:\n  resources:\n    - archive:\n        - [DIR]/a.zip:\n            \
+         {{url: '{{{{ Data.mirror }}}}/a.zip', extract_parent: '[DIR]/into', creates: '[DIR]/into/f', \
+         cleanup: true, [ME]}}\n",
+        server.address
+    ));
+    let before = snapshot(env.dir());
+    let noop = env.ccm(["apply", "manifest.yaml", "--noop"]);
+    let all = "Would have downloaded. Would have extracted. Would have cleaned up";
+    assert!(noop.contains(all), "{noop}");
+    assert_eq!(snapshot(env.dir()), before);
+    let applied = env.ccm(["apply", "manifest.yaml"]);
+    assert!(applied.starts_with("exit: 0\n"), "{applied}");
+    assert_eq!(env.names(), ["into", "into/f", "manifest.yaml"]);
+    let after = snapshot(env.dir());
+    env.ccm(["apply", "manifest.yaml"]);
+    assert_eq!(snapshot(env.dir()), after);
+    assert_eq!(server.requests().len(), 1);
+}
