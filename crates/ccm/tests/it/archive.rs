@@ -195,3 +195,59 @@ fn a_manifest_is_previewed_applied_and_then_stable() {
     assert_eq!(snapshot(env.dir()), after);
     assert_eq!(server.requests().len(), 1);
 }
+
+/// Someone who is not root gets what `tar -x` gives them: no owners, no special
+/// bits, and modes without what the umask hides.
+#[test]
+fn others_than_root_get_what_tar_gives_them() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    const NOBODY: u32 = 65534;
+    if !nix::unistd::geteuid().is_root() {
+        return; // Only root can become someone else.
+    }
+    let env = TestEnv::new();
+    let at = |name: &str| env.path(name);
+    env.write("source/d/f", "x");
+    env.write("source/run", "#!/bin/sh\n");
+    env.write("source/marker", "");
+    for (name, mode) in
+        [("source/d", 0o1777), ("source/run", 0o777), ("source/d/f", 0o640), ("source", 0o775)]
+    {
+        std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    std::os::unix::fs::symlink("d/f", at("source/link")).unwrap();
+    std::fs::hard_link(at("source/d/f"), at("source/hard")).unwrap();
+    std::os::unix::fs::chown(at("source/run"), Some(1), Some(1)).unwrap();
+    let tar = |args: &[&str]| Command::new("tar").args(args).status().unwrap().success();
+    let archive = at("a.tar");
+    let (archive, source) = (archive.to_str().unwrap(), at("source"));
+    assert!(tar(&["-cf", archive, "-C", source.to_str().unwrap(), "."]));
+    for name in ["", "a.tar", "theirs", "ours"] {
+        if ["theirs", "ours"].contains(&name) {
+            std::fs::create_dir(at(name)).unwrap();
+        }
+        std::os::unix::fs::chown(at(name), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let as_nobody = |command: &mut Command| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "umask 027; exec \"$0\" \"$@\""]).arg(command.get_program());
+        shell.args(command.get_args()).uid(NOBODY).gid(NOBODY);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let (theirs, ours) = (at("theirs"), at("ours"));
+    as_nobody(Command::new("tar").args(["-xf", archive, "-C", theirs.to_str().unwrap()]));
+    // The binary may lie where nobody else can reach it.
+    let binary = at("ccm");
+    std::fs::copy(env!("CARGO_BIN_EXE_ccm"), &binary).unwrap();
+    let marker = ours.join("marker");
+    as_nobody(
+        Command::new(&binary)
+            .args(["ensure", "archive", archive, "http://127.0.0.1:1/a.tar", "--no-sync"])
+            .args(["--extract", ours.to_str().unwrap(), "--creates", marker.to_str().unwrap()]),
+    );
+    assert_eq!(snapshot(&ours), snapshot(&theirs));
+}
