@@ -20,7 +20,10 @@ const SET_ID: u32 = 0o6000;
 /// What would be at a name.
 #[derive(Clone, Debug)]
 enum Node {
-    File,
+    /// With the room that it takes on the disk now.
+    File {
+        room: u64,
+    },
     Directory {
         /// If not, nothing below it is on the disk either.
         on_disk: bool,
@@ -37,6 +40,10 @@ pub(crate) struct Plan {
     last: Option<PathBuf>,
     entries: u64,
     bytes: u64,
+    /// Bytes that take room: holes do not.
+    stored: u64,
+    /// Bytes of files that give way.
+    freed: u64,
     most_entries: u64,
     most_bytes: u64,
     checked: Checked,
@@ -74,6 +81,8 @@ impl Plan {
             last: None,
             entries: 0,
             bytes: 0,
+            stored: 0,
+            freed: 0,
             most_entries: job.limits.entries,
             most_bytes: job.limits.bytes_from(size),
             checked: Checked::default(),
@@ -95,8 +104,9 @@ impl Plan {
         }
         let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
-        if self.bytes > room {
-            let (needed, path) = (self.bytes, self.into.path().display());
+        let needed = self.stored.saturating_sub(self.freed);
+        if needed > room {
+            let path = self.into.path().display();
             return Err(Error::excessive(format!(
                 "it needs {needed} bytes, and {path} has room for {room}"
             )));
@@ -166,9 +176,9 @@ impl Plan {
             FileKind::Directory => Node::Directory { on_disk: true },
             FileKind::Symlink => match self.into.read_link(name)? {
                 Some(target) => Node::Symlink(target),
-                None => Node::File,
+                None => Node::File { room: 0 },
             },
-            FileKind::File | FileKind::Other => Node::File,
+            FileKind::File | FileKind::Other => Node::File { room: stat.size },
         }))
     }
 
@@ -242,7 +252,7 @@ impl Plan {
             _ if matches!(there, Some(Node::Directory { .. })) => {
                 return refused("it would replace a directory".to_owned());
             }
-            Kind::File => Node::File,
+            Kind::File => Node::File { room: 0 },
             Kind::Symlink(target) => Node::Symlink(target.clone()),
             Kind::HardLink(existing) => {
                 let existing = self
@@ -262,6 +272,9 @@ impl Plan {
                 }
             }
         };
+        if let Some(Node::File { room }) = there {
+            self.freed = self.freed.saturating_add(room);
+        }
         // What was a link may be a directory now, and the other way round.
         if matches!(node, Node::Symlink(_)) || matches!(there, Some(Node::Symlink(_))) {
             self.last = None;
@@ -282,7 +295,10 @@ impl Visitor for Plan {
         let mut size = 0u64;
         while let Some(piece) = contents.next()? {
             size += match piece {
-                Piece::Data(bytes) => bytes.len() as u64,
+                Piece::Data(bytes) => {
+                    self.stored += bytes.len() as u64;
+                    bytes.len() as u64
+                }
                 Piece::Hole(length) => length,
             };
         }

@@ -1,6 +1,7 @@
 //! Archives from servers that behave and servers that do not, as people see it.
 
 use std::io::{BufRead as _, BufReader};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ccm_testkit::{Authority, Server, answer, snapshot};
@@ -202,8 +203,6 @@ fn a_manifest_is_previewed_applied_and_then_stable() {
 fn others_than_root_get_what_tar_gives_them() {
     use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
-    use std::process::Command;
-
     const NOBODY: u32 = 65534;
     if !nix::unistd::geteuid().is_root() {
         return; // Only root can become someone else.
@@ -250,4 +249,30 @@ fn others_than_root_get_what_tar_gives_them() {
             .args(["--extract", ours.to_str().unwrap(), "--creates", marker.to_str().unwrap()]),
     );
     assert_eq!(snapshot(&ours), snapshot(&theirs));
+}
+
+/// What does not fit is refused before anything is written.
+#[test]
+fn a_disk_without_room_gets_nothing() {
+    if !nix::unistd::geteuid().is_root() {
+        return; // A small file system of our own needs a mount.
+    }
+    let env = TestEnv::new();
+    let script = format!(
+        "cd {d} && mkdir small src && mount -t tmpfs -o size=256k none small && \
+         head -c 1000000 /dev/zero | tr '\\0' x > src/z-big && echo x > src/a && \
+         tar -czf a.tar.gz -C src a z-big && \
+         {ccm} ensure archive {d}/a.tar.gz http://127.0.0.1:1/a.tar.gz --extract {d}/small/into \
+         --creates {d}/small/into/a; echo \"exit $?\"; ls -A small",
+        d = env.dir().display(),
+        ccm = env!("CARGO_BIN_EXE_ccm"),
+    );
+    // In a mount namespace of its own: the machine never sees the mount.
+    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if text.is_empty() {
+        return; // No mounts in this sandbox.
+    }
+    assert!(text.contains("it needs 1000002 bytes"), "{text}");
+    assert!(text.ends_with("exit 1\n"), "{text}");
 }
