@@ -16,6 +16,7 @@ mod floor;
 mod generate;
 mod measure;
 mod report;
+mod scaffold;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -51,6 +51,7 @@ enum Given {
     Many(Vec<String>),
     Pairs(Vec<(String, String)>),
     Within(BTreeMap<String, String>),
+    ManyWithin(Vec<Vec<(&'static str, String)>>),
     Switch,
 }
 
@@ -77,6 +78,11 @@ impl Arguments {
         if let Given::Within(map) = given {
             map.insert(inner.to_owned(), value.into());
         }
+    }
+
+    /// Gives a property a list of maps.
+    pub fn set_maps(&mut self, name: &str, maps: Vec<Vec<(&'static str, String)>>) {
+        self.values.insert(name.to_owned(), Given::ManyWithin(maps));
     }
 
     /// Turns a property on.
@@ -124,18 +130,21 @@ impl Arguments {
                 Given::One(value) => Node::text(value),
                 Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
                 Given::Pairs(pairs) => {
-                    let map = |(key, value)| Node::mapping(vec![named(key, Node::text(value))]);
-                    Node::sequence(pairs.into_iter().map(map).collect())
+                    Node::sequence(pairs.into_iter().map(|pair| mapping([pair])).collect())
                 }
-                Given::Within(map) => Node::mapping(
-                    map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
-                ),
+                Given::Within(map) => mapping(map),
+                Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
                 Given::Switch => Node::plain("true"),
             };
             named(name, value)
         };
         self.values.into_iter().map(entry).collect()
     }
+}
+
+fn mapping<K: Into<String>>(map: impl IntoIterator<Item = (K, String)>) -> Node<'static> {
+    let entries = map.into_iter().map(|(name, value)| named(name.into(), Node::text(value)));
+    Node::mapping(entries.collect())
 }
 
 fn named(name: String, value: Node<'static>) -> Entry<'static> {

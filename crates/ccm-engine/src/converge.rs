@@ -42,7 +42,7 @@ pub fn converge<T: ResourceType>(
     if diffs != Diffs::None {
         outcome.diff = T::diff(on, want, before, &plan, diffs, cx);
     }
-    if noop {
+    if noop && !T::NESTS {
         outcome.noop_message = Some(T::describe(&plan));
         outcome.changed = true;
         return Ok(());
@@ -52,6 +52,10 @@ pub fn converge<T: ResourceType>(
         outcome.changed = true;
     }
     let after = outcome.state.insert(T::observe(on, want, cx)?);
+    outcome.changed = T::has_changed(after);
+    if noop && outcome.changed {
+        outcome.noop_message = Some(T::describe(&plan));
+    }
     match T::mismatch(want, after) {
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),

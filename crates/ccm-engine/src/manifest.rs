@@ -1,10 +1,12 @@
 //! Manifests: resources read from YAML, with everything that is wrong found in
 //! one pass.
 
+mod children;
 mod jet_file;
 mod references;
 mod structure;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -14,6 +16,8 @@ use ccm_model::{Finding, Resolve as _, Severity, Stage};
 use ccm_template::Engine;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
+
+pub use children::Children;
 
 use crate::inputs::Inputs;
 use crate::resource::{AnyResource, AnyType};
@@ -43,6 +47,8 @@ pub struct Declarations {
     pub post_message: Option<String>,
     /// Stop at the first resource that fails.
     pub fail_on_error: bool,
+    /// The text that the resources stand in, if a template made it.
+    pub(crate) rendered: Option<Rc<Source>>,
 }
 
 /// What is wrong with one source.
@@ -52,6 +58,43 @@ pub struct Diagnosis {
     pub source: Rc<Source>,
     /// What is wrong with it, in the order of places.
     pub findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    /// Whether anything in it is more than worth knowing.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// Everything that is wrong in plain text: `file:line:column: what (hint)`.
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// An event is no place for more; the screen shows all of them.
+        const MAX_SHOWN: usize = 20;
+        let is_wrong = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors: Vec<&Finding> = self.findings.iter().filter(is_wrong).collect();
+        for (index, finding) in errors.iter().take(MAX_SHOWN).enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            let source = finding.source.as_ref().unwrap_or(&self.source);
+            f.write_str(source.name())?;
+            if let Some(span) = finding.span {
+                let place = source.position(span.start);
+                write!(f, ":{}:{}", place.line, place.column)?;
+            }
+            let resource = finding.resource.as_deref().map(|name| format!("{name}: "));
+            write!(f, ": {}{}", resource.unwrap_or_default(), finding.message)?;
+            if let Some(hint) = &finding.hint {
+                write!(f, " ({hint})")?;
+            }
+        }
+        match errors.len().checked_sub(MAX_SHOWN) {
+            Some(more @ 1..) => write!(f, "\n… and {more} more"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Why there is no manifest.
@@ -103,9 +146,8 @@ impl Manifest {
             (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
         });
         let diagnosis = Diagnosis { source, findings };
-        let is_wrong = diagnosis.findings.iter().any(|found| found.severity == Severity::Error);
         match resolved {
-            Some((templates, declarations)) if !is_wrong => Ok(Self {
+            Some((templates, declarations)) if !diagnosis.has_errors() => Ok(Self {
                 path: path.to_owned(),
                 working_directory,
                 declarations,
@@ -210,6 +252,7 @@ impl Declarations {
             if let Some(rendered) = jet_file::render(host, templates, &jet_file, &mut findings) {
                 let more = this.add_rendered(&rendered, types, templates, elsewhere);
                 findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
+                this.rendered = Some(rendered);
             }
             return (this, findings);
         }
@@ -247,8 +290,7 @@ impl Declarations {
         for resource in &mut self.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
                 let message = format!("{}: {}", failure.property, failure.error);
-                let name = format!("{}#{}", resource.kind(), resource.common().name);
-                findings.push(Finding::error(failure.span, message).of(name));
+                findings.push(Finding::error(failure.span, message).of(resource.display()));
             }
             findings.extend(resource.findings());
         }
@@ -256,6 +298,19 @@ impl Declarations {
             findings.push(Finding::error(Span::default(), "there are no resources"));
         }
         references::check(source, &self.resources, types, elsewhere, findings);
+    }
+
+    /// Something about a resource, at its place.
+    pub(crate) fn finding(
+        &self,
+        resource: &dyn AnyResource,
+        message: impl Into<String>,
+    ) -> Finding {
+        let finding = Finding::error(resource.span(), message).of(resource.display());
+        match &self.rendered {
+            Some(rendered) => finding.within(rendered),
+            None => finding,
+        }
     }
 
     /// Whether any resource may ask what became of another.

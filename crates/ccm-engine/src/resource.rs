@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::CommandLine;
 use crate::converge::{Outcome, converge};
+use crate::nested::{Child, Nowhere};
 use crate::resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
@@ -57,6 +58,12 @@ pub trait AnyResource {
     fn common(&self) -> &Common;
     /// The resources whose change it reacts to.
     fn subscribe(&self) -> &[ResourceRef];
+    /// The manifest that it brings, if it does.
+    fn child(&self) -> Option<Child<'_>>;
+    /// What people call it: `type#name`, without credentials.
+    fn display(&self) -> String {
+        redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
+    }
     /// Where it stands in the source.
     fn span(&self) -> Option<Span>;
     /// Where a property stands.
@@ -206,6 +213,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         T::subscribe(&self.want)
     }
 
+    fn child(&self) -> Option<Child<'_>> {
+        T::child(&self.want)
+    }
+
     fn span(&self) -> Option<Span> {
         self.places.resource
     }
@@ -244,7 +255,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             all.push(Finding::error(self.places.of(index), message).hint(found.hint));
         }
         if !all.is_empty() {
-            let name = self.reference().to_string();
+            let name = self.display();
             for finding in &mut all {
                 finding.resource = Some(name.clone());
             }
@@ -325,6 +336,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
             output: &mut |_| {},
+            nested: &mut Nowhere,
         };
         let state = T::observe(&mut self.open(provider, host), &self.want, &mut cx)?;
         let event = Event {

@@ -9,6 +9,7 @@ use ccm_template::Engine;
 use serde::Serialize;
 
 use crate::cli::CommandLine;
+use crate::nested::{Child, Nested};
 use crate::{Error, Result};
 
 /// A type of resources: what can be wanted, how the machine is asked, and what
@@ -38,7 +39,7 @@ pub trait ResourceType: Sized + 'static {
     const NO_STATUS: Option<&'static str> = None;
 
     /// Whether its resources bring resources of their own, which others may
-    /// then refer to.
+    /// then refer to. Their step is a run, which keeps to noop by itself.
     const NESTS: bool = false;
 
     /// Finds what the field table cannot know to be wrong. At
@@ -52,6 +53,11 @@ pub trait ResourceType: Sized + 'static {
     /// The resources whose change this one reacts to.
     fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
         &[]
+    }
+
+    /// The manifest that a resource brings, if it does.
+    fn child(_want: &Self::Properties) -> Option<Child<'_>> {
+        None
     }
 
     /// Asks the machine.
@@ -75,6 +81,11 @@ pub trait ResourceType: Sized + 'static {
         step: &Self::Action,
         cx: &mut Context<'_>,
     ) -> Result<()>;
+
+    /// After acting: whether that changed anything.
+    fn has_changed(_have: &Self::State) -> bool {
+        true
+    }
 
     /// After acting: which attribute is not as wanted, what it is, and what it
     /// should be.
@@ -185,6 +196,8 @@ pub struct Context<'a> {
     pub detail: Detail,
     /// Takes lines of output while they arrive.
     pub output: &'a mut dyn FnMut(&str),
+    /// Applies manifests within the run.
+    pub nested: &'a mut dyn Nested,
 }
 
 /// Collects what is wrong with properties.

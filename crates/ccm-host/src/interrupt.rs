@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -49,6 +50,28 @@ impl Interrupt {
         Some(self.shared.signal.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
     }
 
+    /// Lets time pass, but not after a signal came.
+    pub fn pause(&self, duration: Duration) {
+        let until = Instant::now().checked_add(duration);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if self.signal().is_some() || left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            let mut wake: Vec<PollFd<'_>> = self
+                .wake()
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .into_iter()
+                .collect();
+            let left = left.map(|left| Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            });
+            // However it ends, the loop looks at both reasons to stop.
+            let _ = poll(&mut wake, left.as_ref());
+        }
+    }
+
     /// Readable once a signal came.
     pub(crate) fn wake(&self) -> Option<BorrowedFd<'_>> {
         self.shared.wake.as_ref().map(AsFd::as_fd)
@@ -90,5 +113,30 @@ impl Shared {
             }
         }
         std::process::exit(128 + signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_lasts_unless_a_signal_ends_it() {
+        let calm = Interrupt::default();
+        let begin = Instant::now();
+        calm.pause(Duration::from_millis(50));
+        assert!(begin.elapsed() >= Duration::from_millis(50));
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let shared = Arc::new(Shared { wake: Some(wake), ..Shared::default() });
+        let interrupt = Interrupt { shared: Arc::clone(&shared) };
+        let sender = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            shared.receive(SIGINT);
+        });
+        let begin = Instant::now();
+        interrupt.pause(Duration::from_mins(1));
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        assert_eq!(interrupt.signal(), Some(SIGINT));
+        sender.join().unwrap();
     }
 }

@@ -85,3 +85,42 @@ impl Serialize for Shown<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ccm_yaml::Source;
+
+    use super::*;
+    use crate::resolve::PlainText;
+
+    fn read(text: &str) -> (Option<Data>, Vec<String>) {
+        let source = Source::new("t", text);
+        let mut reader = Reader::default();
+        let data = reader.read(ccm_yaml::parse(&source).unwrap());
+        (data, reader.findings.into_iter().map(|finding| finding.message).collect())
+    }
+
+    #[test]
+    fn values_keep_their_types() {
+        let (data, _) = read("{n: 1, f: 1.5, t: '1', l: [a, ~], m: {x: true}, 5: e}");
+        assert_eq!(
+            serde_json::to_string(&data.unwrap()).unwrap(),
+            r#"{"n":1,"f":1.5,"t":"1","l":["a",null],"m":{"x":true},"5":"e"}"#
+        );
+    }
+
+    #[test]
+    fn only_maps_are_data() {
+        assert_eq!(read("[a]").1, ["expected a map, found a list"]);
+        assert_eq!(read("a").1, ["expected a map, found text"]);
+    }
+
+    #[test]
+    fn texts_inside_are_templates() {
+        let mut data = read("{a: [{b: '{{ c }}'}]}").0.unwrap();
+        assert!(data.resolve(&PlainText, false).is_err());
+        let mut data = read("{a: [{b: c}], '{{ k }}': 1}").0.unwrap();
+        data.resolve(&PlainText, false).unwrap();
+        assert_eq!(serde_json::to_string(&data).unwrap(), r#"{"a":[{"b":"c"}],"{{ k }}":1}"#);
+    }
+}

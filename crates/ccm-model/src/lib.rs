@@ -16,6 +16,7 @@ mod event;
 mod event_id;
 mod field;
 mod finding;
+mod health_check;
 mod properties;
 mod read;
 mod redact;
@@ -32,9 +33,10 @@ pub use event::{Event, SessionStart};
 pub use event_id::EventId;
 pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
+pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
-pub use read::{FromNode, Reader};
-pub use redact::redact_credentials;
+pub use read::{FromNode, Placed, Reader};
+pub use redact::{mask_credentials, redact_credentials};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
     Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,

@@ -2,6 +2,7 @@
 //! at the command line and tests live together. A type is known to the rest of
 //! ccm by its line in [`TYPES`] alone.
 
+pub mod apply;
 pub mod archive;
 pub mod exec;
 pub mod file;
@@ -13,6 +14,7 @@ use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
 pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<apply::Apply>::NEW,
     &Erased::<archive::Archive>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,

@@ -117,6 +117,7 @@ impl Stage {
         let settings = Settings {
             host: Host::new(),
             noop,
+            health_check_only: false,
             diffs: Diffs::None,
             detail: Detail::Report,
             working_directory: self.directory.path().to_owned(),

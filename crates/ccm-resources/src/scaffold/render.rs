@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Error, Result};
-use ccm_host::{FileKind, Host, Tree};
+use ccm_host::{FileKind, Folder, Host};
 use ccm_template::Engine;
 
 use super::Language;
@@ -55,46 +55,41 @@ pub(super) fn render(source: &Path, rules: Rules<'_>, engine: &Engine) -> Result
 }
 
 struct Rendering<'a> {
-    host: Host,
-    source: Tree,
+    source: Folder,
     rules: Rules<'a>,
     templates: Templates,
 }
 
 impl<'a> Rendering<'a> {
     fn new(source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
-        let host = Host::new();
-        let tree = host.open_tree(source)?.ok_or_else(|| Error::Refused {
+        let folder = Host::new().open_folder(source)?.ok_or_else(|| Error::Refused {
             reason: format!("the source directory {} does not exist", source.display()),
             hint: Some("relative sources begin in the manifest's directory".to_owned()),
         })?;
         let templates = Templates::new(source, rules, engine);
-        Ok(Self { host, source: tree, rules, templates })
+        Ok(Self { source: folder, rules, templates })
     }
 
     fn run(self) -> Result<Vec<Output>> {
-        self.directory(Path::new(""))?;
+        self.directory(&self.source, Path::new(""))?;
         Ok(self.templates.calls().take())
     }
 
     /// Renders what is in a directory, in the order of names.
-    fn directory(&self, place: &Path) -> Result<()> {
-        let mut names = self.host.list(&self.source.path().join(place))?;
-        names.sort();
-        for name in names {
+    fn directory(&self, folder: &Folder, place: &Path) -> Result<()> {
+        for (name, kind) in folder.entries()? {
             let inner = place.join(&name);
-            let kind = self.source.lstat(&inner)?.map(|stat| (stat.kind, stat.mode));
             match kind {
-                None => {}
-                Some((FileKind::Directory, _)) if name == OsStr::new(PARTIALS) => {}
+                FileKind::Directory if name == PARTIALS => {}
                 // As the reference does it: nothing behind such a file is seen.
-                Some(_) if name == OsStr::new(PARTIALS) => return Ok(()),
-                Some((FileKind::Directory, _)) => {
+                _ if name == PARTIALS => return Ok(()),
+                FileKind::Directory => {
+                    let Some(below) = folder.folder(&name)? else { continue };
                     self.templates.calls().push(Output::Directory(inner.clone()))?;
-                    self.directory(&inner)?;
+                    self.directory(&below, &inner)?;
                 }
-                Some((FileKind::File, mode)) => self.file(&inner, mode)?,
-                Some((FileKind::Symlink | FileKind::Other, _)) => {
+                FileKind::File => self.file(folder, &name, &inner)?,
+                FileKind::Symlink | FileKind::Other => {
                     return Err(Error::Refused {
                         reason: format!("invalid file in source: {}", inner.display()),
                         hint: Some("a source has only directories and regular files".to_owned()),
@@ -105,8 +100,8 @@ impl<'a> Rendering<'a> {
         Ok(())
     }
 
-    fn file(&self, place: &Path, mode: u32) -> Result<()> {
-        let (bytes, _) = self.host.read_bytes(&self.source.path().join(place), MAX_FILE)?;
+    fn file(&self, folder: &Folder, name: &OsStr, place: &Path) -> Result<()> {
+        let (bytes, stat) = folder.read(name, MAX_FILE)?;
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => match self.templates.render(place, &text)? {
                 Some(bytes) => bytes,
@@ -126,7 +121,7 @@ impl<'a> Rendering<'a> {
         if self.rules.skip_empty && is_blank(&bytes) {
             return Ok(());
         }
-        let mode = 0o644 | (mode & 0o111);
+        let mode = 0o644 | (stat.mode & 0o111);
         self.templates.calls().push(Output::File(place.to_owned(), RenderedFile { bytes, mode }))
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use ccm_engine::{Context, Detail, Findings, ResourceType as _, Trigger};
+use ccm_engine::{Context, Detail, Findings, Nowhere, ResourceType as _, Trigger};
 use ccm_host::Host;
 use ccm_model::{Reader, Stage};
 use ccm_template::{Engine, Facts, Scope};
@@ -121,6 +121,7 @@ fn step(
         trigger: Trigger::Turn,
         detail: Detail::Decide,
         output: &mut |_| {},
+        nested: &mut Nowhere,
     };
     provider.observe(properties, &mut cx)?;
     let action = |(path, fate): &(std::path::PathBuf, Fate)| {

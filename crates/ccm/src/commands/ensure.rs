@@ -22,7 +22,8 @@ pub(super) fn command() -> Command {
         .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(TYPES.iter().map(|kind| type_command(*kind)))
+        // A manifest is applied by `ccm apply`.
+        .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
 }
 
 fn type_command(kind: &'static dyn AnyType) -> Command {
@@ -112,12 +113,34 @@ fn common_flags(command: Command) -> Command {
     command
         .args(fields.map(|field| common(flag(field))))
         .args(conditions.map(common))
+        .args(health_check_flags().map(common))
         .args(inputs::flags().into_iter().map(common))
         .arg(common(flags::session()))
         .arg(common(flags::noop()))
         .arg(common(flags::diff()))
         .arg(common(flags::no_sync()))
         .arg(common(flags::json("Print the event as JSON")))
+}
+
+fn health_check_flags() -> [Arg; 3] {
+    [
+        Arg::new("check")
+            .long("check")
+            .value_name("COMMAND")
+            .action(ArgAction::Append)
+            .help("Check its health afterwards with this Nagios plugin"),
+        Arg::new("check-tries")
+            .long("check-tries")
+            .value_name("N")
+            .requires("check")
+            .value_parser(clap::value_parser!(i32).range(1..))
+            .help("How often to try until a check is OK, 1 when unset"),
+        Arg::new("check-sleep")
+            .long("check-sleep")
+            .value_name("DURATION")
+            .requires("check")
+            .help("Time between tries, 1s when unset"),
+    ]
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
@@ -147,6 +170,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let settings = Settings {
         host: host.clone(),
         noop: matches.get_flag("noop"),
+        health_check_only: false,
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
         working_directory: flags::working_directory(&host),
@@ -204,6 +228,16 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
         if let Some(expression) = matches.get_one::<String>(&format!("control-{}", field.name)) {
             arguments.set_in("control", field.name, expression);
         }
+    }
+    if let Some(commands) = matches.get_many::<String>("check") {
+        let tries = matches.get_one::<i32>("check-tries").map(ToString::to_string);
+        let sleep = matches.get_one::<String>("check-sleep").cloned();
+        let checks = commands.map(|command| {
+            let more = [("tries", tries.clone()), ("try_sleep", sleep.clone())];
+            let more = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            std::iter::once(("command", command.clone())).chain(more).collect()
+        });
+        arguments.set_maps("health_checks", checks.collect());
     }
     for field in own_fields(kind) {
         give(&mut arguments, field, matches);

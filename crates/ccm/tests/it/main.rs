@@ -14,6 +14,8 @@ mod data;
 mod ensure;
 mod env;
 mod faults;
+mod health;
+mod nested;
 mod scaffold;
 mod session;
 mod words;
