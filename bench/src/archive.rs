@@ -102,7 +102,7 @@ fn populate(top: &Path) -> io::Result<()> {
     let mut total = 0;
     for n in 0.. {
         // Text shrinks to less than half.
-        if total > SIZE * 13 / 10 {
+        if total > SIZE * 141 / 100 {
             break;
         }
         let directory = top.join(format!("d{}", n / 100));
