@@ -99,7 +99,7 @@ impl Plan {
             .map(|(name, _)| name.clone())
             .collect();
         for link in links {
-            self.resolve(&link, true)
+            self.resolve(&link, Follow::All)
                 .map_err(|reason| reason.of(&link, "it is a symbolic link that leads"))?;
         }
         let space = self.host.space(self.into.path())?;
@@ -140,7 +140,8 @@ impl Plan {
         if self.last.as_deref() == Some(parent) {
             return Ok(());
         }
-        let real = self.resolve(parent, true).map_err(|reason| reason.of(name, "it lies"))?;
+        let real =
+            self.resolve(parent, Follow::Relative).map_err(|reason| reason.of(name, "it lies"))?;
         let mut missing = Vec::new();
         for directory in real.ancestors().filter(|path| !path.as_os_str().is_empty()) {
             match self.node(directory)? {
@@ -182,9 +183,8 @@ impl Plan {
         }))
     }
 
-    /// Where a name leads when the links in it are followed, the last part too
-    /// if asked.
-    fn resolve(&mut self, name: &Path, follow_last: bool) -> Result<PathBuf, Astray> {
+    /// Where a name leads when the links in it are followed.
+    fn resolve(&mut self, name: &Path, follow: Follow) -> Result<PathBuf, Astray> {
         let mut real = PathBuf::new();
         let mut links = 0;
         let mut pending: Vec<PathBuf> =
@@ -203,14 +203,16 @@ impl Plan {
             let next = real.join(&part);
             let is_last = pending.is_empty();
             match self.node(&next).map_err(Astray::Error)? {
-                Some(Node::Symlink(target)) if follow_last || !is_last => {
+                Some(Node::Symlink(target)) if follow != Follow::Parents || !is_last => {
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(Astray::Endless);
                     }
                     let target = if target.is_absolute() {
+                        if follow != Follow::All {
+                            return Err(Astray::Out);
+                        }
                         real = PathBuf::new();
-                        // An absolute link may lead back in.
                         let inside = target.strip_prefix(self.into.path());
                         inside.map_err(|_| Astray::Out)?.to_owned()
                     } else {
@@ -243,7 +245,8 @@ impl Plan {
             };
         }
         // Where the name really is, should a link be on the way.
-        let real = self.resolve(name, false).map_err(|reason| reason.of(name, "it lies"))?;
+        let real =
+            self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it lies"))?;
         let there = self.node(&real)?;
         let node = match &entry.kind {
             Kind::Directory => Node::Directory {
@@ -256,7 +259,7 @@ impl Plan {
             Kind::Symlink(target) => Node::Symlink(target.clone()),
             Kind::HardLink(existing) => {
                 let existing = self
-                    .resolve(existing, false)
+                    .resolve(existing, Follow::Parents)
                     .map_err(|reason| reason.of(name, "it is a hard link that leads"))?;
                 match self.node(&existing)? {
                     Some(Node::Directory { .. }) => {
@@ -307,6 +310,17 @@ impl Visitor for Plan {
         }
         Ok(())
     }
+}
+
+/// Which links of a name are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    /// All, absolute ones too: they may lead back in.
+    All,
+    /// All that the writer follows: relative ones.
+    Relative,
+    /// The same, but not the last part.
+    Parents,
 }
 
 /// Why a name leads nowhere.
