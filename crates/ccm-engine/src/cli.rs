@@ -31,7 +31,7 @@ pub struct CommandLine {
 pub struct ExtraFlag {
     /// `--long`, without the dashes.
     pub long: &'static str,
-    /// What the help calls the value.
+    /// What the help calls the value; empty for a switch.
     pub value: &'static str,
     /// What it does, one line.
     pub doc: &'static str,
@@ -88,6 +88,15 @@ impl Arguments {
     /// Turns a property on.
     pub fn switch_on(&mut self, name: &str) {
         self.values.insert(name.to_owned(), Given::Switch);
+    }
+
+    /// Whether a switch was given; it is not there any more.
+    pub fn take_switch(&mut self, name: &str) -> bool {
+        let is_on = matches!(self.values.get(name), Some(Given::Switch));
+        if is_on {
+            self.values.remove(name);
+        }
+        is_on
     }
 
     /// The value of a property or flag, if it was given.

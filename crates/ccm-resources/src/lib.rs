@@ -3,8 +3,10 @@
 //! ccm by its line in [`TYPES`] alone.
 
 pub mod apply;
+pub mod archive;
 pub mod exec;
 pub mod file;
+mod owner;
 pub mod scaffold;
 mod text_diff;
 
@@ -13,6 +15,7 @@ use ccm_engine::{AnyType, Erased};
 /// Every type that there is.
 pub static TYPES: &[&dyn AnyType] = &[
     &Erased::<apply::Apply>::NEW,
+    &Erased::<archive::Archive>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
     &Erased::<scaffold::Scaffold>::NEW,

@@ -47,6 +47,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = flags::host()?;
+    ui.follow(&host);
     let origin = manifest::locate(&host, matches)?;
     let in_session = flags::session_path(matches).is_some();
     let inputs = Inputs { served: origin.served(), ..inputs::inputs(&host, matches)? };

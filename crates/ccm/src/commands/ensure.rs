@@ -54,13 +54,15 @@ fn type_command(kind: &'static dyn AnyType) -> Command {
         command = command.arg(flag(field));
     }
     for extra in view.extra {
-        command = command.arg(
-            Arg::new(extra.long)
-                .long(extra.long)
-                .value_name(extra.value)
-                .conflicts_with_all(extra.conflicts)
-                .help(extra.doc),
-        );
+        let arg = Arg::new(extra.long)
+            .long(extra.long)
+            .conflicts_with_all(extra.conflicts)
+            .help(extra.doc);
+        command = command.arg(if extra.value.is_empty() {
+            arg.action(ArgAction::SetTrue)
+        } else {
+            arg.value_name(extra.value)
+        });
     }
     common_flags(command)
 }
@@ -90,7 +92,7 @@ pub(super) fn flag(field: &'static Field) -> Arg {
     }
     let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
     arg = arg.value_name(value);
-    if matches!(field.shape, Shape::List(_)) {
+    if matches!(field.shape, Shape::List(_) | Shape::Texts) {
         arg = arg.action(ArgAction::Append);
     }
     if let Some(default) = field.flag.default {
@@ -149,6 +151,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
     let host = flags::host()?;
+    ui.follow(&host);
     check_session(kind, matches)?;
     let arguments = arguments(kind, matches, &host)?;
 
@@ -244,7 +247,11 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
         give(&mut arguments, field, matches);
     }
     for extra in view.extra {
-        if let Some(value) = matches.get_one::<String>(extra.long) {
+        if extra.value.is_empty() {
+            if matches.get_flag(extra.long) {
+                arguments.switch_on(extra.long);
+            }
+        } else if let Some(value) = matches.get_one::<String>(extra.long) {
             arguments.set(extra.long, value);
         }
     }
@@ -258,7 +265,7 @@ pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatche
     match field.shape {
         Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
         Shape::Boolean => {}
-        Shape::List(_) => {
+        Shape::List(_) | Shape::Texts => {
             if let Some(values) = matches.get_many::<String>(field.name) {
                 arguments.set_list(field.name, values.cloned().collect());
             }

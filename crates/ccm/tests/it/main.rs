@@ -9,6 +9,7 @@
 
 mod api;
 mod apply;
+mod archive;
 mod bad_input;
 mod data;
 mod ensure;
