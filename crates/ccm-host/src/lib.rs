@@ -16,12 +16,13 @@ mod folder;
 mod http;
 mod interrupt;
 mod machine;
+mod memory;
 mod network;
 mod random;
 mod remove;
 mod users;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -36,6 +37,7 @@ pub use file::{FileKind, Stat};
 pub use folder::Folder;
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
+pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
@@ -56,6 +58,9 @@ struct Inner {
     /// happens that could make its path lead elsewhere.
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     interrupt: Interrupt,
+    /// How many commands ran that may have changed something.
+    commands: Cell<u64>,
+    memory: memory::Memory,
 }
 
 impl Host {

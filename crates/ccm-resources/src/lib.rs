@@ -4,6 +4,7 @@
 
 pub mod exec;
 pub mod file;
+pub mod package;
 
 use ccm_engine::{AnyType, Erased};
 

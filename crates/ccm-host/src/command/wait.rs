@@ -32,9 +32,9 @@ pub(super) fn wait(
     interrupt: &Interrupt,
     mut child: Child,
     command: &Command,
-    capture: usize,
     on_line: &mut dyn FnMut(Stream, &str),
 ) -> Result<Output> {
+    let capture = command.capture;
     let spawn_error = |source| Error::Spawn { command: command.name(), source };
     // A process id is positive and below 2^22.
     let group = Pid::from_child(&child);

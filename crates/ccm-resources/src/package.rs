@@ -1,0 +1,3 @@
+//! Software packages.
+
+pub mod version;
