@@ -51,8 +51,9 @@ pub fn converge<T: ResourceType>(
         T::act(on, want, step, cx)?;
         outcome.changed = true;
     }
-    let after = outcome.state.insert(T::observe(on, want, cx)?);
-    match T::mismatch(want, after) {
+    let after = T::observe(on, want, cx)?;
+    outcome.changed = T::has_changed(before, &after);
+    match T::mismatch(want, outcome.state.insert(after)) {
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),
     }

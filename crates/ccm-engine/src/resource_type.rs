@@ -79,6 +79,12 @@ pub trait ResourceType: Sized + 'static {
     /// should be.
     fn mismatch(want: &Self::Properties, have: &Self::State) -> Option<String>;
 
+    /// After acting: whether that made a difference. Only what has to act to
+    /// find out can say no.
+    fn has_changed(_before: &Self::State, _after: &Self::State) -> bool {
+        true
+    }
+
     /// What noop says of a plan.
     fn describe(plan: &[Self::Action]) -> String {
         let steps: Vec<String> = plan.iter().map(ToString::to_string).collect();

@@ -4,9 +4,11 @@
 
 pub mod exec;
 pub mod file;
+mod name;
 pub mod package;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] = &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW];
+pub static TYPES: &[&dyn AnyType] =
+    &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW, &Erased::<package::Package>::NEW];
