@@ -29,7 +29,7 @@ pub struct CommandLine {
 pub struct ExtraFlag {
     /// `--long`, without the dashes.
     pub long: &'static str,
-    /// What the help calls the value.
+    /// What the help calls the value; empty for a switch without one.
     pub value: &'static str,
     /// What it does, one line.
     pub doc: &'static str,
@@ -48,7 +48,7 @@ enum Given {
     One(String),
     Many(Vec<String>),
     Within(BTreeMap<String, String>),
-    Switch,
+    Switch(bool),
 }
 
 impl Arguments {
@@ -73,7 +73,12 @@ impl Arguments {
 
     /// Turns a property on.
     pub fn switch_on(&mut self, name: &str) {
-        self.values.insert(name.to_owned(), Given::Switch);
+        self.values.insert(name.to_owned(), Given::Switch(true));
+    }
+
+    /// Turns a property off.
+    pub fn switch_off(&mut self, name: &str) {
+        self.values.insert(name.to_owned(), Given::Switch(false));
     }
 
     /// The value of a property or flag, if it was given.
@@ -92,6 +97,11 @@ impl Arguments {
         }
     }
 
+    /// Takes a switch away, and says whether it was on.
+    pub fn take_switch(&mut self, name: &str) -> bool {
+        matches!(self.values.remove(name), Some(Given::Switch(true)))
+    }
+
     /// The arguments as a manifest would give them.
     pub fn into_entries(self) -> Vec<Entry<'static>> {
         let entry = |(name, given): (String, Given)| {
@@ -101,7 +111,7 @@ impl Arguments {
                 Given::Within(map) => Node::mapping(
                     map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
                 ),
-                Given::Switch => Node::plain("true"),
+                Given::Switch(is_on) => Node::plain(if is_on { "true" } else { "false" }),
             };
             named(name, value)
         };

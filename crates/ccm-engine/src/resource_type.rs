@@ -53,6 +53,12 @@ pub trait ResourceType: Sized + 'static {
         &[]
     }
 
+    /// Makes ready what asking and acting rest on. Not called in a preview, as
+    /// that is to leave the machine alone.
+    fn prepare(_on: &mut Self::Provider) -> Result<()> {
+        Ok(())
+    }
+
     /// Asks the machine.
     fn observe(
         on: &mut Self::Provider,
@@ -74,6 +80,11 @@ pub trait ResourceType: Sized + 'static {
         step: &Self::Action,
         cx: &mut Context<'_>,
     ) -> Result<()>;
+
+    /// Whether a step is what a change elsewhere has triggered.
+    fn is_refresh(_step: &Self::Action) -> bool {
+        true
+    }
 
     /// After acting: which attribute is not as wanted, what it is, and what it
     /// should be.

@@ -6,6 +6,7 @@ pub mod exec;
 pub mod file;
 mod name;
 pub mod package;
+pub mod service;
 
 use ccm_engine::{AnyType, Erased};
 

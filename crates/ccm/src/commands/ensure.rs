@@ -52,13 +52,14 @@ fn type_command(kind: &'static dyn AnyType) -> Command {
         command = command.arg(flag(field));
     }
     for extra in view.extra {
-        command = command.arg(
-            Arg::new(extra.long)
-                .long(extra.long)
-                .value_name(extra.value)
-                .conflicts_with_all(extra.conflicts)
-                .help(extra.doc),
-        );
+        let arg = Arg::new(extra.long)
+            .long(extra.long)
+            .conflicts_with_all(extra.conflicts)
+            .help(extra.doc);
+        command = command.arg(match extra.value {
+            "" => arg.action(ArgAction::SetTrue),
+            value => arg.value_name(value),
+        });
     }
     common_flags(command)
 }
@@ -218,7 +219,11 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
         }
     }
     for extra in view.extra {
-        if let Some(value) = matches.get_one::<String>(extra.long) {
+        if extra.value.is_empty() {
+            if matches.get_flag(extra.long) {
+                arguments.switch_on(extra.long);
+            }
+        } else if let Some(value) = matches.get_one::<String>(extra.long) {
             arguments.set(extra.long, value);
         }
     }
