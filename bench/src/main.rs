@@ -13,6 +13,7 @@
 mod floor;
 mod generate;
 mod measure;
+mod packages;
 mod report;
 
 use std::io::Write as _;

@@ -19,7 +19,7 @@ mkdir -p /etc/rpm
 echo '%_dbpath /var/lib/rpm' > /etc/rpm/macros.ccm
 echo 9 > /etc/dnf/vars/releasever
 
-# rpm NAME EPOCH VERSION RELEASE [LINE...]: builds what is in $work/tree.
+# package NAME EPOCH VERSION RELEASE [LINE...]: builds what is in $work/tree.
 package() {
     local name=$1 epoch=$2 version=$3 release=$4
     shift 4
@@ -47,7 +47,8 @@ done
 mkdir "$work/tree"
 package ccm-epoch 1 1.0 1 %files
 mkdir "$work/tree"
-package ccm-slow 0 1.0 1 %post 'sleep 4' %files
+# Lua, as nothing provides a shell to rpm here.
+package ccm-slow 0 1.0 1 '%post -p <lua>' 'os.execute("sleep 4")' %files
 createrepo_c -q "$repository"
 
 rm -f /etc/yum.repos.d/*

@@ -81,7 +81,7 @@ impl Machine {
         let mut command = Command::new("nsenter");
         command
             .args(["--target", &self.pid, "--mount", "--uts", "--ipc", "--net", "--pid"])
-            .args(["--cgroup", "--root", "--wd=/", "env", "-i", "HOME=/root", "LANG=C.UTF-8"])
+            .args(["--cgroup", "--root", "--wd", "env", "-i", "HOME=/root", "LANG=C.UTF-8"])
             .arg("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
             // Ended inside: what is killed from outside would stay inside.
             .args(["timeout", "--kill-after=5", TIMEOUT])

@@ -68,7 +68,7 @@ impl Report {
 
     /// The errors of all resources, in lines.
     pub fn errors(&self) -> String {
-        let errors = self.events.iter().flat_map(|event| event["error"].as_array());
+        let errors = self.events.iter().filter_map(|event| event["error"].as_array());
         let errors = errors.flatten().filter_map(Value::as_str);
         errors.collect::<Vec<_>>().join("\n")
     }

@@ -11,5 +11,9 @@ pub mod service;
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
-pub static TYPES: &[&dyn AnyType] =
-    &[&Erased::<exec::Exec>::NEW, &Erased::<file::File>::NEW, &Erased::<package::Package>::NEW];
+pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<exec::Exec>::NEW,
+    &Erased::<file::File>::NEW,
+    &Erased::<package::Package>::NEW,
+    &Erased::<service::Service>::NEW,
+];

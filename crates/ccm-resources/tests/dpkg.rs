@@ -1,7 +1,6 @@
 //! Debian's comparison against the real `dpkg --compare-versions`.
 
 #![expect(
-    clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::unwrap_used,
     reason = "a test sets its stage by itself"

@@ -17,6 +17,7 @@ const DETAILS: &str = "%{LICENSE}\\n%|URL?{%{URL}}|\\n%{SUMMARY}\\n%{DESCRIPTION
 
 const ADVICE: Advice = &[
     ("Unable to find a match", "check the name and the version: `dnf list --showduplicates`"),
+    ("No packages marked for downgrade", "`dnf list --showduplicates` lists the versions"),
     ("Failed to download metadata", "check the repositories: `dnf repolist -v`"),
     ("superuser", "run ccm as root"),
 ];
@@ -40,8 +41,8 @@ impl Dnf {
         Ok((command.clone(), manager::query(&self.host, command)?))
     }
 
-    fn run(&self, verb: &str, what: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let command = Command::new("dnf", [verb, "-y", what]);
+    fn run(&self, before: &[&str], what: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let command = Command::new("dnf", before.iter().chain([&what]));
         manager::change(&self.host, &command, ADVICE, say)
     }
 }
@@ -86,11 +87,11 @@ impl Provider for Dnf {
         let (command, output) = self.ask(package, STATUS)?;
         let answer = String::from_utf8_lossy(&output.stdout);
         if output.exit != Exit::Code(0) {
-            // Anything else would be a database that cannot be read.
-            if answer.contains("is not installed") {
-                return Ok(Found::default());
+            // A database that cannot be read says nothing about the package.
+            if output.stderr_tail(10).lines().any(|line| line.starts_with("error:")) {
+                return Err(output.failure(&command).into());
             }
-            return Err(output.failure(&command).into());
+            return Ok(Found::default());
         }
         let Some((installed, release)) = newest(&answer) else { return Ok(Found::default()) };
         let extended = BTreeMap::from([
@@ -115,8 +116,12 @@ impl Provider for Dnf {
 
     fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
         match target {
-            Target::Any | Target::Latest => self.run("install", package, say),
-            Target::Version(version) => self.run("install", &format!("{package}-{version}"), say),
+            Target::Any => self.run(&["install", "-y"], package, say),
+            // Without this, what is installed is good enough on some systems.
+            Target::Latest => self.run(&["install", "-y", "--best"], package, say),
+            Target::Version(version) => {
+                self.run(&["install", "-y"], &format!("{package}-{version}"), say)
+            }
         }
     }
 
@@ -125,11 +130,11 @@ impl Provider for Dnf {
     }
 
     fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.run("downgrade", &format!("{package}-{version}"), say)
+        self.run(&["downgrade", "-y"], &format!("{package}-{version}"), say)
     }
 
     fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.run("remove", package, say)
+        self.run(&["remove", "-y"], package, say)
     }
 }
 

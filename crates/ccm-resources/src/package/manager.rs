@@ -52,6 +52,6 @@ fn advise(error: ccm_host::Error, advice: Advice) -> Error {
 /// A package manager comes first on the systems that are made of its packages,
 /// which these files mark, and second where it is only installed.
 pub(super) fn rank(host: &Host, marks: &[&str]) -> u32 {
-    let is_there = |mark: &&str| host.stat(Path::new(mark)).is_ok_and(|found| found.is_some());
-    if marks.iter().any(|mark| is_there(&mark)) { 1 } else { 2 }
+    let is_there = |mark: &str| host.stat(Path::new(mark)).is_ok_and(|found| found.is_some());
+    if marks.iter().copied().any(is_there) { 1 } else { 2 }
 }

@@ -70,7 +70,8 @@ impl Systemd {
         if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
             let journal = self.journal(service);
             if !journal.is_empty() {
-                *last_words = format!("{last_words}\n{journal}").trim_start().to_owned();
+                last_words.push('\n');
+                last_words.push_str(&journal);
             }
         }
         done?;
