@@ -32,6 +32,7 @@ pub struct Command {
     timeout: Option<Duration>,
     capture: usize,
     is_query: bool,
+    is_finished: bool,
 }
 
 /// What a command sees of the environment.
@@ -126,6 +127,7 @@ impl Command {
             timeout: None,
             capture: CAPTURE,
             is_query: false,
+            is_finished: false,
         }
     }
 
@@ -169,6 +171,14 @@ impl Command {
     #[must_use]
     pub fn query(mut self) -> Self {
         self.is_query = true;
+        self
+    }
+
+    /// Lets it finish when the run is interrupted, as its half is worse than
+    /// its whole. A second interrupt still ends it.
+    #[must_use]
+    pub fn finished(mut self) -> Self {
+        self.is_finished = true;
         self
     }
 

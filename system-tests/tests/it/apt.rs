@@ -127,6 +127,23 @@ fn a_lock_that_another_holds_is_waited_for() {
 }
 
 #[test]
+fn an_interrupted_run_does_not_leave_a_package_half_installed() {
+    let Some(machine) = Machine::up(Layer::Apt) else { return };
+    machine.put(
+        "/tmp/two.yaml",
+        "ccm: {resources: [{package: [{ccm-slow: {}}, {ccm-app: {ensure: present}}]}]}\n",
+    );
+    let ran = machine.sh("ccm apply /tmp/two.yaml & ccm=$!
+         until pgrep -f ccm-slow.postinst > /dev/null; do sleep 0.05; done
+         kill -INT $ccm; wait $ccm");
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(ran.stdout.contains("package#ccm-slow changed ensure=1.0-1"), "{ran:?}");
+    assert!(!ran.stdout.contains("ccm-app"), "{ran:?}");
+    assert_eq!(machine.ok("dpkg-query -W -f '${db:Status-Status}' ccm-slow"), "installed");
+    assert_eq!(version(&machine), "");
+}
+
+#[test]
 fn the_status_is_asked_for_once_and_again_after_what_may_have_changed_it() {
     let Some(machine) = Machine::up(Layer::Apt) else { return };
     // Counts how often dpkg-query is asked.

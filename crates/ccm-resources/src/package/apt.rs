@@ -102,7 +102,7 @@ impl Apt {
             .variable("DEBIAN_FRONTEND", "noninteractive")
             .variable("APT_LISTBUGS_FRONTEND", "none")
             .variable("APT_LISTCHANGES_FRONTEND", "none");
-        manager::change(&self.host, &command, ADVICE, say)
+        manager::change(&self.host, command, ADVICE, say)
     }
 }
 

@@ -43,7 +43,7 @@ impl Dnf {
 
     fn run(&self, before: &[&str], what: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
         let command = Command::new("dnf", before.iter().chain([&what]));
-        manager::change(&self.host, &command, ADVICE, say)
+        manager::change(&self.host, command, ADVICE, say)
     }
 }
 

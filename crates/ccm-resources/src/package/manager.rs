@@ -21,17 +21,17 @@ pub(super) fn query(host: &Host, command: Command) -> Result<Output> {
     Ok(host.run(&command.query().capture(CAPTURE), &mut |_, _| {})?)
 }
 
-/// Runs a command that changes something, and says when it waits for another
-/// package manager.
+/// Runs a command that changes something, to its end even when the run is
+/// interrupted, and says when it waits for another package manager.
 pub(super) fn change(
     host: &Host,
-    command: &Command,
+    command: Command,
     advice: Advice,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
     let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut is_told = false;
-    let done = host.run_checked(command, &mut |_, line| {
+    let done = host.run_checked(&command.finished(), &mut |_, line| {
         // Repeated for as long as it lasts; once is enough.
         if line.contains("Waiting for") && !std::mem::replace(&mut is_told, true) {
             say(line.trim());
