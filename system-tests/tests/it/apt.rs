@@ -118,7 +118,7 @@ fn what_apt_refuses_fails_with_its_words_and_changes_nothing() {
 fn a_lock_that_another_holds_is_waited_for() {
     let Some(machine) = Machine::up(Layer::Apt) else { return };
     machine.ok("systemd-run --quiet --unit other apt-get install -y ccm-slow
-                until pgrep -f ccm-slow.postinst; do sleep 0.05; done");
+                until pgrep -f [c]cm-slow.postinst; do sleep 0.05; done");
     let ran = machine.ccm(&["ensure", "package", "ccm-app", "1.0-1"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("Waiting for cache lock"), "{ran:?}");
@@ -134,7 +134,7 @@ fn an_interrupted_run_does_not_leave_a_package_half_installed() {
         "ccm: {resources: [{package: [{ccm-slow: {}}, {ccm-app: {ensure: present}}]}]}\n",
     );
     let ran = machine.sh("ccm apply /tmp/two.yaml & ccm=$!
-         until pgrep -f ccm-slow.postinst > /dev/null; do sleep 0.05; done
+         until pgrep -f [c]cm-slow.postinst > /dev/null; do sleep 0.05; done
          kill -INT $ccm; wait $ccm");
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(ran.stdout.contains("package#ccm-slow changed ensure=1.0-1"), "{ran:?}");

@@ -15,10 +15,11 @@ const CAPTURE: usize = 64 << 20;
 /// Words in what a package manager said, and what to do about it.
 pub(super) type Advice = &'static [(&'static str, &'static str)];
 
-/// Runs a command that only looks.
+/// Runs a command that only looks. It finishes too, as what was changed a
+/// moment before an interrupt is still to be verified.
 pub(super) fn query(host: &Host, command: Command) -> Result<Output> {
     let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(host.run(&command.query().capture(CAPTURE), &mut |_, _| {})?)
+    Ok(host.run(&command.query().finished().capture(CAPTURE), &mut |_, _| {})?)
 }
 
 /// Runs a command that changes something, to its end even when the run is
