@@ -15,6 +15,7 @@ mod generate;
 mod measure;
 mod packages;
 mod report;
+mod scaffold;
 
 use std::io::Write as _;
 use std::path::Path;

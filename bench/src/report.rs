@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Usage, median};
-use crate::{generate, packages};
+use crate::{generate, packages, scaffold};
 
-const TIMES: usize = 7;
+pub(crate) const TIMES: usize = 7;
 
 pub(crate) fn run(ccm: &Path) -> io::Result<()> {
     let base = std::env::temp_dir().join(format!("ccm-bench-{}", std::process::id()));
@@ -73,6 +73,7 @@ fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
             );
         }
     }
+    scaffold::measure(&ccm, &me, base)?;
     for pair in growth.windows(2) {
         let [(few, few_stable, few_created), (many, many_stable, many_created)] = pair else {
             continue;
@@ -153,7 +154,7 @@ impl Stage {
     }
 }
 
-fn row(what: &str, used: Usage, floor: Option<Usage>) {
+pub(crate) fn row(what: &str, used: Usage, floor: Option<Usage>) {
     let (floor, ratio) = floor.map_or_else(Default::default, |floor| {
         let ratio = used.cpu.as_secs_f64() / floor.cpu.as_secs_f64();
         (milliseconds(floor.cpu), format!("{ratio:.2} ×"))

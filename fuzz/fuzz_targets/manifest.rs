@@ -3,14 +3,14 @@
 #![no_main]
 
 use ccm_engine::Declarations;
-use ccm_model::PlainText;
+use ccm_template::Engine;
 use ccm_resources::TYPES;
 use ccm_yaml::Source;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let source = Source::new("fuzz", text);
-    let (declarations, findings) = Declarations::read(&source, TYPES, &PlainText, false);
+    let (declarations, findings) = Declarations::read(&source, TYPES, &Engine::default(), false);
     for finding in &findings {
         if let Some(span) = finding.span {
             source.position(span.start);

@@ -16,6 +16,8 @@ pub struct CommandLine {
     /// Properties that are arguments behind the name, in order; those in
     /// brackets are optional.
     pub arguments: &'static [&'static str],
+    /// Properties that `ccm status` needs to show the state of one.
+    pub status: &'static [&'static str],
     /// Flags beyond the properties.
     pub extra: &'static [ExtraFlag],
     /// An example for the help, one command.
@@ -47,7 +49,9 @@ pub struct Arguments {
 enum Given {
     One(String),
     Many(Vec<String>),
+    Pairs(Vec<(String, String)>),
     Within(BTreeMap<String, String>),
+    ManyWithin(Vec<Vec<(&'static str, String)>>),
     Switch(bool),
 }
 
@@ -62,6 +66,11 @@ impl Arguments {
         self.values.insert(name.to_owned(), Given::Many(values));
     }
 
+    /// Gives a property a list of maps with one key each.
+    pub fn set_pairs(&mut self, name: &str, pairs: Vec<(String, String)>) {
+        self.values.insert(name.to_owned(), Given::Pairs(pairs));
+    }
+
     /// Gives a property within a property a value.
     pub fn set_in(&mut self, name: &str, inner: &str, value: impl Into<String>) {
         let given = self.values.entry(name.to_owned());
@@ -69,6 +78,11 @@ impl Arguments {
         if let Given::Within(map) = given {
             map.insert(inner.to_owned(), value.into());
         }
+    }
+
+    /// Gives a property a list of maps.
+    pub fn set_maps(&mut self, name: &str, maps: Vec<Vec<(&'static str, String)>>) {
+        self.values.insert(name.to_owned(), Given::ManyWithin(maps));
     }
 
     /// Turns a property on.
@@ -102,21 +116,36 @@ impl Arguments {
         matches!(self.values.remove(name), Some(Given::Switch(true)))
     }
 
+    /// Takes a list away.
+    pub fn take_list(&mut self, name: &str) -> Option<Vec<String>> {
+        match self.values.remove(name) {
+            Some(Given::Many(values)) => Some(values),
+            _ => None,
+        }
+    }
+
     /// The arguments as a manifest would give them.
     pub fn into_entries(self) -> Vec<Entry<'static>> {
         let entry = |(name, given): (String, Given)| {
             let value = match given {
                 Given::One(value) => Node::text(value),
                 Given::Many(values) => Node::sequence(values.into_iter().map(Node::text).collect()),
-                Given::Within(map) => Node::mapping(
-                    map.into_iter().map(|(name, value)| named(name, Node::text(value))).collect(),
-                ),
+                Given::Pairs(pairs) => {
+                    Node::sequence(pairs.into_iter().map(|pair| mapping([pair])).collect())
+                }
+                Given::Within(map) => mapping(map),
+                Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
                 Given::Switch(is_on) => Node::plain(if is_on { "true" } else { "false" }),
             };
             named(name, value)
         };
         self.values.into_iter().map(entry).collect()
     }
+}
+
+fn mapping<K: Into<String>>(map: impl IntoIterator<Item = (K, String)>) -> Node<'static> {
+    let entries = map.into_iter().map(|(name, value)| named(name.into(), Node::text(value)));
+    Node::mapping(entries.collect())
 }
 
 fn named(name: String, value: Node<'static>) -> Entry<'static> {

@@ -48,7 +48,7 @@ pub fn converge<T: ResourceType>(
     if diffs != Diffs::None {
         outcome.diff = T::diff(on, want, before, &plan, diffs, cx);
     }
-    if noop {
+    if noop && !T::NESTS {
         outcome.noop_message = Some(T::describe(&plan));
         outcome.changed = true;
         return Ok(());
@@ -59,6 +59,9 @@ pub fn converge<T: ResourceType>(
     }
     let after = T::observe(on, want, cx)?;
     outcome.changed = T::has_changed(before, &after);
+    if noop && outcome.changed {
+        outcome.noop_message = Some(T::describe(&plan));
+    }
     match T::mismatch(want, outcome.state.insert(after)) {
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),

@@ -1,6 +1,10 @@
 //! Why a resource failed.
 
+use std::path::PathBuf;
+
 use ccm_model::{ResourceRef, TemplateError};
+
+use crate::manifest::ManifestError;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -79,6 +83,30 @@ pub enum Error {
         /// Which attribute, what it is, what it should be.
         reason: String,
     },
+    /// A manifest that the resource brings cannot be read.
+    #[error("cannot read manifest {}", path.display())]
+    ManifestUnreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: ccm_host::Error,
+    },
+    /// A manifest that the resource brings is wrong.
+    #[error("manifest {name} is invalid\n{findings}")]
+    ManifestInvalid {
+        /// Which.
+        name: String,
+        /// What is wrong and where, one finding below the other.
+        findings: String,
+    },
+    /// Manifests bring manifests that bring manifests.
+    #[error("manifests are nested too deeply, {limit} levels are the limit{}", listed(files))]
+    TooDeep {
+        /// The deepest level that runs.
+        limit: usize,
+        /// The files from the first to the one too many.
+        files: Vec<PathBuf>,
+    },
     /// The machine did not do what it was asked.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
@@ -99,10 +127,31 @@ impl Error {
                     .unwrap_or_else(|| format!("the providers are {}", known.join(", "))),
             ),
             Self::Refused { hint, .. } => hint.clone(),
-            Self::Host(error) => error.hint(),
+            Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => error.hint(),
+            Self::TooDeep { .. } => {
+                Some("a manifest that applies itself needs a `control` that ends it".to_owned())
+            }
             _ => None,
         }
     }
+}
+
+impl From<ManifestError> for Error {
+    fn from(error: ManifestError) -> Self {
+        match error {
+            ManifestError::Read { path, source } => Self::ManifestUnreadable { path, source },
+            ManifestError::Invalid(diagnosis) => Self::ManifestInvalid {
+                name: diagnosis.source.name().to_owned(),
+                findings: diagnosis.to_string(),
+            },
+        }
+    }
+}
+
+/// One file per line, with its depth.
+fn listed(files: &[PathBuf]) -> String {
+    let line = |(depth, file): (usize, &PathBuf)| format!("\n  {depth:>2} {}", file.display());
+    files.iter().enumerate().map(line).collect()
 }
 
 /// An error and everything below it in one line.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ccm_hiera::{Document, Error, Warning};
+use ccm_hiera::{Document, Error, Warning, mapmerge};
 use ccm_template::{Engine, Facts, Scope};
 use govalue::Map;
 
@@ -15,6 +15,20 @@ pub struct Inputs {
     pub environ: Map,
     /// Hierarchical data from outside, which wins over the manifest's own.
     pub external: Option<Document>,
+    /// Data from a manifest above, which wins over the manifest's own too.
+    pub handed: Handed,
+}
+
+/// What a manifest is handed by the one above it.
+#[derive(Clone, Debug, Default)]
+pub enum Handed {
+    /// Nothing: it is the first.
+    #[default]
+    Nothing,
+    /// This; external data still wins.
+    Some(Map),
+    /// Everything that the one above sees, external data included.
+    All(Map),
 }
 
 impl Inputs {
@@ -30,8 +44,19 @@ impl Inputs {
         document: &Document,
         directory: &Path,
     ) -> Result<(Engine, Vec<Warning>), Error> {
-        let external = self.external_data()?;
-        let resolved = document.resolve(&self.facts, external.as_ref())?;
+        let external = match self.handed {
+            Handed::Nothing | Handed::Some(_) => self.external_data()?,
+            Handed::All(_) => None,
+        };
+        let resolved = document.resolve_with(&self.facts, |data| {
+            // A key that is handed down means below what it means above.
+            if let Handed::Some(handed) | Handed::All(handed) = &self.handed {
+                mapmerge::shallow(data, handed);
+            }
+            if let Some(external) = &external {
+                mapmerge::deep(data, external);
+            }
+        })?;
         Ok((self.scope(resolved.data, directory), resolved.warnings))
     }
 

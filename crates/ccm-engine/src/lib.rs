@@ -13,9 +13,11 @@ mod cli;
 mod converge;
 mod environ;
 mod error;
+mod health;
 mod inputs;
 mod lifecycle;
 mod manifest;
+mod nested;
 mod resource;
 mod resource_type;
 mod run;
@@ -26,8 +28,9 @@ pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
-pub use inputs::Inputs;
-pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError};
+pub use inputs::{Handed, Inputs};
+pub use manifest::{Children, Declarations, Diagnosis, Manifest, ManifestError};
+pub use nested::{Child, Nested, Nowhere, Tally};
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,

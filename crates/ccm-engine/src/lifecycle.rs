@@ -1,14 +1,16 @@
 //! One resource, step by step, to its event.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use ccm_model::{Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials};
 
+use crate::health;
+use crate::nested::{Level, Library, Mode};
 use crate::resource::{AnyResource, How};
 use crate::resource_type::{Context, Detail, Trigger};
-use crate::run::{Observer, Settings};
+use crate::run::{Observer, Record};
 use crate::session::{Last, Session};
 use crate::{Error, Result, chain};
 
@@ -22,21 +24,24 @@ enum Gate {
 }
 
 /// What the steps need beside the resource.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) settings: &'a Settings,
-    pub(crate) templates: &'a dyn Templates,
-    pub(crate) session: &'a mut dyn Session,
-    pub(crate) observer: &'a mut dyn Observer,
+pub(crate) struct Surroundings<'r, 'a> {
+    /// The manifest that it stands in.
+    pub(crate) level: &'r Level<'r>,
+    pub(crate) record: &'r mut Record<'a>,
+    pub(crate) observer: &'r RefCell<&'a mut dyn Observer>,
+    /// For the manifests that resources bring, where they may.
+    pub(crate) library: Option<Library<'r>>,
 }
 
 /// Takes a resource through its lifecycle. Whatever goes wrong becomes part of
 /// the event; nothing of one resource aborts the run.
 pub(crate) fn apply(
     resource: &mut dyn AnyResource,
-    around: &mut Surroundings<'_>,
+    around: &mut Surroundings<'_, '_>,
 ) -> (Event, Option<String>) {
     let begin = Instant::now();
-    let settings = around.settings;
+    let settings = &around.level.settings;
+    let mode = around.level.mode().with(resource.child().as_ref());
     let common = resource.common();
     let mut event = Event {
         protocol: Cow::Borrowed(Event::PROTOCOL),
@@ -44,19 +49,21 @@ pub(crate) fn apply(
         name: redact_credentials(&common.name).into_owned(),
         alias: common.alias.clone(),
         requested_ensure: common.ensure.clone(),
-        noop: settings.noop,
+        noop: mode.noop,
+        health_check_only: mode.health_check_only,
         timestamp: settings.host.now(),
         ..Event::default()
     };
     let mut diff = None;
-    let result = steps(resource, around, &mut event, &mut diff);
+    let result = steps(resource, around, mode, &mut event, &mut diff);
     if let Err(error) = result {
         event.failed = true;
         let mut message = chain(&error);
         if let Some(hint) = error.hint() {
-            message = format!("{message} ({hint})");
+            let gap = if message.contains('\n') { '\n' } else { ' ' };
+            message = format!("{message}{gap}({hint})");
         }
-        event.error.push(message);
+        event.error.push(redact_credentials(&message).into_owned());
     }
     if settings.detail >= Detail::Report {
         event.properties = resource.properties();
@@ -68,11 +75,12 @@ pub(crate) fn apply(
 
 fn steps(
     resource: &mut dyn AnyResource,
-    around: &mut Surroundings<'_>,
+    around: &mut Surroundings<'_, '_>,
+    mode: Mode,
     event: &mut Event,
     diff: &mut Option<String>,
 ) -> Result<()> {
-    let settings = around.settings;
+    let settings = &around.level.settings;
     let (provider, name) = resource.select_provider(&settings.host)?;
     event.provider = Cow::Borrowed(name);
     match gate(resource, around)? {
@@ -87,17 +95,39 @@ fn steps(
             return Ok(());
         }
     }
-    let trigger = trigger(resource, around.session, settings.noop)?;
-    let observer = &mut *around.observer;
+    // What brings a manifest has that one's resources looked at.
+    if !mode.health_check_only || resource.child().is_some() {
+        converge(resource, provider, around, mode, event, diff)?;
+    }
+    // In noop, what they would look at was not done.
+    if !mode.noop {
+        health::check(&settings.host, &resource.common().health_checks, event)?;
+    }
+    Ok(())
+}
+
+fn converge(
+    resource: &dyn AnyResource,
+    provider: usize,
+    around: &mut Surroundings<'_, '_>,
+    mode: Mode,
+    event: &mut Event,
+    diff: &mut Option<String>,
+) -> Result<()> {
+    let settings = &around.level.settings;
+    let trigger = trigger(resource, around.record.session, mode.noop)?;
+    let observer = around.observer;
     let how = How {
         host: &settings.host,
-        noop: settings.noop,
+        noop: mode.noop,
         diffs: settings.diffs,
         context: Context {
             working_directory: &settings.working_directory,
+            templates: around.level.templates,
             trigger,
             detail: settings.detail,
-            output: &mut |line| observer.output(line),
+            output: &mut |line| observer.borrow_mut().output(line),
+            nested: around,
         },
     };
     let (text, result) = resource.apply(provider, how, event);
@@ -106,11 +136,11 @@ fn steps(
 }
 
 /// Control, deferred templates, requirements: may this resource be applied?
-fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_>) -> Result<Gate> {
-    if !is_managed(resource, around.templates)? {
+fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_, '_>) -> Result<Gate> {
+    if !is_managed(resource, around.level.templates)? {
         return Ok(Gate::Closed);
     }
-    let templates = Noticing { templates: around.templates, is_used: Cell::new(false) };
+    let templates = Noticing { templates: around.level.templates, is_used: Cell::new(false) };
     if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {
         return Err(Error::Template { property: failure.property, source: failure.error });
     }
@@ -120,7 +150,7 @@ fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_>) -> Result
     }
     let mut unmet = Vec::new();
     for reference in &resource.common().require {
-        let last = last(around.session, reference)?;
+        let last = last(around.record.session, reference)?;
         if last.failed || last.unmet {
             unmet.push(reference.clone());
         }
@@ -165,7 +195,7 @@ impl Templates for Noticing<'_> {
     }
 }
 
-fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {
+pub(crate) fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {
     let Some(control) = &resource.common().control else { return Ok(true) };
     let evaluate = |which, expression: &Option<String>, unset| match expression {
         None => Ok(unset),

@@ -1,18 +1,23 @@
 //! Manifests: resources read from YAML, with everything that is wrong found in
 //! one pass.
 
+mod children;
+mod jet_file;
 mod references;
 mod structure;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::{Finding, Resolve as _, Severity, Stage, Templates};
+use ccm_model::{Finding, Resolve as _, Severity, Stage};
 use ccm_template::Engine;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
+
+pub use children::Children;
 
 use crate::inputs::Inputs;
 use crate::resource::{AnyResource, AnyType};
@@ -42,6 +47,8 @@ pub struct Declarations {
     pub post_message: Option<String>,
     /// Stop at the first resource that fails.
     pub fail_on_error: bool,
+    /// The text that the resources stand in, if a template made it.
+    pub(crate) rendered: Option<Rc<Source>>,
 }
 
 /// What is wrong with one source.
@@ -51,6 +58,43 @@ pub struct Diagnosis {
     pub source: Rc<Source>,
     /// What is wrong with it, in the order of places.
     pub findings: Vec<Finding>,
+}
+
+impl Diagnosis {
+    /// Whether anything in it is more than worth knowing.
+    pub fn has_errors(&self) -> bool {
+        self.findings.iter().any(|found| found.severity == Severity::Error)
+    }
+}
+
+/// Everything that is wrong in plain text: `file:line:column: what (hint)`.
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// An event is no place for more; the screen shows all of them.
+        const MAX_SHOWN: usize = 20;
+        let is_wrong = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors: Vec<&Finding> = self.findings.iter().filter(is_wrong).collect();
+        for (index, finding) in errors.iter().take(MAX_SHOWN).enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            let source = finding.source.as_ref().unwrap_or(&self.source);
+            f.write_str(source.name())?;
+            if let Some(span) = finding.span {
+                let place = source.position(span.start);
+                write!(f, ":{}:{}", place.line, place.column)?;
+            }
+            let resource = finding.resource.as_deref().map(|name| format!("{name}: "));
+            write!(f, ": {}{}", resource.unwrap_or_default(), finding.message)?;
+            if let Some(hint) = &finding.hint {
+                write!(f, " ({hint})")?;
+            }
+        }
+        match errors.len().checked_sub(MAX_SHOWN) {
+            Some(more @ 1..) => write!(f, "\n… and {more} more"),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Why there is no manifest.
@@ -93,16 +137,17 @@ impl Manifest {
         let resolved = parse(&source).and_then(|(root, comments)| {
             let templates = templates(&root, &comments, inputs, &working_directory, &mut findings)?;
             let (declarations, more) =
-                Declarations::from_root(root, &source, types, &templates, elsewhere);
+                Declarations::from_root(host, root, &source, types, &templates, elsewhere);
             findings.extend(more);
             Ok((templates, declarations))
         });
         let resolved = resolved.map_err(|more| findings.extend(more)).ok();
-        findings.sort_by_key(|finding| finding.span.map_or(0, |span| span.start));
+        findings.sort_by_key(|finding| {
+            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
+        });
         let diagnosis = Diagnosis { source, findings };
-        let is_wrong = diagnosis.findings.iter().any(|found| found.severity == Severity::Error);
         match resolved {
-            Some((templates, declarations)) if !is_wrong => Ok(Self {
+            Some((templates, declarations)) if !diagnosis.has_errors() => Ok(Self {
                 path: path.to_owned(),
                 working_directory,
                 declarations,
@@ -175,24 +220,27 @@ impl Declarations {
     pub fn read(
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &dyn Templates,
+        templates: &Engine,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         match parse(source) {
-            Ok((root, _)) => Self::from_root(root, source, types, templates, elsewhere),
+            Ok((root, _)) => {
+                Self::from_root(&Host::new(), root, source, types, templates, elsewhere)
+            }
             Err(findings) => (Self::default(), findings),
         }
     }
 
     fn from_root(
+        host: &Host,
         root: Node<'_>,
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &dyn Templates,
+        templates: &Engine,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         let mut this = Self::default();
-        let mut findings = structure::read(root, types, &mut this);
+        let (mut findings, jet_file) = structure::read(root, types, &mut this);
         for (name, message) in
             [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)]
         {
@@ -200,19 +248,69 @@ impl Declarations {
                 findings.push(Finding::error(Span::default(), format!("{name}: {error}")));
             }
         }
-        for resource in &mut this.resources {
+        if let Some(jet_file) = jet_file {
+            if let Some(rendered) = jet_file::render(host, templates, &jet_file, &mut findings) {
+                let more = this.add_rendered(&rendered, types, templates, elsewhere);
+                findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
+                this.rendered = Some(rendered);
+            }
+            return (this, findings);
+        }
+        this.resolve(source, types, templates, elsewhere, &mut findings);
+        (this, findings)
+    }
+
+    /// Takes resources from what a template made.
+    fn add_rendered(
+        &mut self,
+        rendered: &Source,
+        types: &[&'static dyn AnyType],
+        templates: &Engine,
+        elsewhere: bool,
+    ) -> Vec<Finding> {
+        let mut findings = match ccm_yaml::parse(rendered) {
+            Ok(root) => structure::read_resources(root, types, self),
+            Err(error) => {
+                return vec![Finding::error(error.span, error.message).hint(error.hint)];
+            }
+        };
+        self.resolve(rendered, types, templates, elsewhere, &mut findings);
+        findings
+    }
+
+    /// Resolves the templates of the resources and checks everything.
+    fn resolve(
+        &mut self,
+        source: &Source,
+        types: &[&'static dyn AnyType],
+        templates: &Engine,
+        elsewhere: bool,
+        findings: &mut Vec<Finding>,
+    ) {
+        for resource in &mut self.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
                 let message = format!("{}: {}", failure.property, failure.error);
-                let name = format!("{}#{}", resource.kind(), resource.common().name);
-                findings.push(Finding::error(failure.span, message).of(name));
+                findings.push(Finding::error(failure.span, message).of(resource.display()));
             }
             findings.extend(resource.findings());
         }
-        if this.resources.is_empty() && findings.is_empty() {
+        if self.resources.is_empty() && findings.is_empty() {
             findings.push(Finding::error(Span::default(), "there are no resources"));
         }
-        references::check(source, &this.resources, types, elsewhere, &mut findings);
-        (this, findings)
+        references::check(source, &self.resources, types, elsewhere, findings);
+    }
+
+    /// Something about a resource, at its place.
+    pub(crate) fn finding(
+        &self,
+        resource: &dyn AnyResource,
+        message: impl Into<String>,
+    ) -> Finding {
+        let finding = Finding::error(resource.span(), message).of(resource.display());
+        match &self.rendered {
+            Some(rendered) => finding.within(rendered),
+            None => finding,
+        }
     }
 
     /// Whether any resource may ask what became of another.

@@ -10,11 +10,13 @@ use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, Reader, Required, ResourceRef,
     Span, Stage, TemplateError, Templates, redact_credentials,
 };
+use ccm_template::Engine;
 use ccm_yaml::Entry;
 use serde_json::{Map, Value};
 
 use crate::cli::CommandLine;
 use crate::converge::{Outcome, converge};
+use crate::nested::{Child, Nowhere};
 use crate::resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
@@ -56,6 +58,12 @@ pub trait AnyResource {
     fn common(&self) -> &Common;
     /// The resources whose change it reacts to.
     fn subscribe(&self) -> &[ResourceRef];
+    /// The manifest that it brings, if it does.
+    fn child(&self) -> Option<Child<'_>>;
+    /// What people call it: `type#name`, without credentials.
+    fn display(&self) -> String {
+        redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
+    }
     /// Where it stands in the source.
     fn span(&self) -> Option<Span>;
     /// Where a property stands.
@@ -79,7 +87,7 @@ pub trait AnyResource {
         event: &mut Event,
     ) -> (Option<String>, Result<()>);
     /// Its current state.
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value>;
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value>;
 }
 
 /// A template that could not be resolved, and the property it is in.
@@ -205,6 +213,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         T::subscribe(&self.want)
     }
 
+    fn child(&self) -> Option<Child<'_>> {
+        T::child(&self.want)
+    }
+
     fn span(&self) -> Option<Span> {
         self.places.resource
     }
@@ -243,7 +255,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
             all.push(Finding::error(self.places.of(index), message).hint(found.hint));
         }
         if !all.is_empty() {
-            let name = self.reference().to_string();
+            let name = self.display();
             for finding in &mut all {
                 finding.resource = Some(name.clone());
             }
@@ -316,13 +328,15 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         (outcome.diff, result)
     }
 
-    fn status(&self, host: &Host, working_directory: &Path) -> Result<Value> {
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value> {
         let (provider, _) = self.select_provider(host)?;
         let mut cx = Context {
             working_directory,
+            templates,
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
             output: &mut |_| {},
+            nested: &mut Nowhere,
         };
         let state = T::observe(&mut self.open(provider, host), &self.want, &mut cx)?;
         let event = Event {

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{Properties, ResourceRef, Stage};
+use ccm_template::Engine;
 use serde::Serialize;
 
 use crate::cli::CommandLine;
+use crate::nested::{Child, Nested};
 use crate::{Error, Result};
 
 /// A type of resources: what can be wanted, how the machine is asked, and what
@@ -37,7 +39,7 @@ pub trait ResourceType: Sized + 'static {
     const NO_STATUS: Option<&'static str> = None;
 
     /// Whether its resources bring resources of their own, which others may
-    /// then refer to.
+    /// then refer to. Their step is a run, which keeps to noop by itself.
     const NESTS: bool = false;
 
     /// Finds what the field table cannot know to be wrong. At
@@ -51,6 +53,11 @@ pub trait ResourceType: Sized + 'static {
     /// The resources whose change this one reacts to.
     fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
         &[]
+    }
+
+    /// The manifest that a resource brings, if it does.
+    fn child(_want: &Self::Properties) -> Option<Child<'_>> {
+        None
     }
 
     /// Makes ready what asking and acting rest on. Not called in a preview, as
@@ -193,12 +200,16 @@ pub enum Diffs {
 pub struct Context<'a> {
     /// Where relative paths begin.
     pub working_directory: &'a Path,
+    /// What templates see and call.
+    pub templates: &'a Engine,
     /// Why the resource is applied.
     pub trigger: Trigger,
     /// How much of the state will be read.
     pub detail: Detail,
     /// Takes lines of output while they arrive.
     pub output: &'a mut dyn FnMut(&str),
+    /// Applies manifests within the run.
+    pub nested: &'a mut dyn Nested,
 }
 
 /// Collects what is wrong with properties.

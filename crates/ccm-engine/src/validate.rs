@@ -1,6 +1,6 @@
 //! What the field table alone can tell to be wrong.
 
-use ccm_model::{Field, Finding, Properties, Required, Span, did_you_mean};
+use ccm_model::{Field, Finding, HealthCheck, Placed, Properties, Required, Span, did_you_mean};
 
 use crate::resource_type::{Ensure, ResourceType};
 
@@ -43,6 +43,7 @@ pub(crate) fn check_table<T: ResourceType>(
             .unwrap_or_else(|| format!("it is one of {}", words.join(", ")));
         findings.push(Finding::error(places.of(at), message).hint(hint));
     }
+    check_health_checks(&common.health_checks, &mut findings);
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
             Required::Always => true,
@@ -63,4 +64,17 @@ pub(crate) fn check_table<T: ResourceType>(
         }
     }
     findings
+}
+
+fn check_health_checks(checks: &[Placed<HealthCheck>], findings: &mut Vec<Finding>) {
+    for (index, check) in checks.iter().enumerate() {
+        let which = match check.value.name() {
+            name if name.is_empty() => format!("number {}", index + 1),
+            name => format!("`{name}`"),
+        };
+        for (message, hint) in check.value.problems() {
+            let message = format!("health_checks: {which}: {message}");
+            findings.push(Finding::error(check.span, message).hint(hint));
+        }
+    }
 }

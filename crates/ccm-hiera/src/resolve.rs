@@ -43,6 +43,20 @@ impl Document {
     ///
     /// `over` is laid over the result as it is, before the rules are checked.
     pub fn resolve(&self, facts: &Facts, over: Option<&Map>) -> Result<Resolution, Error> {
+        self.resolve_with(facts, |data| {
+            if let Some(over) = over {
+                mapmerge::deep(data, over);
+            }
+        })
+    }
+
+    /// As [`Document::resolve`], with anything done to the result before the
+    /// rules are checked.
+    pub fn resolve_with(
+        &self,
+        facts: &Facts,
+        lay_over: impl FnOnce(&mut Map),
+    ) -> Result<Resolution, Error> {
         let engine = Engine::facts_only(facts.clone());
         let (order, merge) = self.hierarchy()?;
         let overrides = match self.root.get("overrides") {
@@ -79,9 +93,7 @@ impl Document {
                 }
             }
         }
-        if let Some(over) = over {
-            mapmerge::deep(&mut data, over);
-        }
+        lay_over(&mut data);
         let failures = rules::check(&self.annotations.rules, &data);
         if !failures.is_empty() {
             return Err(Error::Rules { failures });

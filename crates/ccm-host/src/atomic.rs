@@ -65,9 +65,22 @@ impl Host {
         wanted: &Attributes,
     ) -> Result<Stat> {
         let (parent, name) = self.open_parent(path)?;
+        self.replace_in(&parent, name, path, content, wanted)
+    }
+
+    /// As [`Host::replace_unsynced`], in a directory that is held open; `path`
+    /// is where it leads.
+    pub(crate) fn replace_in(
+        &self,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        content: Content<'_>,
+        wanted: &Attributes,
+    ) -> Result<Stat> {
         let directory = path.parent().unwrap_or(Path::new("/"));
-        self.sweep(&parent, directory);
-        let (temporary, created) = Temporary::create(self, &parent, directory)?;
+        self.sweep(parent, directory);
+        let (temporary, created) = Temporary::create(self, parent, directory)?;
         // Before the content, while there is nothing to be seen.
         let access_list = keep_extended_attributes(path, &temporary.file);
         let write = |mut file: &File| match content {

@@ -11,6 +11,38 @@ use rustix::io::Errno;
 use crate::file::mode;
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
+/// A private directory that lasts as long as this value.
+#[derive(Debug)]
+pub struct TemporaryDirectory {
+    host: Host,
+    path: PathBuf,
+}
+
+impl TemporaryDirectory {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a directory in it, whose parent must be there.
+    pub fn create_directory(&self, place: &Path) -> Result<()> {
+        let path = self.path.join(place);
+        match rustix::fs::mkdirat(CWD, &path, mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(Error::io("create directory", &path)(errno)),
+        }
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        if let Err(error) = self.host.remove_tree(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "a temporary directory is left");
+        }
+        self.host.interrupt().forget(&self.path);
+    }
+}
+
 impl Host {
     /// Makes `path` a directory with these attributes, its parents (0755) too.
     /// A failure leaves no new directory behind. Every step is relative to a
@@ -73,6 +105,14 @@ impl Host {
         rustix::fs::mkdirat(CWD, &path, mode(0o700))
             .map_err(Error::io("create directory", &path))?;
         Ok(path)
+    }
+
+    /// Creates a directory for the caller alone, which is removed with
+    /// everything in it when the caller is done with it, or killed by signals.
+    pub fn temporary_directory(&self, prefix: &str) -> Result<TemporaryDirectory> {
+        let path = self.private_directory(prefix)?;
+        self.interrupt().remember(&path);
+        Ok(TemporaryDirectory { host: self.clone(), path })
     }
 
     /// Whether a directory has no entries.

@@ -43,6 +43,12 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A link that leads out of what is managed.
+    #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
+    LeadsOutside {
+        /// Which.
+        path: PathBuf,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {

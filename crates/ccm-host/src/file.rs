@@ -148,7 +148,16 @@ pub(crate) fn read_all(file: File, stat: Stat, path: &Path, limit: u64) -> Resul
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(stat.size as usize + 1);
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
+    let first = rustix::io::retry_on_intr(|| {
+        rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))
+    });
+    first.map_err(Error::io("read", path))?;
+    // A first read of just the known size has met the end: there was room for
+    // one byte more. Files in /proc, and those that grow, go on.
+    if bytes.len() as u64 != stat.size || stat.size == 0 {
+        let rest = (limit + 1).saturating_sub(bytes.len() as u64);
+        file.take(rest).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
+    }
     if bytes.len() as u64 > limit {
         return Err(too_large());
     }

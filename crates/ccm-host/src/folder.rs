@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::{check_regular, read_all, utf8};
@@ -54,6 +54,53 @@ impl Folder {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// The names in it with what is there, sorted by name; a link is a link.
+    pub fn entries(&self) -> Result<Vec<(OsString, FileKind)>> {
+        let entries =
+            rustix::fs::Dir::read_from(&self.directory).map_err(Error::io("list", &self.path))?;
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(Error::io("list", &self.path))?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if matches!(name.as_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::RegularFile => FileKind::File,
+                FileType::Directory => FileKind::Directory,
+                FileType::Symlink => FileKind::Symlink,
+                FileType::Unknown => {
+                    match rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) => Stat::new(&stat).kind,
+                        Err(Errno::NOENT) => continue,
+                        Err(errno) => {
+                            return Err(Error::io("inspect", &self.path.join(name))(errno));
+                        }
+                    }
+                }
+                _ => FileKind::Other,
+            };
+            found.push((name.to_owned(), kind));
+        }
+        found.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(found)
+    }
+
+    /// Reads a regular file of at most `limit` bytes; a link is an error.
+    pub fn read(&self, name: &OsStr, limit: u64) -> Result<(Vec<u8>, Stat)> {
+        let path = self.path.join(name);
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::LOOP) => return Err(Error::Symlink { path }),
+            Err(errno) => return Err(Error::io("open", &path)(errno)),
+        };
+        let stat = Stat::of(&file, &path)?;
+        check_regular(&path, stat)?;
+        Ok((read_all(file.into(), stat, &path, limit)?, stat))
     }
 
     /// Reads a text of at most `limit` bytes; `None` when there is nothing of

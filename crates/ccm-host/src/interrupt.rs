@@ -4,8 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -24,7 +25,7 @@ struct Shared {
     wake: Option<OwnedFd>,
     /// The process group of the command that runs now; 0 for none.
     command: AtomicI32,
-    /// Temporary files to remove if the end is sudden.
+    /// Temporary files and directories to remove if the end is sudden.
     temporary: Mutex<Vec<PathBuf>>,
 }
 
@@ -47,6 +48,28 @@ impl Interrupt {
     /// The signal that came, if one did.
     pub fn signal(&self) -> Option<i32> {
         Some(self.shared.signal.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+    }
+
+    /// Lets time pass, but not after a signal came.
+    pub fn pause(&self, duration: Duration) {
+        let until = Instant::now().checked_add(duration);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if self.signal().is_some() || left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            let mut wake: Vec<PollFd<'_>> = self
+                .wake()
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .into_iter()
+                .collect();
+            let left = left.map(|left| Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            });
+            // However it ends, the loop looks at both reasons to stop.
+            let _ = poll(&mut wake, left.as_ref());
+        }
     }
 
     /// Readable once a signal came.
@@ -85,8 +108,35 @@ impl Shared {
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         for path in self.temporary().iter() {
-            let _ = rustix::fs::unlink(path);
+            if rustix::fs::unlink(path).is_err() {
+                let _ = std::fs::remove_dir_all(path);
+            }
         }
         std::process::exit(128 + signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_lasts_unless_a_signal_ends_it() {
+        let calm = Interrupt::default();
+        let begin = Instant::now();
+        calm.pause(Duration::from_millis(50));
+        assert!(begin.elapsed() >= Duration::from_millis(50));
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).unwrap();
+        let shared = Arc::new(Shared { wake: Some(wake), ..Shared::default() });
+        let interrupt = Interrupt { shared: Arc::clone(&shared) };
+        let sender = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            shared.receive(SIGINT);
+        });
+        let begin = Instant::now();
+        interrupt.pause(Duration::from_mins(1));
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        assert_eq!(interrupt.signal(), Some(SIGINT));
+        sender.join().unwrap();
     }
 }

@@ -20,6 +20,7 @@ mod memory;
 mod network;
 mod random;
 mod remove;
+mod tree;
 mod users;
 
 use std::cell::{Cell, RefCell};
@@ -32,6 +33,7 @@ use std::rc::Rc;
 pub use atomic::{Attributes, Content};
 pub use command::{Command, Environment, Exit, Output, Stream};
 pub use digest::Digest;
+pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
@@ -39,6 +41,7 @@ pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
+pub use tree::{Entries, Occupant, Tree};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
 #[derive(Clone, Debug, Default)]

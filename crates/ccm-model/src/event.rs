@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{EventId, ResourceRef};
+use crate::{EventId, HealthCheckResult, ResourceRef};
 
 /// The outcome of one resource, as it is written to sessions and reports.
 #[expect(clippy::struct_excessive_bools, reason = "the wire format has these flags")]
@@ -45,6 +45,12 @@ pub struct Event {
     /// What would have been done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_message: Option<String>,
+    /// What its health checks said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health_check: Vec<HealthCheckResult>,
+    /// Nothing but its health was looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub health_check_only: bool,
     /// Everything that went wrong.
     pub error: Vec<String>,
     /// It was changed, or in noop would have been.
@@ -140,6 +146,18 @@ mod tests {
         );
         let back: Event = serde_json::from_str(&json).unwrap();
         assert_eq!(serde_json::to_string(&back).unwrap(), json);
+        let checked = Event {
+            noop_message: Some("x".into()),
+            health_check: vec![HealthCheckResult::default()],
+            health_check_only: true,
+            ..event
+        };
+        let json = serde_json::to_string(&checked).unwrap();
+        let wanted = "\"noop_message\":\"x\",\"health_check\":[{\"status\":0,\"tries\":0,\
+                      \"output\":\"\",\"name\":\"\"}],\"health_check_only\":true,\"error\":[]";
+        assert!(json.contains(wanted), "{json}");
+        let back: Event = serde_json::from_str(&json).unwrap();
+        assert_eq!(back.health_check, checked.health_check);
     }
 
     #[test]

@@ -58,6 +58,10 @@ pub enum Shape {
     Reference,
     /// A list of one shape.
     List(&'static Shape),
+    /// A map of texts.
+    Texts,
+    /// A map of anything.
+    Data,
     /// A map with fields of its own.
     Struct(&'static [Field]),
 }

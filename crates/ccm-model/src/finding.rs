@@ -1,6 +1,8 @@
 //! What is wrong with a manifest, and where.
 
-use ccm_yaml::Span;
+use std::rc::Rc;
+
+use ccm_yaml::{Source, Span};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -21,6 +23,8 @@ pub struct Finding {
     pub message: String,
     /// Where.
     pub span: Option<Span>,
+    /// The text that it stands in, if not in the manifest itself.
+    pub source: Option<Rc<Source>>,
     /// The resource it concerns, as `type#name`.
     pub resource: Option<String>,
     /// What to do about it.
@@ -34,6 +38,7 @@ impl Finding {
             severity: Severity::Error,
             message: message.into(),
             span: span.into(),
+            source: None,
             resource: None,
             hint: None,
         }
@@ -48,6 +53,13 @@ impl Finding {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
+        self
+    }
+
+    /// The same in another text than the manifest's.
+    #[must_use]
+    pub fn within(mut self, source: &Rc<Source>) -> Self {
+        self.source.get_or_insert_with(|| Rc::clone(source));
         self
     }
 

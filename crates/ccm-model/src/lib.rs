@@ -10,11 +10,13 @@
 // The derive names this crate from outside; this lets it do so inside too.
 extern crate self as ccm_model;
 
+mod data;
 pub mod duration;
 mod event;
 mod event_id;
 mod field;
 mod finding;
+mod health_check;
 mod properties;
 mod read;
 mod redact;
@@ -26,16 +28,18 @@ mod summary;
 
 pub use ccm_macros::Properties;
 pub use ccm_yaml::{Node, Span};
+pub use data::Data;
 pub use event::{Event, SessionStart};
 pub use event_id::EventId;
 pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
+pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
-pub use read::{FromNode, Reader};
-pub use redact::redact_credentials;
+pub use read::{FromNode, Placed, Reader};
+pub use redact::{mask_credentials, redact_credentials};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
-    PlainText, Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+    Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
 };
 pub use suggest::did_you_mean;
 pub use summary::Summary;

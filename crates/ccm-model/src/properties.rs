@@ -26,7 +26,7 @@ use ccm_yaml::Node;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
-use crate::{Field, Reader, ResourceRef, Stage, TemplateError, Templates};
+use crate::{Field, HealthCheck, Placed, Reader, ResourceRef, Stage, TemplateError, Templates};
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -80,6 +80,8 @@ pub struct Common {
     /// Conditions for managing the resource at all
     #[property(template = never)]
     pub control: Option<Control>,
+    /// Checks that must hold once the resource is as desired
+    pub health_checks: Vec<Placed<HealthCheck>>,
 }
 
 /// Conditions for managing a resource at all.
@@ -98,7 +100,7 @@ mod tests {
     use ccm_yaml::{Kind, Source};
 
     use super::*;
-    use crate::PlainText;
+    use crate::resolve::PlainText;
 
     /// A type for tests
     #[derive(Clone, Debug, Default, ccm_macros::Properties)]

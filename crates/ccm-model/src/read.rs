@@ -1,8 +1,9 @@
 //! Values out of YAML nodes, with everything that is wrong collected.
 
 use ccm_yaml::{Entry, Kind, Node, Span};
+use serde::{Serialize, Serializer};
 
-use crate::{Fields, Finding, ResourceRef, Shape, did_you_mean};
+use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates, did_you_mean};
 
 /// Collects what is wrong while values are read.
 #[derive(Debug, Default)]
@@ -76,6 +77,40 @@ impl Reader {
         let message = format!("expected {wanted}, found {}", node.describe());
         self.findings.push(Finding::error(node.span, message));
         None
+    }
+}
+
+/// A value that remembers where it was read.
+#[derive(Clone, Debug, Default)]
+pub struct Placed<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl<T: FromNode> FromNode for Placed<T> {
+    const SHAPE: Shape = T::SHAPE;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        let span = node.span;
+        reader.read(node).map(|value| Self { value, span })
+    }
+
+    fn is_set(&self) -> bool {
+        self.value.is_set()
+    }
+}
+
+impl<T: Resolve> Resolve for Placed<T> {
+    fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
+        self.value.resolve(templates, keys)
+    }
+}
+
+impl<T: Serialize> Serialize for Placed<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(to)
     }
 }
 

@@ -11,7 +11,22 @@ use crate::REDACTED;
 /// assert_eq!(text, "curl https://[redacted]@host/x");
 /// ```
 pub fn redact_credentials(text: &str) -> Cow<'_, str> {
-    let mut redacted = String::new();
+    replace(text, |_| REDACTED.to_owned())
+}
+
+/// The same with as many bytes as before, so that places in the text stay
+/// where they are.
+///
+/// ```
+/// let text = ccm_model::mask_credentials("https://me:pw@host/x");
+/// assert_eq!(text, "https://*****@host/x");
+/// ```
+pub fn mask_credentials(text: &str) -> Cow<'_, str> {
+    replace(text, |user| "*".repeat(user.len()))
+}
+
+fn replace(text: &str, by: impl Fn(&str) -> String) -> Cow<'_, str> {
+    let mut replaced = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices("://") {
         let start = at + 3;
@@ -20,15 +35,15 @@ pub fn redact_credentials(text: &str) -> Cow<'_, str> {
         if start < copied {
             continue;
         }
-        redacted.push_str(&text[copied..start]);
-        redacted.push_str(REDACTED);
+        replaced.push_str(&text[copied..start]);
+        replaced.push_str(&by(&text[start..start + end]));
         copied = start + end;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
     }
-    redacted.push_str(&text[copied..]);
-    Cow::Owned(redacted)
+    replaced.push_str(&text[copied..]);
+    Cow::Owned(replaced)
 }
 
 #[cfg(test)]
@@ -53,6 +68,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in "(://|@|/|[a-zé:]|.){0,20}") {
             redact_credentials(&text);
+            prop_assert_eq!(mask_credentials(&text).len(), text.len());
         }
     }
 }

@@ -40,41 +40,6 @@ pub trait Templates {
     }
 }
 
-/// The template engine of a build that has none: text without placeholders is
-/// itself, everything else an error, so that nothing is ever taken literally
-/// that was meant as a template.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PlainText;
-
-impl Templates for PlainText {
-    fn text(&self, text: &str) -> Result<String, TemplateError> {
-        if has_placeholder(text) {
-            return Err(not_available(text));
-        }
-        Ok(text.to_owned())
-    }
-
-    fn script(&self, text: &str) -> Result<String, TemplateError> {
-        if has_script_placeholder(text) {
-            return Err(not_available(text));
-        }
-        Ok(text.to_owned())
-    }
-
-    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-        match expression.trim() {
-            "true" => Ok(true),
-            "false" => Ok(false),
-            other => Err(not_available(other)),
-        }
-    }
-}
-
-fn not_available(text: &str) -> TemplateError {
-    let line = text.lines().find(|line| has_placeholder(line)).unwrap_or(text);
-    TemplateError { message: format!("expressions are not available in this build: {line}") }
-}
-
 /// Whether a text holds the beginning of a placeholder: `{{` or `${`.
 ///
 /// ```
@@ -185,6 +150,48 @@ impl Resolve for ResourceRef {
     fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
         self.kind.resolve(templates, keys)?;
         self.name.resolve(templates, keys)
+    }
+}
+
+#[cfg(test)]
+pub(crate) use plain::PlainText;
+
+#[cfg(test)]
+mod plain {
+    use super::*;
+
+    /// No template engine at all: text without placeholders is itself, everything
+    /// else an error.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct PlainText;
+
+    impl Templates for PlainText {
+        fn text(&self, text: &str) -> Result<String, TemplateError> {
+            if has_placeholder(text) {
+                return Err(not_available(text));
+            }
+            Ok(text.to_owned())
+        }
+
+        fn script(&self, text: &str) -> Result<String, TemplateError> {
+            if has_script_placeholder(text) {
+                return Err(not_available(text));
+            }
+            Ok(text.to_owned())
+        }
+
+        fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
+            match expression.trim() {
+                "true" => Ok(true),
+                "false" => Ok(false),
+                other => Err(not_available(other)),
+            }
+        }
+    }
+
+    fn not_available(text: &str) -> TemplateError {
+        let line = text.lines().find(|line| has_placeholder(line)).unwrap_or(text);
+        TemplateError { message: format!("no expressions here: {line}") }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::Event;
+use crate::{Event, Health};
 
 /// How many resources became what.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -56,6 +56,17 @@ pub struct HealthChecks {
     pub unknown: usize,
 }
 
+impl HealthChecks {
+    fn of(&mut self, health: Health) -> &mut usize {
+        match health {
+            Health::Ok => &mut self.ok,
+            Health::Warning => &mut self.warning,
+            Health::Critical => &mut self.critical,
+            Health::Unknown => &mut self.unknown,
+        }
+    }
+}
+
 impl Summary {
     /// The summary of nothing yet.
     pub fn starting(start: Timestamp) -> Self {
@@ -82,6 +93,9 @@ impl Summary {
         self.refreshed += usize::from(event.refreshed);
         self.requirements_unmet += usize::from(!event.unmet_requirements.is_empty());
         self.errors += event.error.len();
+        for check in &event.health_check {
+            *self.health_checks.of(check.status) += 1;
+        }
         self.finish(event.timestamp);
     }
 
@@ -95,7 +109,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ResourceRef;
+    use crate::{HealthCheckResult, ResourceRef};
 
     #[test]
     fn every_resource_is_counted_once() {
@@ -121,5 +135,16 @@ mod tests {
             (2, 1, 1, 1)
         );
         assert_eq!((summary.refreshed, summary.requirements_unmet, summary.errors), (1, 1, 1));
+    }
+
+    #[test]
+    fn health_is_counted_by_check() {
+        let result = |status| HealthCheckResult { status, ..HealthCheckResult::default() };
+        let mut summary = Summary::starting(Timestamp::UNIX_EPOCH);
+        let all = [Health::Ok, Health::Warning, Health::Critical, Health::Unknown, Health::Ok];
+        let health_check = all.map(result).into();
+        summary.add(&Event { health_check, ..Event::default() });
+        let HealthChecks { ok, warning, critical, unknown } = summary.health_checks;
+        assert_eq!((ok, warning, critical, unknown), (2, 1, 1, 1));
     }
 }

@@ -2,18 +2,23 @@
 //! at the command line and tests live together. A type is known to the rest of
 //! ccm by its line in [`TYPES`] alone.
 
+pub mod apply;
 pub mod exec;
 pub mod file;
 mod name;
 pub mod package;
+pub mod scaffold;
 pub mod service;
+mod text_diff;
 
 use ccm_engine::{AnyType, Erased};
 
 /// Every type that there is.
 pub static TYPES: &[&dyn AnyType] = &[
+    &Erased::<apply::Apply>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
     &Erased::<package::Package>::NEW,
+    &Erased::<scaffold::Scaffold>::NEW,
     &Erased::<service::Service>::NEW,
 ];

@@ -4,8 +4,8 @@
 #![expect(clippy::disallowed_methods, reason = "the test reads its seeds")]
 
 use ccm_engine::Declarations;
-use ccm_model::PlainText;
 use ccm_resources::TYPES;
+use ccm_template::Engine;
 use ccm_yaml::Source;
 
 const RUNS: usize = 30_000;
@@ -95,7 +95,8 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
     for run in 0..RUNS {
         let text = mutate(&seeds[run % seeds.len()], &seeds, &mut random);
         let source = Source::new("mutation", text);
-        let (declarations, findings) = Declarations::read(&source, TYPES, &PlainText, false);
+        let (declarations, findings) =
+            Declarations::read(&source, TYPES, &Engine::default(), false);
         for span in findings.iter().filter_map(|finding| finding.span) {
             source.position(span.start);
         }

@@ -27,6 +27,12 @@ impl Engine {
         self.nested_jet(body, delimiters, &Nesting::default())
     }
 
+    /// Renders a Jet template of this name between `[[` and `]]`; the name is for
+    /// messages.
+    pub fn jet_text(&self, name: &str, text: &str) -> Result<Str, Error> {
+        self.render_jet(name, text, DELIMITERS, &Nesting::default().deeper()?)
+    }
+
     /// The variables and functions of Jet templates, and their context, for
     /// those who render Jet by themselves.
     pub fn jet_scope(&self) -> (Variables, Value) {
@@ -47,33 +53,49 @@ impl Engine {
         } else {
             ("template", body)
         };
-        let (left, right) = delimiters.unwrap_or(DELIMITERS);
-        // Templates inside of templates share one stack.
-        let depth = Limits::default().depth / deeper.depth.max(1) as usize;
-        let limits = Limits { depth, ..Limits::default() };
-        let set = Set::new().with_delimiters(left, right).with_limits(limits);
-        let template = set.parse(name, text)?;
-        let (variables, context) = self.nested_scope(&deeper);
-        let rendered = set.render(&template, &variables, &context)?;
+        let rendered = self.render_jet(name, text, delimiters.unwrap_or(DELIMITERS), &deeper)?;
         nesting.made(rendered.len())?;
         Ok(rendered)
     }
 
+    fn render_jet(
+        &self,
+        name: &str,
+        text: &str,
+        (left, right): (&str, &str),
+        nesting: &Nesting,
+    ) -> Result<Str, Error> {
+        // Templates inside of templates share one stack.
+        let depth = Limits::default().depth / nesting.depth.max(1) as usize;
+        let limits = Limits { depth, ..Limits::default() };
+        let set = Set::new().with_delimiters(left, right).with_limits(limits);
+        let template = set.parse(name, text)?;
+        let (variables, context) = self.nested_scope(nesting);
+        Ok(set.render(&template, &variables, &context)?)
+    }
+
+    /// The functions of Jet templates alone, without the variables.
+    pub fn jet_functions(&self) -> Variables {
+        self.nested_functions(&Nesting::default())
+    }
+
     fn nested_scope(&self, nesting: &Nesting) -> (Variables, Value) {
-        let mut variables = Variables::new();
+        let mut variables = self.nested_functions(nesting);
         let mut context = Map::new();
-        let facts = self.facts().get();
-        for (lower, upper, value) in [
-            ("facts", "Facts", facts),
-            ("data", "Data", self.data()),
-            ("environ", "Environ", self.environ()),
-        ] {
-            variables.set(lower, value.clone()).set(upper, value.clone());
-            context.insert(upper, value.clone());
+        for (name, value) in self.members().iter() {
+            let Some(name) = name.as_str() else { continue };
+            variables.set(name, value.clone());
+            if name.starts_with(char::is_uppercase) {
+                context.insert(name, value.clone());
+            }
         }
         context.insert("WorkingDir", self.directory().to_string_lossy().as_ref());
         context.insert("RestrictFunctions", self.is_restricted());
+        (variables, context.into())
+    }
 
+    fn nested_functions(&self, nesting: &Nesting) -> Variables {
+        let mut variables = Variables::new();
         let engine = self.clone();
         variables.set_function(
             "lookup",
@@ -102,6 +124,6 @@ impl Engine {
             let absent = move |_: &[Value]| Err(no_network(name));
             variables.set_function(name, Function::typed(&vec![Param::String; arity], absent));
         }
-        (variables, context.into())
+        variables
     }
 }

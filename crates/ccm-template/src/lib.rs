@@ -27,6 +27,7 @@ mod budget;
 mod engine;
 mod error;
 mod functions;
+mod gotemplates;
 mod jets;
 pub mod placeholder;
 mod resolve;

@@ -41,6 +41,8 @@ pub(crate) struct Ui {
     error_color: bool,
     live: Option<Live>,
     show: Show,
+    /// The manifests that resources brought and that run now, the last inmost.
+    manifests: Vec<String>,
     slowest: Vec<(Duration, String)>,
     flushed: Instant,
     lost: Option<io::Error>,
@@ -74,6 +76,7 @@ impl Ui {
             error_color,
             live,
             show: Show::default(),
+            manifests: Vec::new(),
             slowest: Vec::new(),
             flushed: Instant::now(),
             lost: None,
@@ -213,7 +216,9 @@ impl Observer for Ui {
     fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
         if let Some(live) = &self.live {
             live.show(|| {
-                format!("[{number}/{total}] {}#{}", resource.kind(), resource.common().name)
+                let manifest = self.manifests.last().map(|manifest| format!(" {manifest}"));
+                let manifest = manifest.unwrap_or_default();
+                format!("[{number}/{total}{manifest}] {}", resource.display())
             });
         } else if self.flushed.elapsed() > PATIENCE {
             self.flush();
@@ -230,6 +235,25 @@ impl Observer for Ui {
         self.print(&line);
     }
 
+    fn entering(&mut self, manifest: &str) {
+        self.manifests.push(manifest.to_owned());
+    }
+
+    fn leaving(&mut self) {
+        self.manifests.pop();
+    }
+
+    fn diagnosed(&mut self, diagnosis: &Diagnosis) {
+        self.diagnosis(diagnosis);
+    }
+
+    fn message(&mut self, text: &str) {
+        if !self.show.quiet {
+            let newline = if text.ends_with('\n') { "" } else { "\n" };
+            self.print(&format!("{text}{newline}"));
+        }
+    }
+
     fn finished(&mut self, event: &Event, diff: Option<&str>) {
         self.clear_live();
         if self.show.profile {
@@ -238,7 +262,8 @@ impl Observer for Ui {
         if self.show.quiet {
             return;
         }
-        outcome::write(&mut self.out, event, self.color);
+        let manifest = self.manifests.last().map(String::as_str);
+        outcome::write(&mut self.out, event, manifest, self.color);
         if let Some(diff) = diff {
             outcome::write_diff(&mut self.out, diff, self.color);
         }

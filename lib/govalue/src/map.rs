@@ -44,6 +44,7 @@ pub struct Map {
     entries: IndexMap<Key, Value>,
     shape: MapShape,
     nil: bool,
+    reflected: bool,
 }
 
 /// A value that can be a key: anything but lists, maps and bytes.
@@ -144,7 +145,7 @@ impl Map {
 
     /// An empty map of the given type.
     pub fn with_shape(shape: MapShape) -> Self {
-        Self { entries: IndexMap::new(), shape, nil: false }
+        Self { entries: IndexMap::new(), shape, nil: false, reflected: false }
     }
 
     /// A nil map of the given type: empty, and told from an empty map by
@@ -156,6 +157,24 @@ impl Map {
     /// Whether this is a nil map that nothing was added to.
     pub fn is_nil(&self) -> bool {
         self.nil && self.is_empty()
+    }
+
+    /// The same map behind a `reflect.Value`, which prints as its type.
+    ///
+    /// ```
+    /// use govalue::{Map, Value};
+    ///
+    /// let map = Map::from_iter([("a", 1)]).reflected();
+    /// assert_eq!(Value::from(map).to_string(), "<map[string]interface {} Value>");
+    /// ```
+    #[must_use]
+    pub fn reflected(mut self) -> Self {
+        self.reflected = true;
+        self
+    }
+
+    pub(crate) fn is_reflected(&self) -> bool {
+        self.reflected
     }
 
     /// The Go type of the map.

@@ -58,6 +58,9 @@ pub(crate) fn print(out: &mut Vec<u8>, value: &Value) {
         Value::String(text) => out.extend_from_slice(text.as_bytes()),
         Value::Bytes(bytes) => list(out, bytes.iter(), push),
         Value::Array(items) => list(out, items.iter(), print),
+        Value::Map(map) if map.is_reflected() => {
+            push(out, format_args!("<{} Value>", map.type_name()));
+        }
         Value::Map(map) => {
             out.extend_from_slice(b"map[");
             for (index, (key, value)) in map.sorted().into_iter().enumerate() {

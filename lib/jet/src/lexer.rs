@@ -184,7 +184,13 @@ impl<'a> Lexer<'a> {
     fn copied_text(&mut self) -> Result<(), Error> {
         let start = self.pos;
         let bytes = self.text.as_bytes();
+        let opener = self.delimiters.left.as_bytes().first().copied().unwrap_or_default();
+        let comment = COMMENT.0.as_bytes()[0];
         while self.pos < self.tail {
+            match memchr::memchr2(opener, comment, &bytes[self.pos..self.tail]) {
+                Some(at) => self.pos += at,
+                None => break,
+            }
             if bytes[self.pos..].starts_with(self.delimiters.left.as_bytes()) {
                 return self.action(start);
             }

@@ -33,7 +33,7 @@ pub(super) fn check(
             };
             let hint = line.map(|line| format!("the first one is in line {line}"));
             let finding = Finding::error(resource.property_span(word), message);
-            findings.push(finding.hint(hint).of(display(&**resource)));
+            findings.push(finding.hint(hint).of(resource.display()));
         }
     }
     // Only the first resource of a name counts below: the others are errors.
@@ -59,7 +59,7 @@ pub(super) fn check(
                     suggest.then_some(&declared),
                 );
                 let finding = Finding { span: resource.property_span(property), ..finding };
-                findings.push(finding.of(display(&**resource)));
+                findings.push(finding.of(resource.display()));
             }
         }
         nested |= types.iter().any(|kind| kind.name() == resource.kind() && kind.nests());
@@ -68,10 +68,6 @@ pub(super) fn check(
 
 fn is_type(types: &[&'static dyn AnyType], name: &str) -> bool {
     types.iter().any(|kind| kind.name() == name)
-}
-
-fn display(resource: &dyn AnyResource) -> String {
-    format!("{}#{}", resource.kind(), resource.common().name)
 }
 
 fn unmet(

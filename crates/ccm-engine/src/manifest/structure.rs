@@ -8,20 +8,39 @@ use ccm_yaml::{Entry, Key, Kind, Scalar};
 use super::Declarations;
 use crate::resource::{AnyResource, AnyType};
 
+/// The file that resources are rendered from, where it stands.
+pub(super) struct JetFile {
+    pub(super) path: String,
+    pub(super) span: Span,
+}
+
 const TOP: [&str; 4] = ["data", "hierarchy", "overrides", "ccm"];
 const CCM: [&str; 5] =
     ["resources", "resources_jet_file", "pre_message", "post_message", "fail_on_error"];
 /// In a block of resources, not a name but what all of them share.
 const DEFAULTS: &str = "defaults";
 
-/// Reads the whole tree; gives back what is wrong with it.
+/// Reads the whole tree; gives back what is wrong with it, and where the
+/// resources are if not in it.
 pub(super) fn read(
     root: Node<'_>,
     types: &[&'static dyn AnyType],
     into: &mut Declarations,
-) -> Vec<Finding> {
-    let mut reading = Reading { types, reader: Reader::default(), resources: Vec::new() };
+) -> (Vec<Finding>, Option<JetFile>) {
+    let mut reading = Reading::new(types);
     reading.top(root, into);
+    into.resources = reading.resources;
+    (reading.reader.findings, reading.jet_file)
+}
+
+/// Reads a list of resources that stands alone.
+pub(super) fn read_resources(
+    root: Node<'_>,
+    types: &[&'static dyn AnyType],
+    into: &mut Declarations,
+) -> Vec<Finding> {
+    let mut reading = Reading::new(types);
+    reading.resources(root);
     into.resources = reading.resources;
     reading.reader.findings
 }
@@ -30,6 +49,13 @@ struct Reading<'t> {
     types: &'t [&'static dyn AnyType],
     reader: Reader,
     resources: Vec<Box<dyn AnyResource>>,
+    jet_file: Option<JetFile>,
+}
+
+impl<'t> Reading<'t> {
+    fn new(types: &'t [&'static dyn AnyType]) -> Self {
+        Self { types, reader: Reader::default(), resources: Vec::new(), jet_file: None }
+    }
 }
 
 impl Reading<'_> {
@@ -79,15 +105,20 @@ impl Reading<'_> {
             return;
         };
         let mut has_resources = false;
+        let (mut jet_key, mut list_key) = (None, None);
         for Entry { key, value } in entries {
             match &*key.text {
                 "resources" => {
                     has_resources = true;
+                    list_key = Some(key.span);
                     self.resources(value);
                 }
                 "resources_jet_file" => {
                     has_resources = true;
-                    self.error(key.span, "templates are not available in this build");
+                    let span = value.span;
+                    let path = self.reader.read(value);
+                    self.jet_file = path.map(|path| JetFile { path, span });
+                    jet_key = Some(key.span);
                 }
                 "pre_message" | "post_message" | "fail_on_error" if value.is_null() => {}
                 "pre_message" => into.pre_message = self.reader.read(value),
@@ -100,6 +131,10 @@ impl Reading<'_> {
         }
         if !has_resources {
             self.error(span, "there are no `resources`");
+        }
+        if let (Some(jet), Some(_)) = (jet_key, list_key) {
+            self.error(jet, "`resources` are given already, never give both");
+            self.jet_file = None;
         }
     }
 

@@ -6,6 +6,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
     name_value: "COMMAND",
     aliases: &[],
     arguments: &[],
+    status: &[],
     extra: &[],
     example: "ccm ensure exec '/usr/bin/make install' --cwd /usr/src/app --creates /usr/bin/app",
     prepare: |_, _| Ok(()),

@@ -10,7 +10,8 @@ use ccm_engine::{
     Run, Session as _, Settings, Trigger,
 };
 use ccm_host::{Exit, Host};
-use ccm_model::{Event, PlainText, Reader, Stage as TemplateStage};
+use ccm_model::{Event, Reader, Stage as TemplateStage};
+use ccm_template::Engine;
 
 use super::{Exec, Execute, Properties, State};
 
@@ -108,7 +109,7 @@ impl Stage {
         }
         let mut reader = Reader::default();
         let mut resource = Erased::<Exec>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        resource.resolve(TemplateStage::Parse, &PlainText);
+        resource.resolve(TemplateStage::Parse, &Engine::default());
         let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
         if let Some(finding) = findings.first() {
             return Err(finding.message.clone());
@@ -116,12 +117,14 @@ impl Stage {
         let settings = Settings {
             host: Host::new(),
             noop,
+            health_check_only: false,
             diffs: Diffs::None,
             detail: Detail::Report,
             working_directory: self.directory.path().to_owned(),
             fail_on_error: false,
         };
-        let mut run = Run::new(settings, &PlainText, &mut self.session, &mut self.lines);
+        let engine = Engine::default();
+        let mut run = Run::new(settings, &engine, &mut self.session, &mut self.lines);
         Ok(run.apply(&mut *resource))
     }
 

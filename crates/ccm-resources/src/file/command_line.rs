@@ -12,6 +12,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
     name_value: "NAME",
     aliases: &[],
     arguments: &["[ensure]"],
+    status: &[],
     extra: &[ExtraFlag {
         long: "content-file",
         value: "FILE",

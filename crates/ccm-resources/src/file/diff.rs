@@ -1,15 +1,10 @@
-//! What changes in a text, as a unified diff.
-
-use std::fmt::Write as _;
+//! What changes in a file's text.
 
 use ccm_engine::{Context, Diffs};
 use ccm_host::Attributes;
-use similar::TextDiff;
 
 use super::{Properties, Provider, State};
-
-/// Longer diffs are cut: a person wants to see what changes, not all of it.
-const MAX_LINES: usize = 500;
+use crate::text_diff::{hidden, no_text, unified};
 
 /// The diff, or a line that says why there is none.
 pub(super) fn of(
@@ -23,25 +18,11 @@ pub(super) fn of(
     let path = &want.common.name;
     let modes = [have.stat.map_or(wanted.mode, |stat| stat.mode), wanted.mode];
     if diffs != Diffs::All && modes.iter().any(|mode| mode & 0o004 == 0) {
-        return Some(format!("{path}: not shown, its mode hides it from others (--diff=all)\n"));
+        return Some(hidden(path));
     }
-    let Some((old, new)) = on.texts(want, cx) else {
-        return Some(format!("{path}: not shown, not a short text\n"));
-    };
+    let Some((old, new)) = on.texts(want, cx) else { return Some(no_text(path)) };
     if old == new {
         return None;
     }
-    if old.contains('\0') || new.contains('\0') {
-        return Some(format!("{path}: not shown, not a short text\n"));
-    }
-    let before = if have.stat.is_some() { path } else { "/dev/null" };
-    let diff = TextDiff::from_lines(&old, &new);
-    let text = diff.unified_diff().context_radius(3).header(before, path).to_string();
-    let lines = text.lines().count();
-    if lines <= MAX_LINES {
-        return Some(text);
-    }
-    let mut cut: String = text.split_inclusive('\n').take(MAX_LINES).collect();
-    let _ = writeln!(cut, "… {} more lines", lines - MAX_LINES);
-    Some(cut)
+    Some(unified(path, have.stat.is_some().then_some(&old), &new))
 }

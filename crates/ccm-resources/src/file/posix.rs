@@ -6,11 +6,9 @@ use ccm_engine::{Context, Detail, ProviderDef, Result};
 use ccm_host::{Attributes, Content, Digest, FileKind, Host, Stat};
 
 use super::{ContentState, File, Found, Properties, Provider, State, mode};
+use crate::text_diff::MAX_TEXT;
 
 const NAME: &str = "posix";
-
-/// Texts longer than this are not compared line by line.
-const MAX_TEXT: u64 = 1 << 20;
 
 pub(super) const DEF: ProviderDef<File> = ProviderDef {
     name: NAME,

@@ -17,7 +17,8 @@ use ccm_engine::{
     ResourceType as _, Run, Settings, Trigger,
 };
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
-use ccm_model::{Event, PlainText, Properties as _, Reader};
+use ccm_model::{Event, Properties as _, Reader};
+use ccm_template::Engine;
 
 use super::{Action, ContentState, File, Found, Properties, State};
 
@@ -216,6 +217,7 @@ impl Stage {
         let settings = Settings {
             host: Host::new(),
             noop,
+            health_check_only: false,
             diffs: Diffs::None,
             detail: Detail::Report,
             working_directory: self.directory.path().to_owned(),
@@ -223,7 +225,7 @@ impl Stage {
         };
         let mut session = MemorySession::default();
         let mut observer = Silent;
-        Run::new(settings, &PlainText, &mut session, &mut observer)
+        Run::new(settings, &Engine::default(), &mut session, &mut observer)
             .apply(&mut *self.resource(name, properties))
     }
 
@@ -416,7 +418,8 @@ fn ids_without_a_name_are_fine_for_root() {
 fn the_status_tells_what_the_design_lists() {
     let stage = Stage::new();
     std::fs::write(stage.path("f"), "abc").unwrap();
-    let status = stage.resource("f", &[]).status(&Host::new(), Path::new("/")).unwrap();
+    let status =
+        stage.resource("f", &[]).status(&Host::new(), Path::new("/"), &Engine::default()).unwrap();
     assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.file.state");
     assert_eq!(status["ensure"], "present");
     assert_eq!(status["metadata"]["checksum"], Digest::of(b"abc").to_string());

@@ -7,6 +7,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
     aliases: &["pkg"],
     arguments: &["[ensure]"],
     extra: &[],
+    status: &[],
     example: "ccm ensure package nginx latest",
     prepare: |_, _| Ok(()),
 };

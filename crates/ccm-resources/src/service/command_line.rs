@@ -12,6 +12,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
         doc: "Do not start the service at boot",
         conflicts: &["enable"],
     }],
+    status: &[],
     example: "ccm ensure service nginx running --enable",
     prepare: |arguments, _| {
         if arguments.take_switch("disable") {

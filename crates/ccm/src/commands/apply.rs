@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, Manifest, Report, Run, Settings, Stop};
+use ccm_engine::{Detail, Manifest, Observer as _, Report, Run, Settings, Stop};
 use ccm_host::{FileKind, Host};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -22,6 +22,7 @@ pub(super) fn command() -> Command {
         .arg(manifest())
         .arg(flags::noop())
         .arg(flags::diff())
+        .arg(flag("monitor-only", "Only run health checks, change nothing").conflicts_with("noop"))
         .arg(flag("render", "Print the resolved manifest, change nothing"))
         .arg(
             flag("report", "Print the summary at the end (the default)")
@@ -77,6 +78,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let settings = Settings {
         host: host.clone(),
         noop: matches.get_flag("noop"),
+        health_check_only: matches.get_flag("monitor-only"),
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
         working_directory: manifest.working_directory,
@@ -85,10 +87,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut session =
         flags::open_session(&host, matches, manifest.declarations.has_references(TYPES))?;
     let declared = manifest.declarations;
-    if let Some(message) = declared.pre_message.filter(|_| !is_json) {
-        ui.print(&with_newline(message));
+    if let Some(message) = declared.pre_message {
+        ui.message(&message);
     }
-    let mut engine = Run::new(settings, &manifest.templates, &mut *session, ui);
+    let file = flags::from_here(&host, path);
+    let mut engine = Run::new(settings, &manifest.templates, &mut *session, ui)
+        .of_manifest(&file, TYPES, &inputs);
     let stop = engine.apply_all(declared.resources);
     let (report, unrecorded) = engine.finish(path.display().to_string());
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
@@ -116,17 +120,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let is_without_errors = report.summary.failed + report.summary.requirements_unmet == 0
         && late.iter().all(Option::is_none)
         && stop.is_none();
-    if let Some(message) = declared.post_message.filter(|_| is_without_errors && !is_json) {
-        ui.print(&with_newline(message));
+    if let Some(message) = declared.post_message.filter(|_| is_without_errors) {
+        ui.message(&message);
     }
     Ok(exit)
-}
-
-fn with_newline(mut message: String) -> String {
-    if !message.ends_with('\n') {
-        message.push('\n');
-    }
-    message
 }
 
 /// Writes the report for its owner alone: it holds the content of files.

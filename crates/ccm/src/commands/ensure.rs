@@ -2,7 +2,7 @@
 
 use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
 use ccm_host::Host;
-use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage, Templates};
+use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -22,7 +22,8 @@ pub(super) fn command() -> Command {
         .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommands(TYPES.iter().map(|kind| type_command(*kind)))
+        // A manifest is applied by `ccm apply`.
+        .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
 }
 
 fn type_command(kind: &'static dyn AnyType) -> Command {
@@ -74,10 +75,12 @@ fn own_fields(kind: &'static dyn AnyType) -> impl Iterator<Item = &'static Field
     let is_argument = move |name: &str| {
         arguments.iter().any(|argument| argument.trim_matches(['[', ']']) == name)
     };
-    kind.fields().iter().skip(Common::FIELDS.len()).filter(move |field| !is_argument(field.name))
+    let own = kind.fields().iter().skip(Common::FIELDS.len());
+    // Free data has no place in one line.
+    own.filter(move |field| !is_argument(field.name) && !matches!(field.shape, Shape::Data))
 }
 
-fn flag(field: &'static Field) -> Arg {
+pub(super) fn flag(field: &'static Field) -> Arg {
     let mut arg = Arg::new(field.name).long(field.flag.long).help(field.doc);
     if let Some(short) = field.flag.short {
         arg = arg.short(short);
@@ -109,12 +112,34 @@ fn common_flags(command: Command) -> Command {
     command
         .args(fields.map(|field| common(flag(field))))
         .args(conditions.map(common))
+        .args(health_check_flags().map(common))
         .args(inputs::flags().into_iter().map(common))
         .arg(common(flags::session()))
         .arg(common(flags::noop()))
         .arg(common(flags::diff()))
         .arg(common(flags::no_sync()))
         .arg(common(flags::json("Print the event as JSON")))
+}
+
+fn health_check_flags() -> [Arg; 3] {
+    [
+        Arg::new("check")
+            .long("check")
+            .value_name("COMMAND")
+            .action(ArgAction::Append)
+            .help("Check its health afterwards with this Nagios plugin"),
+        Arg::new("check-tries")
+            .long("check-tries")
+            .value_name("N")
+            .requires("check")
+            .value_parser(clap::value_parser!(i32).range(1..))
+            .help("How often to try until a check is OK, 1 when unset"),
+        Arg::new("check-sleep")
+            .long("check-sleep")
+            .value_name("DURATION")
+            .requires("check")
+            .help("Time between tries, 1s when unset"),
+    ]
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
@@ -128,8 +153,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
     let engine =
         inputs::inputs_here(&host, matches)?.templates(&flags::working_directory(&host))?;
-    let templates: &dyn Templates = &engine;
-    let failures = resource.resolve(Stage::Parse, templates);
+    let failures = resource.resolve(Stage::Parse, &engine);
     reader.findings.extend(
         failures.into_iter().map(|failure| {
             Finding::error(None, format!("{}: {}", failure.property, failure.error))
@@ -144,13 +168,14 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let settings = Settings {
         host: host.clone(),
         noop: matches.get_flag("noop"),
+        health_check_only: false,
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
         working_directory: flags::working_directory(&host),
         fail_on_error: false,
     };
     let mut session = flags::open_session(&host, matches, false)?;
-    let mut run = Run::new(settings, templates, &mut *session, ui);
+    let mut run = Run::new(settings, &engine, &mut *session, ui);
     let event = run.apply(&mut *resource);
     let (_, unrecorded) = run.finish("");
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
@@ -202,21 +227,18 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
             arguments.set_in("control", field.name, expression);
         }
     }
+    if let Some(commands) = matches.get_many::<String>("check") {
+        let tries = matches.get_one::<i32>("check-tries").map(ToString::to_string);
+        let sleep = matches.get_one::<String>("check-sleep").cloned();
+        let checks = commands.map(|command| {
+            let more = [("tries", tries.clone()), ("try_sleep", sleep.clone())];
+            let more = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            std::iter::once(("command", command.clone())).chain(more).collect()
+        });
+        arguments.set_maps("health_checks", checks.collect());
+    }
     for field in own_fields(kind) {
-        match field.shape {
-            Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
-            Shape::Boolean => {}
-            Shape::List(_) => {
-                if let Some(values) = matches.get_many::<String>(field.name) {
-                    arguments.set_list(field.name, values.cloned().collect());
-                }
-            }
-            _ => {
-                if let Some(value) = matches.get_one::<String>(field.name) {
-                    arguments.set(field.name, value);
-                }
-            }
-        }
+        give(&mut arguments, field, matches);
     }
     for extra in view.extra {
         if extra.value.is_empty() {
@@ -230,6 +252,24 @@ fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> R
     (view.prepare)(&mut arguments, host)
         .map_err(|message| Error::Invalid { message, hint: None })?;
     Ok(arguments)
+}
+
+/// Hands a property on that was given as a flag.
+pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatches) {
+    match field.shape {
+        Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
+        Shape::Boolean => {}
+        Shape::List(_) => {
+            if let Some(values) = matches.get_many::<String>(field.name) {
+                arguments.set_list(field.name, values.cloned().collect());
+            }
+        }
+        _ => {
+            if let Some(value) = matches.get_one::<String>(field.name) {
+                arguments.set(field.name, value);
+            }
+        }
+    }
 }
 
 /// The first thing that is wrong; at the command line that is enough.

@@ -89,7 +89,8 @@ pub(super) fn inputs(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
         Some(source) => Some(Source::new(source).load(host)?),
         None => None,
     };
-    Ok(Inputs { facts: facts(host, matches)?, environ: Scope::environ(variables), external })
+    let environ = Scope::environ(variables);
+    Ok(Inputs { facts: facts(host, matches)?, environ, external, ..Inputs::default() })
 }
 
 /// The same for a command without a manifest: `./.hiera` is its data.

@@ -82,6 +82,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         protocol: Report::PROTOCOL,
         manifest: path.display().to_string(),
         noop: events.iter().any(|event| event.noop),
+        health_check_only: !events.is_empty() && events.iter().all(|event| event.health_check_only),
         started: summary.start,
         summary,
         events,

@@ -1,12 +1,13 @@
 //! `ccm status TYPE NAME`
 
-use ccm_engine::{Arguments, find_type};
+use ccm_engine::{AnyType, Arguments, find_type};
 use ccm_host::Host;
-use ccm_model::{Reader, did_you_mean};
+use ccm_model::{Field, Reader, did_you_mean};
 use ccm_resources::TYPES;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
-use super::{Result, example, flags, type_names};
+use super::{Result, ensure, example, flags, inputs, type_names};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -23,7 +24,19 @@ pub(super) fn command() -> Command {
                 .help("Resource type, such as `file`"),
         )
         .arg(Arg::new("name").value_name("NAME").required(true).help("Name of the resource"))
+        .args(needed().map(|(kind, field)| {
+            ensure::flag(field).help_heading(format!("Options for {}", kind.name()))
+        }))
+        .args(inputs::flags().into_iter().map(|arg| arg.help_heading("Data for templates")))
         .arg(flags::json("Print the state as JSON"))
+}
+
+/// The properties that types need to show their state.
+fn needed() -> impl Iterator<Item = (&'static dyn AnyType, &'static Field)> {
+    TYPES.iter().copied().flat_map(|kind| {
+        let is_needed = move |field: &&Field| kind.command_line().status.contains(&field.name);
+        kind.fields().iter().filter(is_needed).map(move |field| (kind, field))
+    })
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
@@ -41,6 +54,16 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = Host::new();
     let mut arguments = Arguments::default();
     arguments.set("name", name);
+    for (of, field) in needed() {
+        let is_given = matches.value_source(field.name) == Some(ValueSource::CommandLine);
+        if is_given && of.name() != kind.name() {
+            let message = format!("--{} is for {} only", field.flag.long, of.name());
+            return Err(Error::usage(message, ""));
+        }
+        if is_given {
+            ensure::give(&mut arguments, field, matches);
+        }
+    }
     (kind.command_line().prepare)(&mut arguments, &host)
         .map_err(|message| Error::Invalid { message, hint: None })?;
     let resource = kind.declare(arguments.into_entries(), None, &mut Reader::default());
@@ -48,7 +71,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         let message = format!("{}#{name}: {}", kind.name(), finding.message);
         return Err(Error::Invalid { message, hint: finding.hint });
     }
-    let status = resource.status(&host, &flags::working_directory(&host))?;
+    let directory = flags::working_directory(&host);
+    let templates = inputs::inputs_here(&host, matches)?.templates(&directory)?;
+    let status = resource.status(&host, &directory, &templates)?;
     if matches.get_flag("json") {
         ui.print_json(&status);
     } else {

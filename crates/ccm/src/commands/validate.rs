@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ccm_engine::{Diagnosis, Manifest, ManifestError};
 use ccm_host::Host;
-use ccm_model::Severity;
+use ccm_model::{Severity, redact_credentials};
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
@@ -51,13 +51,24 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let loaded = Manifest::load(&host, path, TYPES, &inputs, false);
     let is_json = matches.get_flag("json");
     let (valid, findings) = match loaded {
-        Ok(manifest) if is_json => (true, located(&manifest.warnings)),
         Ok(manifest) => {
-            ui.diagnosis(&manifest.warnings);
-            let count = manifest.declarations.resources.len();
-            let plural = if count == 1 { "" } else { "s" };
-            ui.print(&format!("{} is valid: {count} resource{plural}\n", path.display()));
-            return Ok(Exit::Done);
+            let children = manifest.check_children(&host, TYPES, &inputs);
+            let diagnoses = || std::iter::once(&manifest.warnings).chain(&children.diagnoses);
+            let valid = children.diagnoses.iter().all(|diagnosis| !diagnosis.has_errors());
+            if !is_json {
+                diagnoses().for_each(|diagnosis| ui.diagnosis(diagnosis));
+                let exit = if valid { Exit::Done } else { Exit::Failed };
+                if valid {
+                    let resources = plural(manifest.declarations.resources.len(), "resource");
+                    let below = match children.count {
+                        0 => String::new(),
+                        count => format!(", {} below", plural(count, "manifest")),
+                    };
+                    ui.print(&format!("{} is valid: {resources}{below}\n", path.display()));
+                }
+                return Ok(exit);
+            }
+            (valid, diagnoses().flat_map(located).collect())
         }
         Err(ManifestError::Invalid(diagnosis)) if is_json => (false, located(&diagnosis)),
         Err(ManifestError::Read { path, source }) if is_json => {
@@ -78,13 +89,17 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(if valid { Exit::Done } else { Exit::Failed })
 }
 
+fn plural(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
 fn located(diagnosis: &Diagnosis) -> Vec<Located> {
-    let source = &diagnosis.source;
     let findings = diagnosis.findings.iter().map(|finding| {
+        let source = finding.source.as_ref().unwrap_or(&diagnosis.source);
         let place = finding.span.map(|span| source.position(span.start));
         Located {
             severity: finding.severity,
-            message: finding.message.clone(),
+            message: redact_credentials(&finding.message).into_owned(),
             file: source.name().to_owned(),
             line: place.map(|place| place.line),
             column: place.map(|place| place.column),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use ccm_engine::Diagnosis;
-use ccm_model::{Finding, Severity, Span};
+use ccm_model::{Finding, Severity, Span, mask_credentials, redact_credentials};
 use ccm_yaml::Source;
 
 /// More than this nobody reads at once.
@@ -16,7 +16,11 @@ pub(super) fn render(diagnosis: &Diagnosis, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
     for finding in diagnosis.findings.iter().take(MAX_SHOWN) {
-        text.push_str(&one(&diagnosis.source, finding, &renderer));
+        text.push_str(&one(
+            finding.source.as_ref().unwrap_or(&diagnosis.source),
+            finding,
+            &renderer,
+        ));
         text.push_str("\n\n");
     }
     if let Some(more) = diagnosis.findings.len().checked_sub(MAX_SHOWN).filter(|&more| more > 0) {
@@ -36,12 +40,13 @@ fn one(source: &Source, finding: &Finding, renderer: &Renderer) -> String {
     };
     // A title is one line; a template's error brings its own picture.
     let (title, picture) = match title.split_once('\n') {
-        Some((first, rest)) => (first.to_owned(), Some(rest.to_owned())),
-        None => (title, None),
+        Some((first, rest)) => (first, Some(mask_credentials(rest))),
+        None => (&*title, None),
     };
+    let title = redact_credentials(title);
     let mut report: Group<'_> = match finding.span.and_then(|span| window(source, span)) {
-        Some((line, text, range)) => level.primary_title(&title).element(
-            Snippet::source(text)
+        Some((line, text, range)) => level.primary_title(&*title).element(
+            Snippet::source(mask_credentials(text))
                 .line_start(line)
                 .path(source.name())
                 .annotation(AnnotationKind::Primary.span(range)),
@@ -52,11 +57,11 @@ fn one(source: &Source, finding: &Finding, renderer: &Renderer) -> String {
                 let place = source.position(span.start);
                 origin = origin.line(place.line).char_column(place.column);
             }
-            level.primary_title(&title).element(origin)
+            level.primary_title(&*title).element(origin)
         }
     };
     if let Some(picture) = &picture {
-        report = report.element(Level::NOTE.message(picture));
+        report = report.element(Level::NOTE.message(&**picture));
     }
     if let Some(hint) = &finding.hint {
         report = report.element(Level::HELP.message(hint));

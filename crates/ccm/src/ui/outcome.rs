@@ -5,12 +5,13 @@ use std::io::Write;
 use std::time::Duration;
 
 use anstyle::Style;
-use ccm_model::Event;
+use ccm_model::{Event, Health};
 
 use super::{CYAN, DIM, GREEN, RED, YELLOW};
 
-/// Writes `LEVEL type#name word key=value…`, errors indented below it.
-pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
+/// Writes `LEVEL type#name word key=value…`, errors indented below it. A
+/// manifest is named when a resource brought it.
+pub(super) fn write(out: &mut impl Write, event: &Event, manifest: Option<&str>, color: bool) {
     let (level, style) = level(event);
     let (on, off) = paint(style, color);
     // What cannot be written has no reader; the run goes on.
@@ -29,6 +30,9 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
     if !event.provider.is_empty() {
         let _ = write!(out, " provider={}", event.provider);
     }
+    if let Some(manifest) = manifest {
+        let _ = write!(out, " manifest={}", printable(manifest));
+    }
     let _ = write!(out, "{off}");
     if let Some(message) = &event.noop_message {
         let _ = write!(out, " noop={message:?}");
@@ -38,6 +42,12 @@ pub(super) fn write(out: &mut impl Write, event: &Event, color: bool) {
         let _ = write!(out, " requires={:?}", names.join(", "));
     }
     let _ = writeln!(out);
+    // Those that failed are among the errors.
+    for result in event.health_check.iter().filter(|result| !result.status.is_failure()) {
+        let style = if result.status == Health::Ok { GREEN } else { YELLOW };
+        let (on, off) = paint(style, color);
+        let _ = writeln!(out, "      {on}{}{off}", printable(&result.to_string()));
+    }
     for error in &event.error {
         for line in error.lines() {
             let _ = writeln!(out, "      {}", printable(line));
@@ -65,11 +75,15 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
 fn level(event: &Event) -> (&'static str, Style) {
     if event.failed || !event.unmet_requirements.is_empty() {
         ("ERROR", RED)
-    } else if event.skipped || event.refreshed || event.changed {
+    } else if event.skipped || event.refreshed || event.changed || has_warning(event) {
         ("WARN", YELLOW)
     } else {
         ("INFO", GREEN)
     }
+}
+
+fn has_warning(event: &Event) -> bool {
+    event.health_check.iter().any(|result| result.status == Health::Warning)
 }
 
 fn paint(style: Style, color: bool) -> (String, String) {

@@ -8,7 +8,11 @@ use super::{BOLD, GREEN, RED, Ui, YELLOW, outcome};
 
 pub(super) fn render(ui: &Ui, report: &Report) -> String {
     let summary = &report.summary;
-    let verb = if report.noop { "Previewed" } else { "Applied" };
+    let verb = match (report.noop, report.health_check_only) {
+        (true, _) => "Previewed",
+        (false, true) => "Checked",
+        (false, false) => "Applied",
+    };
     let title = format!("{verb} {} in {}", report.manifest, outcome::brief(summary.duration));
     let mut text = format!("\n{}\n", ui.paint(BOLD, &title));
     let always = [
@@ -23,11 +27,16 @@ pub(super) fn render(ui: &Ui, report: &Report) -> String {
         ("refreshed", summary.refreshed, Some(YELLOW)),
         ("requirements unmet", summary.requirements_unmet, Some(RED)),
         ("errors", summary.errors, Some(RED)),
+        ("checks ok", summary.health_checks.ok, Some(GREEN)),
+        ("checks warning", summary.health_checks.warning, Some(YELLOW)),
+        ("checks critical", summary.health_checks.critical, Some(RED)),
+        ("checks unknown", summary.health_checks.unknown, Some(RED)),
     ];
     let rows = always.into_iter().chain(sometimes.into_iter().filter(|row| row.1 > 0));
     let rows: Vec<_> = rows.collect();
     let name_width = rows.iter().map(|row| row.0.len()).max().unwrap_or_default();
-    let count_width = summary.total.max(summary.errors).to_string().len();
+    let largest = rows.iter().map(|row| row.1).max().unwrap_or_default();
+    let count_width = largest.to_string().len();
     for (name, count, style) in rows {
         let number = format!("{count:>count_width$}");
         let number = match style {

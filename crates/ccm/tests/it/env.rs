@@ -93,7 +93,7 @@ impl TestEnv {
     }
 
     /// Everything that differs from run to run, replaced by what it is.
-    fn steady(&self, text: &str) -> String {
+    pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(self.dir().to_str().unwrap(), "[DIR]");
         let mut steady = String::new();
         for line in text.split_inclusive('\n') {

@@ -13,6 +13,9 @@ mod data;
 mod ensure;
 mod env;
 mod faults;
+mod health;
+mod nested;
+mod scaffold;
 mod session;
 mod words;
 

@@ -1,0 +1,76 @@
+//! Resources that a Jet template makes.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use ccm_host::Host;
+use ccm_model::Finding;
+use ccm_template::{Engine, Error};
+use ccm_yaml::{Source, Span};
+
+use super::structure::JetFile;
+use super::writable_by_others;
+
+/// Anything larger was not written by a person.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// Renders the template. What is wrong with it points into it; what is later
+/// found wrong with the result is shown in the result.
+pub(super) fn render(
+    host: &Host,
+    engine: &Engine,
+    jet: &JetFile,
+    findings: &mut Vec<Finding>,
+) -> Option<Rc<Source>> {
+    let path = engine.directory().join(&jet.path);
+    let (text, stat) = match host.read_text(&path, MAX_SIZE) {
+        Ok(read) => read,
+        Err(error) => {
+            findings.push(Finding::error(jet.span, crate::chain(&error)).hint(error.hint()));
+            return None;
+        }
+    };
+    let name = display(&path);
+    let template = Rc::new(Source::new(&*name, text));
+    findings.extend(writable_by_others(host, stat).map(|finding| finding.within(&template)));
+    let rendered = match engine.jet_text(&name, template.text()) {
+        Ok(rendered) => rendered,
+        Err(Error::Jet(error)) => {
+            findings.push(located(&error, &template));
+            return None;
+        }
+        Err(error) => {
+            findings.push(Finding::error(jet.span, error.to_string()));
+            return None;
+        }
+    };
+    let Some(rendered) = rendered.as_str() else {
+        findings.push(Finding::error(jet.span, "what the template makes is not UTF-8"));
+        return None;
+    };
+    if rendered.trim().is_empty() {
+        let message = "the template makes nothing, it must make a list of resources";
+        findings.push(Finding::error(jet.span, message));
+        return None;
+    }
+    Some(Rc::new(Source::new(format!("{name} (rendered)"), rendered)))
+}
+
+fn display(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// An error of the template, at its place.
+fn located(error: &jet::Error, template: &Rc<Source>) -> Finding {
+    let message = error.message();
+    // Only one template takes part: nothing is included.
+    let mut lines = template.text().split_inclusive('\n');
+    let before: usize = lines.by_ref().take(error.line() - 1).map(str::len).sum();
+    let line = lines.next().unwrap_or_default();
+    let bytes =
+        |characters: usize| line.chars().take(characters).map(char::len_utf8).sum::<usize>();
+    let start = before + bytes(error.column() - 1);
+    let end = before + bytes(error.column() - 1 + error.width().max(1));
+    let span = Span { start: start as u32, end: end as u32 };
+    Finding::error(span, message).within(template)
+}

@@ -1,0 +1,360 @@
+//! A directory tree held by its root: nothing done through it leaves it.
+//!
+//! Links inside the tree are followed as long as they stay in it. What leads
+//! outside is never read, written or removed.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::file::mode;
+use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
+
+/// Directories inside one another that are walked.
+const MAX_DEPTH: usize = 200;
+
+/// A directory tree.
+#[derive(Debug)]
+pub struct Tree {
+    host: Host,
+    root: OwnedFd,
+    path: PathBuf,
+}
+
+/// What is at a place in a tree.
+#[derive(Debug)]
+pub enum Occupant {
+    /// Nothing.
+    Nothing,
+    /// A regular file, or a link to one in the tree.
+    File(File, Stat),
+    /// A link that leads nowhere, or out of the tree.
+    Astray,
+    /// Anything else: a directory, socket, FIFO or device.
+    Other(Stat),
+}
+
+impl Host {
+    /// Opens the tree at a path, links on the way to it followed; `None` when
+    /// there is nothing.
+    pub fn open_tree(&self, path: &Path) -> Result<Option<Tree>> {
+        match self.stat(path)? {
+            None => return Ok(None),
+            Some(stat) if stat.kind != FileKind::Directory => {
+                return Err(Error::NotADirectory { path: path.to_owned() });
+            }
+            Some(_) => {}
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        Ok(Some(Tree { host: self.clone(), root, path: path.to_owned() }))
+    }
+}
+
+impl Tree {
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens what is at a place for reading.
+    pub fn open(&self, place: &Path) -> Result<Occupant> {
+        let path = self.path.join(place);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match beneath(&self.root, place, flags) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return self.without_following(place),
+            Err(Errno::XDEV | Errno::LOOP) => return Ok(Occupant::Astray),
+            Err(Errno::NOTDIR) => return Err(not_a_directory(&path)),
+            Err(Errno::NXIO) => {
+                let stat = rustix::fs::statat(&self.root, place, AtFlags::empty())
+                    .map_err(Error::io("inspect", &path))?;
+                return Ok(Occupant::Other(Stat::new(&stat)));
+            }
+            Err(errno) => return Err(Error::io("open", &path)(errno)),
+        };
+        let stat = Stat::of(&file, &path)?;
+        Ok(match stat.kind {
+            FileKind::File => Occupant::File(file.into(), stat),
+            _ => Occupant::Other(stat),
+        })
+    }
+
+    /// Nothing, or a link that leads nowhere.
+    fn without_following(&self, place: &Path) -> Result<Occupant> {
+        match rustix::fs::statat(&self.root, place, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(Occupant::Astray),
+            Err(Errno::NOENT) => Ok(Occupant::Nothing),
+            Err(Errno::NOTDIR) => Err(not_a_directory(&self.path.join(place))),
+            Err(errno) => Err(Error::io("inspect", &self.path.join(place))(errno)),
+        }
+    }
+
+    /// What is at a place itself, which may be a link.
+    pub fn lstat(&self, place: &Path) -> Result<Option<Stat>> {
+        let path = self.path.join(place);
+        let (parent, name) = match self.parent(place) {
+            Ok(found) => found,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP) => return Ok(None),
+            Err(errno) => return Err(Error::io("open", &path)(errno)),
+        };
+        match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Stat::new(&stat))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(Error::io("inspect", &path)(errno)),
+        }
+    }
+
+    /// Makes a place a regular file with this content, at one instant. Its
+    /// directory must be there.
+    pub fn replace(&self, place: &Path, content: &[u8], wanted: &Attributes) -> Result<()> {
+        let path = self.path.join(place);
+        let (parent, name) = self.parent(place).map_err(|errno| match errno {
+            Errno::NOENT | Errno::NOTDIR => not_a_directory(&path),
+            Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
+            errno => Error::io("open", &path)(errno),
+        })?;
+        let stat = self.host.replace_in(&parent, name, &path, Content::Bytes(content), wanted)?;
+        self.host.inner.barrier.borrow_mut().file_changed(&path, stat.dev);
+        Ok(())
+    }
+
+    /// Makes a place a directory that all can enter; its parent must be there.
+    pub fn make_directory(&self, place: &Path) -> Result<()> {
+        let path = self.path.join(place);
+        let (parent, name) = self.parent(place).map_err(|errno| match errno {
+            Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
+            errno => Error::io("create directory", &path)(errno),
+        })?;
+        match rustix::fs::mkdirat(&parent, name, mode(0o700)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => {
+                return match beneath(&self.root, place, OFlags::PATH | OFlags::DIRECTORY) {
+                    Ok(_) => Ok(()),
+                    Err(Errno::XDEV | Errno::LOOP) => Err(Error::LeadsOutside { path }),
+                    Err(_) => Err(Error::NotADirectory { path }),
+                };
+            }
+            Err(errno) => return Err(Error::io("create directory", &path)(errno)),
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = rustix::fs::openat(&parent, name, flags, Mode::empty())
+            .map_err(Error::io("open", &path))?;
+        rustix::fs::fchmod(&made, mode(0o755)).map_err(Error::io("set the mode of", &path))?;
+        let dev = Stat::of(&made, &path)?.dev;
+        self.host.inner.barrier.borrow_mut().file_changed(&path, dev);
+        Ok(())
+    }
+
+    /// Whether a place is a directory, or a link to one in the tree.
+    pub fn is_directory(&self, place: &Path) -> Result<bool> {
+        match beneath(&self.root, place, OFlags::PATH | OFlags::DIRECTORY) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(Errno::XDEV | Errno::LOOP) => {
+                Err(Error::LeadsOutside { path: self.path.join(place) })
+            }
+            Err(Errno::NOTDIR) => Err(Error::NotADirectory { path: self.path.join(place) }),
+            Err(errno) => Err(Error::io("open", &self.path.join(place))(errno)),
+        }
+    }
+
+    /// Removes a file or link; nothing there is fine.
+    pub fn remove_file(&self, place: &Path) -> Result<()> {
+        self.unlink(place, AtFlags::empty()).or_else(|errno| match errno {
+            Errno::NOENT => Ok(()),
+            errno => Err(Error::io("remove", &self.path.join(place))(errno)),
+        })
+    }
+
+    /// Removes a directory if nothing is in it; tells whether it is gone.
+    pub fn remove_empty(&self, place: &Path) -> Result<bool> {
+        match self.unlink(place, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY | Errno::NOTDIR) => Ok(false),
+            Err(errno) => Err(Error::io("remove", &self.path.join(place))(errno)),
+        }
+    }
+
+    fn unlink(&self, place: &Path, flags: AtFlags) -> rustix::io::Result<()> {
+        self.host.forget_parent();
+        let (parent, name) = match self.parent(place) {
+            Ok(found) => found,
+            // What leads elsewhere is not in the tree.
+            Err(Errno::XDEV | Errno::LOOP | Errno::NOTDIR) => return Err(Errno::NOENT),
+            Err(errno) => return Err(errno),
+        };
+        rustix::fs::unlinkat(&parent, name, flags)?;
+        if let Ok(stat) = rustix::fs::fstat(&parent) {
+            let path = self.path.join(place);
+            let directory = path.parent().unwrap_or(&self.path);
+            self.host.inner.barrier.borrow_mut().directory_changed(directory, stat.st_dev);
+        }
+        Ok(())
+    }
+
+    /// Everything in the tree that is not a directory, sorted, and the same of
+    /// directories. Neither links nor mounts are entered.
+    pub fn entries(&self) -> Result<Entries> {
+        let mut found = Entries::default();
+        self.list(&self.root, Path::new(""), 0, &mut found)?;
+        found.files.sort();
+        Ok(found)
+    }
+
+    fn list(
+        &self,
+        directory: &OwnedFd,
+        place: &Path,
+        depth: usize,
+        found: &mut Entries,
+    ) -> Result<()> {
+        let path = self.path.join(place);
+        if depth > MAX_DEPTH {
+            return Err(Error::io("list", &path)(Errno::NAMETOOLONG));
+        }
+        let entries = rustix::fs::Dir::read_from(directory).map_err(Error::io("list", &path))?;
+        let mut folders = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(Error::io("list", &path))?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if matches!(name.as_bytes(), b"." | b"..") {
+                continue;
+            }
+            let is_directory = match entry.file_type() {
+                FileType::Directory => true,
+                FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| Stat::new(&stat).kind == FileKind::Directory),
+                _ => false,
+            };
+            if is_directory {
+                folders.push(name.to_owned());
+            } else {
+                found.files.push(place.join(name));
+            }
+        }
+        folders.sort();
+        for name in folders {
+            let inner = place.join(&name);
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
+            let below = match rustix::fs::openat2(directory, &name, flags, Mode::empty(), resolve) {
+                Ok(below) => below,
+                // A mount; or gone, or swapped for a link, since the listing.
+                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                Err(errno) => return Err(Error::io("open", &path.join(&name))(errno)),
+            };
+            found.directories.push(inner.clone());
+            self.list(&below, &inner, depth + 1, found)?;
+        }
+        Ok(())
+    }
+
+    fn parent<'p>(&self, place: &'p Path) -> rustix::io::Result<(OwnedFd, &'p Path)> {
+        let name = place.file_name().ok_or(Errno::INVAL)?;
+        let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let directory = beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        Ok((directory, Path::new(name)))
+    }
+}
+
+/// What a tree holds, by place.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    /// Files, links, sockets, FIFOs, devices.
+    pub files: Vec<PathBuf>,
+    /// Directories, each before what is in it.
+    pub directories: Vec<PathBuf>,
+}
+
+fn beneath(root: impl AsFd, place: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(root, place, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// The outermost part of the way to a path that is something else.
+fn not_a_directory(path: &Path) -> Error {
+    let parent = path.parent().unwrap_or(path);
+    Error::NotADirectory { path: parent.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mine() -> Attributes {
+        let (uid, gid) = Host::new().whoami();
+        Attributes { uid, gid, mode: 0o644 }
+    }
+
+    /// A tree `in` beside a directory `out` with a file `f` in it, and links.
+    fn fixture() -> (tempfile::TempDir, Tree) {
+        let dir = tempfile::tempdir().unwrap();
+        let (inside, outside) = (dir.path().join("in"), dir.path().join("out"));
+        for path in [&inside, &outside, &inside.join("sub")] {
+            std::fs::create_dir(path).unwrap();
+        }
+        std::fs::write(outside.join("f"), "outside").unwrap();
+        std::fs::write(inside.join("sub/g"), "g").unwrap();
+        symlink(&outside, inside.join("away")).unwrap();
+        symlink("sub", inside.join("near")).unwrap();
+        symlink("../out/f", inside.join("f")).unwrap();
+        let tree = Host::new().open_tree(&inside).unwrap().unwrap();
+        (dir, tree)
+    }
+
+    #[test]
+    fn nothing_outside_is_read() {
+        let (_dir, tree) = fixture();
+        let open = |place: &str| tree.open(Path::new(place)).unwrap();
+        assert!(matches!(open("sub/g"), Occupant::File(..)));
+        assert!(matches!(open("near/g"), Occupant::File(..)));
+        assert!(matches!(open("f"), Occupant::Astray));
+        assert!(matches!(open("away/f"), Occupant::Astray));
+        assert!(matches!(open("../out/f"), Occupant::Astray));
+        assert!(matches!(open("none"), Occupant::Nothing));
+        assert!(matches!(open("sub"), Occupant::Other(_)));
+        assert!(tree.open(Path::new("sub/g/x")).is_err());
+    }
+
+    #[test]
+    fn nothing_outside_is_changed() {
+        let (dir, tree) = fixture();
+        let outside = dir.path().join("out");
+        let place = Path::new;
+        let error = tree.replace(place("away/f"), b"x", &mine()).unwrap_err();
+        assert!(matches!(error, Error::LeadsOutside { .. }), "{error}");
+        assert!(tree.make_directory(place("away/d")).is_err());
+        assert!(tree.is_directory(place("away")).is_err());
+        tree.remove_file(place("away/f")).unwrap();
+        tree.remove_file(place("../out/f")).unwrap();
+        assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"outside");
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+        // The link itself is in the tree.
+        tree.replace(place("f"), b"new", &mine()).unwrap();
+        assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"outside");
+        assert_eq!(std::fs::read(dir.path().join("in/f")).unwrap(), b"new");
+        tree.replace(place("near/h"), b"h", &mine()).unwrap();
+        assert_eq!(std::fs::read(dir.path().join("in/sub/h")).unwrap(), b"h");
+    }
+
+    #[test]
+    fn links_are_listed_not_entered() {
+        let (_dir, tree) = fixture();
+        let entries = tree.entries().unwrap();
+        let names: Vec<_> = entries.files.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(names, ["away", "f", "near", "sub/g"]);
+        assert_eq!(entries.directories, [Path::new("sub")]);
+        assert!(!tree.remove_empty(Path::new("sub")).unwrap());
+        tree.remove_file(Path::new("sub/g")).unwrap();
+        assert!(tree.remove_empty(Path::new("sub")).unwrap());
+    }
+}

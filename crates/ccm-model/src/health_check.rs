@@ -1,0 +1,313 @@
+//! Health checks: what is asked of a resource once it is as desired, and what
+//! the answers mean.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use ccm_yaml::Node;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Finding, FromNode, Reader, Resolve, Shape, TemplateError, Templates, did_you_mean, duration,
+    redact_credentials, shellquote,
+};
+
+const NAGIOS: &str = "nagios";
+const GOSS: &str = "goss";
+
+/// A command that tells whether a resource does what it is there for.
+#[derive(Clone, Debug, Default, ccm_macros::Properties)]
+pub struct HealthCheck {
+    /// Command in the manner of a Nagios plugin
+    pub command: Option<String>,
+    /// Goss rules; not available in this version
+    #[property(template = never)]
+    pub goss_rules: Option<GossRules>,
+    /// Name of the check, the base name of the command when unset
+    pub name: Option<String>,
+    /// How often to try until the check is OK, 1 when unset
+    pub tries: Option<i32>,
+    /// Time between tries, `1s` when unset
+    pub try_sleep: Option<String>,
+    /// Longest time that one try may take
+    pub timeout: Option<String>,
+    /// How the outcome is told, `nagios` for a command
+    pub format: Option<String>,
+}
+
+impl HealthCheck {
+    /// The command, word by word.
+    pub fn words(&self) -> Result<Vec<String>, shellquote::QuoteError> {
+        shellquote::split(self.command.as_deref().unwrap_or_default())
+    }
+
+    /// What people call it. A command that is a URL by mistake, or holds one,
+    /// gives away no credentials.
+    pub fn name(&self) -> Cow<'_, str> {
+        let given = self.name.as_deref().filter(|name| !name.is_empty());
+        redact_credentials(given.unwrap_or_else(|| {
+            let command = self.command.as_deref().unwrap_or_default();
+            let program = command.split_whitespace().next().unwrap_or_default();
+            program.rsplit('/').next().unwrap_or_default()
+        }))
+    }
+
+    /// How often it is tried.
+    pub fn tries(&self) -> u32 {
+        self.tries.and_then(|tries| tries.try_into().ok()).unwrap_or(1)
+    }
+
+    /// How long to wait between tries.
+    pub fn try_sleep(&self) -> Duration {
+        let given = self.try_sleep.as_deref().and_then(|text| duration::parse_positive(text).ok());
+        given.unwrap_or(Duration::from_secs(1))
+    }
+
+    /// How long one try may take.
+    pub fn timeout(&self) -> Option<Duration> {
+        let timeout = self.timeout.as_deref()?;
+        duration::parse_positive(timeout).ok().filter(|timeout| !timeout.is_zero())
+    }
+
+    /// Everything that is wrong with it, each with what helps where something
+    /// does.
+    pub fn problems(&self) -> Vec<(String, Option<String>)> {
+        let mut problems = Vec::new();
+        let mut add = |message: String| problems.push((message, None));
+        match &self.command {
+            // What is wrong with rules was said where they were read.
+            None if self.goss_rules.is_some() => {}
+            None => add("a check needs a `command`".to_owned()),
+            Some(command) if command.trim().is_empty() => add("command: is empty".to_owned()),
+            Some(_) => {
+                if let Err(error) = self.words() {
+                    add(format!("command: {error}"));
+                }
+            }
+        }
+        if let Some(tries @ ..1) = self.tries {
+            add(format!("tries: must be at least 1, not {tries}"));
+        }
+        for (name, text) in [("try_sleep", &self.try_sleep), ("timeout", &self.timeout)] {
+            if let Some(Err(error)) = text.as_deref().map(duration::parse_positive) {
+                add(format!("{name}: {error}"));
+            }
+        }
+        match self.format.as_deref() {
+            None | Some(NAGIOS) => {}
+            Some(GOSS) => {
+                add(format!("format: `{GOSS}` is for rules, a command speaks `{NAGIOS}`"));
+            }
+            Some(other) => {
+                let hint = did_you_mean(other, [NAGIOS])
+                    .unwrap_or_else(|| format!("a command speaks `{NAGIOS}`"));
+                problems.push((format!("format: unknown format `{other}`"), Some(hint)));
+            }
+        }
+        problems
+    }
+}
+
+/// Goss rules are known by name, so that whoever brings them learns that this
+/// version does not have them.
+#[derive(Clone, Debug, Default)]
+pub struct GossRules;
+
+impl FromNode for GossRules {
+    const SHAPE: Shape = Shape::Data;
+
+    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
+        let hint = "use a `command` with a Nagios plugin".to_owned();
+        let message = "goss_rules: Goss rules are not available in this version";
+        reader.findings.push(Finding::error(node.span, message).hint(hint));
+        Some(Self)
+    }
+
+    fn is_set(&self) -> bool {
+        true
+    }
+}
+
+impl Resolve for GossRules {
+    fn resolve(&mut self, _: &dyn Templates, _: bool) -> Result<(), TemplateError> {
+        Ok(())
+    }
+}
+
+impl Serialize for GossRules {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_unit()
+    }
+}
+
+/// What a check says of its resource, as Nagios counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(from = "u8", into = "u8")]
+pub enum Health {
+    /// Fine.
+    #[default]
+    Ok,
+    /// Fine, with something to look at.
+    Warning,
+    /// Not fine.
+    Critical,
+    /// Could not be told.
+    Unknown,
+}
+
+impl Health {
+    /// What an exit code means.
+    pub fn from_exit_code(code: i32) -> Self {
+        match code {
+            0 => Self::Ok,
+            1 => Self::Warning,
+            2 => Self::Critical,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether a resource in this health counts as failed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Critical | Self::Unknown)
+    }
+}
+
+impl From<u8> for Health {
+    fn from(number: u8) -> Self {
+        Self::from_exit_code(number.into())
+    }
+}
+
+impl From<Health> for u8 {
+    fn from(health: Health) -> Self {
+        match health {
+            Health::Ok => 0,
+            Health::Warning => 1,
+            Health::Critical => 2,
+            Health::Unknown => 3,
+        }
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        })
+    }
+}
+
+/// What became of one check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct HealthCheckResult {
+    /// The last answer.
+    pub status: Health,
+    /// How often it was asked.
+    pub tries: u32,
+    /// What was said with it.
+    pub output: String,
+    /// The check's name.
+    pub name: String,
+}
+
+impl fmt::Display for HealthCheckResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "health check {} {}", self.name, self.status)?;
+        if self.tries > 1 {
+            write!(f, " after {} tries", self.tries)?;
+        }
+        if self.output.is_empty() { Ok(()) } else { write!(f, ": {}", self.output) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &str) -> HealthCheck {
+        HealthCheck { command: Some(command.to_owned()), ..HealthCheck::default() }
+    }
+
+    fn problems(check: &HealthCheck) -> Vec<String> {
+        check.problems().into_iter().map(|(message, _)| message).collect()
+    }
+
+    #[test]
+    fn exit_codes_are_health() {
+        for (code, health, fails) in [
+            (0, Health::Ok, false),
+            (1, Health::Warning, false),
+            (2, Health::Critical, true),
+            (3, Health::Unknown, true),
+            (4, Health::Unknown, true),
+            (127, Health::Unknown, true),
+            (255, Health::Unknown, true),
+            (-1, Health::Unknown, true),
+        ] {
+            assert_eq!(Health::from_exit_code(code), health, "{code}");
+            assert_eq!(health.is_failure(), fails, "{health}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_has_a_default() {
+        let plain = check("/usr/lib/nagios/plugins/check_http -H a/b");
+        assert_eq!(plain.name(), "check_http");
+        assert_eq!((plain.tries(), plain.try_sleep().as_secs()), (1, 1));
+        assert_eq!(plain.timeout(), None);
+        assert_eq!(problems(&plain), [""; 0]);
+        let named = HealthCheck { name: Some("web".into()), ..plain };
+        assert_eq!(named.name(), "web");
+    }
+
+    #[test]
+    fn everything_wrong_is_told() {
+        for (wrong, wanted) in [
+            (HealthCheck::default(), "a check needs a `command`"),
+            (check(" "), "command: is empty"),
+            (check("a 'b"), "command: Unterminated single-quoted string"),
+            (HealthCheck { tries: Some(0), ..check("a") }, "tries: must be at least 1, not 0"),
+            (
+                HealthCheck { try_sleep: Some("soon".into()), ..check("a") },
+                "try_sleep: `soon` is not a duration: write numbers with units, such as `30s`, \
+                 `5m` or `1h30m`",
+            ),
+            (
+                HealthCheck { timeout: Some("-1s".into()), ..check("a") },
+                "timeout: `-1s` is not a duration: write numbers with units, such as `30s`, `5m` \
+                 or `1h30m`",
+            ),
+            (
+                HealthCheck { format: Some("goss".into()), ..check("a") },
+                "format: `goss` is for rules, a command speaks `nagios`",
+            ),
+            (
+                HealthCheck { format: Some("nagois".into()), ..check("a") },
+                "format: unknown format `nagois`",
+            ),
+        ] {
+            assert_eq!(problems(&wrong), [wanted]);
+        }
+        assert_eq!(problems(&HealthCheck { format: Some("nagios".into()), ..check("a") }), [""; 0]);
+    }
+
+    #[test]
+    fn results_are_numbers_for_machines_and_words_for_people() {
+        let mut result = HealthCheckResult {
+            status: Health::Critical,
+            tries: 3,
+            output: "refused".into(),
+            name: "check_http".into(),
+        };
+        let json = serde_json::to_string(&result).unwrap();
+        assert_eq!(json, r#"{"status":2,"tries":3,"output":"refused","name":"check_http"}"#);
+        assert_eq!(serde_json::from_str::<HealthCheckResult>(&json).unwrap(), result);
+        assert_eq!(result.to_string(), "health check check_http CRITICAL after 3 tries: refused");
+        result = HealthCheckResult { tries: 1, output: String::new(), ..result };
+        assert_eq!(result.to_string(), "health check check_http CRITICAL");
+    }
+}

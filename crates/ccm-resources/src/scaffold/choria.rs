@@ -1,0 +1,188 @@
+//! The provider that renders templates itself.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
+use ccm_host::{Attributes, Host, Occupant, Stat, Tree};
+
+use super::compare::{Comparison, Fate};
+use super::render::{RenderedFile, Rules, render};
+use super::stage::Stage;
+use super::{Language, Properties, Provider, Scaffold, State};
+use crate::text_diff::{MAX_TEXT, hidden, no_text, unified};
+
+const NAME: &str = "choria";
+
+pub(super) const DEF: ProviderDef<Scaffold> = ProviderDef {
+    name: NAME,
+    rank: |_, _| Some(1),
+    open: |host| {
+        Box::new(Choria { host: host.clone(), stage: None, compared: Comparison::default() })
+    },
+};
+
+pub(super) struct Choria {
+    pub(super) host: Host,
+    /// Rendered once: what is compared is what is written and verified.
+    pub(super) stage: Option<Stage>,
+    pub(super) compared: Comparison,
+}
+
+impl Choria {
+    fn stage(&self, want: &Properties, cx: &mut Context<'_>) -> Result<Stage> {
+        let language = want.language().unwrap_or(Language::Jet);
+        let rules =
+            Rules { language, delimiters: want.delimiters(language), skip_empty: want.skip_empty };
+        let own = want.data.as_ref().filter(|data| !data.0.is_empty());
+        let own = own.map(|data| cx.templates.with_data(data.0.clone()));
+        let engine = own.as_ref().unwrap_or(cx.templates);
+        let source = cx.working_directory.join(&want.source);
+        let outputs = render(&source, rules, engine)?;
+        Stage::new(&self.host, outputs, &want.post, cx)
+    }
+
+    pub(super) fn compare(&mut self, target: &Path) -> Result<bool> {
+        let tree = self.host.open_tree(target)?;
+        if let Some(stage) = &self.stage {
+            self.compared = Comparison::new(&self.host, stage, tree.as_ref())?;
+        }
+        Ok(tree.is_some())
+    }
+
+    fn open_target(&self, path: &Path) -> Result<Tree> {
+        if let Some(tree) = self.host.open_tree(path)? {
+            return Ok(tree);
+        }
+        let (uid, gid) = self.host.whoami();
+        self.host.create_directory(path, &Attributes { uid, gid, mode: 0o755 })?;
+        let tree = self.host.open_tree(path)?;
+        tree.ok_or_else(|| Error::refused(format!("{} is gone again", path.display())))
+    }
+
+    /// Files that are replaced stay with who has them.
+    fn attributes(&self, target: &Tree, place: &Path, mode: u32) -> Result<Attributes> {
+        let (mut uid, mut gid) = self.host.whoami();
+        if self.host.is_root()
+            && let Occupant::File(_, stat) = target.open(place)?
+        {
+            (uid, gid) = (stat.uid, stat.gid);
+        }
+        Ok(Attributes { uid, gid, mode })
+    }
+
+    /// The diff of one file, or a line that says why there is none.
+    fn text_diff(
+        &self,
+        path: &Path,
+        old: Option<Stat>,
+        new: &RenderedFile,
+        diffs: Diffs,
+    ) -> String {
+        let shown = path.to_string_lossy();
+        let is_hidden = |mode: u32| mode & 0o004 == 0;
+        let modes = [old.map_or(new.mode, |stat| stat.mode), new.mode];
+        if diffs != Diffs::All && modes.into_iter().any(is_hidden) {
+            return hidden(&shown);
+        }
+        let before = match old {
+            None => None,
+            Some(_) => match self.host.read_text(path, MAX_TEXT) {
+                Ok((text, _)) => Some(text),
+                Err(_) => return no_text(&shown),
+            },
+        };
+        match std::str::from_utf8(&new.bytes) {
+            Ok(after) if after.len() as u64 <= MAX_TEXT => {
+                unified(&shown, before.as_deref(), after)
+            }
+            _ => no_text(&shown),
+        }
+    }
+
+    fn places(&self, wanted: &[Fate]) -> impl Iterator<Item = &PathBuf> {
+        let files = self.compared.files.iter();
+        files.filter(move |(_, fate)| wanted.contains(fate)).map(|(place, _)| place)
+    }
+}
+
+impl Provider for Choria {
+    fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        if self.stage.is_none() {
+            self.stage = Some(self.stage(want, cx)?);
+        }
+        let target_exists = self.compare(want.target())?;
+        let is_kept = |fate: Fate| !want.is_removal() || fate != Fate::Added;
+        let files = self.compared.files.iter().filter(|(_, fate)| is_kept(*fate));
+        let missing = self.compared.missing_directories.len() + usize::from(!target_exists);
+        Ok(State {
+            name: want.common.name.clone(),
+            provider: NAME,
+            engine: want.language().unwrap_or(Language::Jet),
+            target_exists,
+            files: files.map(|(place, fate)| (want.target().join(place), *fate)).collect(),
+            missing_directories: missing,
+        })
+    }
+
+    fn render(&mut self, want: &Properties) -> Result<()> {
+        let Some(stage) = &self.stage else { return Ok(()) };
+        let target = self.open_target(want.target())?;
+        for place in &self.compared.missing_directories {
+            target.make_directory(place)?;
+        }
+        for place in self.places(&[Fate::Added, Fate::Updated]) {
+            let Some(file) = stage.files.get(place) else { continue };
+            let attributes = self.attributes(&target, place, file.mode)?;
+            target.replace(place, &file.bytes, &attributes)?;
+        }
+        if want.purge {
+            for place in self.places(&[Fate::Foreign]) {
+                target.remove_file(place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, want: &Properties) -> Result<()> {
+        let Some(target) = self.host.open_tree(want.target())? else { return Ok(()) };
+        let mut directories = BTreeSet::new();
+        let mut failure = None;
+        for place in self.places(&[Fate::Updated, Fate::Equal]) {
+            if let Err(error) = target.remove_file(place) {
+                tracing::warn!(%error, "cannot remove a file, going on with the others");
+                failure.get_or_insert(error);
+            }
+            let parents = place.ancestors().skip(1);
+            directories.extend(parents.filter(|path| !path.as_os_str().is_empty()));
+        }
+        // What is inside comes before what it is in.
+        for place in directories.into_iter().rev() {
+            target.remove_empty(place)?;
+        }
+        drop(target);
+        if failure.is_none() && self.host.is_empty_directory(want.target())? {
+            self.host.remove(want.target())?;
+        }
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn diff(&mut self, want: &Properties, diffs: Diffs) -> Option<String> {
+        let stage = self.stage.as_ref()?;
+        let target = self.host.open_tree(want.target()).ok()?;
+        let mut text = String::new();
+        for (place, fate) in &self.compared.files {
+            let (Fate::Added | Fate::Updated, Some(file)) = (fate, stage.files.get(place)) else {
+                continue;
+            };
+            let old = target.as_ref().and_then(|tree| tree.open(place).ok());
+            let old = match old {
+                Some(Occupant::File(_, stat)) => Some(stat),
+                _ => None,
+            };
+            let path = want.target().join(place);
+            text.push_str(&self.text_diff(&path, old, file, diffs));
+        }
+        Some(text).filter(|text| !text.is_empty())
+    }
+}

@@ -1,0 +1,312 @@
+//! The two languages, with the functions that only scaffolds have:
+//! `render(path, data)` gives another template of the source, rendered, and
+//! `write(path, text)` makes a file.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use ccm_engine::{Error, Result};
+use ccm_host::Host;
+use ccm_template::Engine;
+use govalue::{Map, Value};
+
+use super::Language;
+use super::render::{Output, RenderedFile, Rules, is_blank};
+
+/// Templates that render templates, at most.
+const MAX_DEPTH: usize = 12;
+/// All that is rendered, in bytes.
+const MAX_TOTAL: usize = 256 << 20;
+/// The largest template.
+const MAX_FILE: u64 = 64 << 20;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Renders templates of one source.
+pub(super) struct Templates(Arc<Inner>);
+
+struct Inner {
+    source: PathBuf,
+    skip_empty: bool,
+    calls: Mutex<Calls>,
+    language: Spoken,
+}
+
+/// What templates have done.
+#[derive(Default)]
+pub(super) struct Calls {
+    pub(super) outputs: Vec<Output>,
+    directories: BTreeSet<PathBuf>,
+    total: usize,
+    /// The templates that render one another now.
+    chain: Vec<PathBuf>,
+    /// Why they do not stop.
+    too_deep: Option<String>,
+    /// A partial came out empty, and with it the file that wanted it.
+    skip: bool,
+}
+
+impl Calls {
+    /// Forgets what the last template did beside its output.
+    fn begin(&mut self) {
+        self.chain.clear();
+        self.too_deep = None;
+        self.skip = false;
+    }
+
+    pub(super) fn push(&mut self, output: Output) -> Result<()> {
+        match &output {
+            Output::Directory(place) => drop(self.directories.insert(place.clone())),
+            Output::File(place, file) => {
+                self.total += file.bytes.len();
+                if self.total > MAX_TOTAL {
+                    return Err(Error::refused(format!(
+                        "cannot render {}: the scaffold is larger than {} MiB",
+                        place.display(),
+                        MAX_TOTAL >> 20
+                    )));
+                }
+            }
+        }
+        self.outputs.push(output);
+        Ok(())
+    }
+}
+
+enum Spoken {
+    Jet {
+        set: jet::Set,
+        variables: jet::Variables,
+        /// What templates see that are rendered with data of their own.
+        functions: jet::Variables,
+        context: Value,
+        partials: Mutex<HashMap<PathBuf, jet::Template>>,
+    },
+    Go {
+        engine: gotemplate::Engine,
+        data: Value,
+        partials: Mutex<HashMap<PathBuf, gotemplate::Template>>,
+    },
+}
+
+impl Templates {
+    pub(super) fn new(source: &Path, rules: Rules<'_>, engine: &Engine) -> Self {
+        Self(Arc::new_cyclic(|inner| Inner {
+            source: source.to_owned(),
+            skip_empty: rules.skip_empty,
+            calls: Mutex::default(),
+            language: match rules.language {
+                Language::Jet => jet_language(rules, engine, inner),
+                Language::Go => go_language(rules, engine, inner),
+            },
+        }))
+    }
+
+    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.calls()
+    }
+
+    /// Renders one file; `None` if a partial of it came out empty and empty
+    /// files are left out.
+    pub(super) fn render(&self, place: &Path, text: &str) -> Result<Option<Vec<u8>>> {
+        let name = place.to_string_lossy();
+        self.calls().begin();
+        let rendered = match &self.0.language {
+            Spoken::Jet { set, variables, context, .. } => set
+                .parse(&name, text)
+                .and_then(|template| set.render(&template, variables, context))
+                .map(|text| text.as_bytes().to_vec())
+                .map_err(|error| error.to_string()),
+            Spoken::Go { engine, data, .. } => engine
+                .parse(&name, text)
+                .and_then(|template| template.render_bytes(data))
+                .map_err(|error| error.to_string()),
+        };
+        match rendered {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(_) if let Some(chain) = self.calls().too_deep.take() => Err(Error::refused(
+                format!("cannot render {name}: templates render one another without end: {chain}"),
+            )),
+            Err(_) if std::mem::take(&mut self.calls().skip) => Ok(None),
+            Err(error) => Err(Error::refused(format!("cannot render {name}: {error}"))),
+        }
+    }
+}
+
+impl Inner {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `render` gives.
+    fn partial(&self, path: &str, data: &Value) -> Result<Value, Failure> {
+        let place = below(path).ok_or_else(|| {
+            format!("{path} is not in source directory {}", self.source.display())
+        })?;
+        self.enter(&place)?;
+        let rendered = self.render_partial(&place, data);
+        self.calls().chain.pop();
+        let bytes = rendered?;
+        if self.skip_empty && is_blank(&bytes) {
+            self.calls().skip |= matches!(self.language, Spoken::Go { .. });
+            return Err(format!("{path} comes out empty, and skip_empty is set").into());
+        }
+        Ok(Value::String(bytes.into()))
+    }
+
+    fn enter(&self, place: &Path) -> Result<(), Failure> {
+        let mut calls = self.calls();
+        if calls.chain.len() < MAX_DEPTH {
+            calls.chain.push(place.to_owned());
+            return Ok(());
+        }
+        let names = calls.chain.iter().map(|place| place.to_string_lossy());
+        calls.too_deep = Some(names.collect::<Vec<_>>().join(" renders "));
+        Err("templates render one another too deeply".into())
+    }
+
+    fn render_partial(&self, place: &Path, data: &Value) -> Result<Vec<u8>, Failure> {
+        let name = place.to_string_lossy();
+        match &self.language {
+            Spoken::Jet { set, variables, functions, context, partials } => {
+                let parse = |text: &str| set.parse(&name, text);
+                let template = cached(partials, place, || Ok(parse(&self.read(place)?)?))?;
+                let variables = if is_same(data, context) { variables } else { functions };
+                Ok(set.render(&template, variables, data)?.as_bytes().to_vec())
+            }
+            Spoken::Go { engine, partials, .. } => {
+                let parse = |text: &str| engine.parse(&name, text);
+                let template = cached(partials, place, || Ok(parse(&self.read(place)?)?))?;
+                Ok(template.render_bytes(data)?)
+            }
+        }
+    }
+
+    /// The text of a template in the source.
+    fn read(&self, place: &Path) -> Result<String, Failure> {
+        let host = Host::new();
+        let path = self.source.join(place);
+        // Links could lead out of the source.
+        let (found, root) = (host.canonicalize(&path)?, host.canonicalize(&self.source)?);
+        if !found.starts_with(&root) {
+            return Err(format!("{} leads out of the source directory", path.display()).into());
+        }
+        Ok(host.read_text(&found, MAX_FILE)?.0)
+    }
+
+    /// What `write` does.
+    fn write(&self, path: &str, text: &Value) -> Result<Value, Failure> {
+        let place = below(path).ok_or_else(|| format!("{path} is not in the target directory"))?;
+        let Value::String(text) = text else {
+            return Err(format!("the content must be a string, not {}", text.type_name()).into());
+        };
+        let mut calls = self.calls();
+        let parent = place.parent().unwrap_or(Path::new(""));
+        if place.as_os_str().is_empty() || calls.directories.contains(&place) {
+            return Err(format!("{path} is a directory").into());
+        }
+        if !parent.as_os_str().is_empty() && !calls.directories.contains(parent) {
+            let parent = parent.display();
+            return Err(format!(
+                "the directory {parent} of {path} is not rendered yet: the source must have it, \
+                 under a name that sorts before this template's"
+            )
+            .into());
+        }
+        let file = RenderedFile { bytes: text.as_bytes().to_vec(), mode: 0o644 };
+        calls.push(Output::File(place, file)).map_err(|error| error.to_string())?;
+        Ok("".into())
+    }
+}
+
+/// A template that is parsed when it is first wanted.
+fn cached<T: Clone>(
+    known: &Mutex<HashMap<PathBuf, T>>,
+    place: &Path,
+    parse: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let lock = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(template) = lock().get(place) {
+        return Ok(template.clone());
+    }
+    let template = parse()?;
+    lock().insert(place.to_owned(), template.clone());
+    Ok(template)
+}
+
+/// A path without detours, unless it leads out of where it begins.
+fn below(path: &str) -> Option<PathBuf> {
+    let mut place = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => place.push(name),
+            Component::ParentDir if !place.pop() => return None,
+            Component::ParentDir | Component::CurDir | Component::RootDir => {}
+            Component::Prefix(_) => return None,
+        }
+    }
+    (!path.contains('\0')).then_some(place)
+}
+
+/// Whether both are one and the same map.
+fn is_same(a: &Value, b: &Value) -> bool {
+    matches!((a, b), (Value::Map(a), Value::Map(b)) if Arc::ptr_eq(a, b))
+}
+
+fn gone() -> Failure {
+    "called outside of a scaffold".into()
+}
+
+fn path_argument(value: &Value) -> Result<&str, Failure> {
+    value
+        .as_str()
+        .ok_or_else(|| format!("the path must be a string, not {}", value.type_name()).into())
+}
+
+fn jet_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoken {
+    let (left, right) = rules.delimiters;
+    let (mut variables, mut functions) = (engine.jet_scope().0, engine.jet_functions());
+    let mut context = Map::new();
+    for (name, value) in engine.members().iter() {
+        if let (Some(name), Some(map)) = (name.as_str(), value.as_map()) {
+            context.insert(name, map.clone().reflected());
+        }
+    }
+    for scope in [&mut variables, &mut functions] {
+        let weak = inner.clone();
+        let render = jet::Function::new(2..=2, move |args| {
+            let inner = weak.upgrade().ok_or_else(gone)?;
+            inner.partial(path_argument(&args[0])?, &args[1])
+        });
+        let weak = inner.clone();
+        let write = jet::Function::new(2..=2, move |args| {
+            let inner = weak.upgrade().ok_or_else(gone)?;
+            inner.write(path_argument(&args[0])?, &args[1])
+        });
+        scope.set_function("render", render).set_function("write", write);
+    }
+    Spoken::Jet {
+        set: jet::Set::new().with_delimiters(left, right),
+        variables,
+        functions,
+        context: context.into(),
+        partials: Mutex::default(),
+    }
+}
+
+fn go_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoken {
+    let (left, right) = rules.delimiters;
+    let (engine, data) = engine.go_scope();
+    let weak = inner.clone();
+    let engine = engine.delimiters(left, right).function("render", move |args| {
+        let [path, data] = args else { return Err("render takes a path and data".into()) };
+        weak.upgrade().ok_or_else(gone)?.partial(path_argument(path)?, data)
+    });
+    let weak = inner.clone();
+    let engine = engine.function("write", move |args| {
+        let [path, text] = args else { return Err("write takes a path and a text".into()) };
+        weak.upgrade().ok_or_else(gone)?.write(path_argument(path)?, text)
+    });
+    Spoken::Go { engine, data, partials: Mutex::default() }
+}

@@ -1,0 +1,141 @@
+//! From a directory of templates to files in memory.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use ccm_engine::{Error, Result};
+use ccm_host::{FileKind, Folder, Host};
+use ccm_template::Engine;
+
+use super::Language;
+use super::languages::{Calls, Templates};
+
+/// Templates that others render; not rendered by themselves.
+const PARTIALS: &str = "_partials";
+/// The largest template.
+const MAX_FILE: u64 = 64 << 20;
+/// Templates that render templates need more stack than a thread usually has.
+const STACK: usize = 64 << 20;
+
+/// How templates are rendered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules<'a> {
+    pub(super) language: Language,
+    pub(super) delimiters: (&'a str, &'a str),
+    pub(super) skip_empty: bool,
+}
+
+/// What came out, in the order in which it did: later files replace earlier
+/// ones of the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    Directory(PathBuf),
+    File(PathBuf, RenderedFile),
+}
+
+/// A file as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RenderedFile {
+    pub(super) bytes: Vec<u8>,
+    pub(super) mode: u32,
+}
+
+/// Renders everything in a directory.
+pub(super) fn render(source: &Path, rules: Rules<'_>, engine: &Engine) -> Result<Vec<Output>> {
+    let rendering = std::thread::scope(|scope| {
+        let work = || Rendering::new(source, rules, engine)?.run();
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        thread.map(std::thread::ScopedJoinHandle::join)
+    });
+    match rendering {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(Error::refused("rendering ended unexpectedly")),
+        Err(error) => Err(Error::refused(format!("cannot begin rendering: {error}"))),
+    }
+}
+
+struct Rendering<'a> {
+    source: Folder,
+    rules: Rules<'a>,
+    templates: Templates,
+}
+
+impl<'a> Rendering<'a> {
+    fn new(source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
+        let folder = Host::new().open_folder(source)?.ok_or_else(|| Error::Refused {
+            reason: format!("the source directory {} does not exist", source.display()),
+            hint: Some("relative sources begin in the manifest's directory".to_owned()),
+        })?;
+        let templates = Templates::new(source, rules, engine);
+        Ok(Self { source: folder, rules, templates })
+    }
+
+    fn run(self) -> Result<Vec<Output>> {
+        self.directory(&self.source, Path::new(""))?;
+        Ok(self.templates.calls().take())
+    }
+
+    /// Renders what is in a directory, in the order of names.
+    fn directory(&self, folder: &Folder, place: &Path) -> Result<()> {
+        for (name, kind) in folder.entries()? {
+            let inner = place.join(&name);
+            match kind {
+                FileKind::Directory if name == PARTIALS => {}
+                // As the reference does it: nothing behind such a file is seen.
+                _ if name == PARTIALS => return Ok(()),
+                FileKind::Directory => {
+                    let Some(below) = folder.folder(&name)? else { continue };
+                    self.templates.calls().push(Output::Directory(inner.clone()))?;
+                    self.directory(&below, &inner)?;
+                }
+                FileKind::File => self.file(folder, &name, &inner)?,
+                FileKind::Symlink | FileKind::Other => {
+                    return Err(Error::Refused {
+                        reason: format!("invalid file in source: {}", inner.display()),
+                        hint: Some("a source has only directories and regular files".to_owned()),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&self, folder: &Folder, name: &OsStr, place: &Path) -> Result<()> {
+        let (bytes, stat) = folder.read(name, MAX_FILE)?;
+        let bytes = match String::from_utf8(bytes) {
+            Ok(text) => match self.templates.render(place, &text)? {
+                Some(bytes) => bytes,
+                None => return Ok(()),
+            },
+            // What is no text has no template in it, or cannot be read as one.
+            Err(error) if !contains(error.as_bytes(), self.rules.delimiters.0) => {
+                error.into_bytes()
+            }
+            Err(_) => {
+                return Err(Error::refused(format!(
+                    "cannot render {}: it has templates in it but is not UTF-8",
+                    place.display()
+                )));
+            }
+        };
+        if self.rules.skip_empty && is_blank(&bytes) {
+            return Ok(());
+        }
+        let mode = 0o644 | (stat.mode & 0o111);
+        self.templates.calls().push(Output::File(place.to_owned(), RenderedFile { bytes, mode }))
+    }
+}
+
+impl Calls {
+    fn take(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len().max(1)).any(|window| window == text.as_bytes())
+}
+
+pub(super) fn is_blank(bytes: &[u8]) -> bool {
+    String::from_utf8_lossy(bytes).trim().is_empty()
+}

@@ -1,0 +1,79 @@
+//! Go templates within the engine.
+
+use gotemplate::Failure;
+use govalue::{Map, Value};
+
+use crate::budget::Nesting;
+use crate::functions::{find, nested, no_network, string};
+use crate::{Engine, Error};
+
+impl Engine {
+    /// The functions of Go templates, Sprig's included, and the data that they
+    /// are rendered with.
+    ///
+    /// ```
+    /// use ccm_template::{Engine, Scope};
+    ///
+    /// let data = govalue::Map::from_iter([("name", "ann")]);
+    /// let engine = Engine::new(Scope { data, ..Scope::default() });
+    /// let (go, data) = engine.go_scope();
+    /// let text = go.render("t", "{{ .data.name | upper }} {{ lookup \"data.name\" }}", &data)?;
+    /// assert_eq!(text, "ANN ann");
+    /// # Ok::<(), gotemplate::Error>(())
+    /// ```
+    pub fn go_scope(&self) -> (gotemplate::Engine, Value) {
+        let nesting = Nesting::default();
+        let engine = self.clone();
+        let mut go = gotemplate::Engine::new().function("lookup", move |args| {
+            let (key, default) = match args {
+                [key] => (key, None),
+                [key, default] => (key, Some(default)),
+                _ => return Err(wrong_count("lookup", "a key, or a key and a default")),
+            };
+            find(&engine, string(key, "the key")?, default)
+        });
+        for name in ["file", "readFile"] {
+            let (engine, nesting) = (self.clone(), nesting.clone());
+            go = go.function(name, move |args| {
+                let [path] = args else { return Err(wrong_count(name, "a path")) };
+                let text = engine.counted_file(string(path, "the path")?, &nesting);
+                text.map(Value::from).map_err(|error| nested(&error))
+            });
+        }
+        let engine = self.clone();
+        go = go.function("jet", move |args| {
+            let (body, delimiters) = match args {
+                [body] => (body, None),
+                [body, left, right] => {
+                    let left = string(left, "the left delimiter")?;
+                    (body, Some((left, string(right, "the right delimiter")?)))
+                }
+                _ => return Err(wrong_count("jet", "a template, or a template and delimiters")),
+            };
+            let rendered = engine.nested_jet(string(body, "the template")?, delimiters, &nesting);
+            rendered.map(Value::from).map_err(|error: Error| nested(&error))
+        });
+        for name in ["registrations", "kvGet"] {
+            go = go.function(name, move |_| Err(no_network(name)));
+        }
+        (go, self.members().into())
+    }
+
+    /// Facts, data and environment under both of their names.
+    pub fn members(&self) -> Map {
+        let mut members = Map::new();
+        for (lower, upper, value) in [
+            ("facts", "Facts", self.facts().get()),
+            ("data", "Data", self.data()),
+            ("environ", "Environ", self.environ()),
+        ] {
+            members.insert(lower, value.clone());
+            members.insert(upper, value.clone());
+        }
+        members
+    }
+}
+
+fn wrong_count(name: &str, takes: &str) -> Failure {
+    format!("{name} takes {takes}").into()
+}

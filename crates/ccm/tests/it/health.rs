@@ -1,0 +1,340 @@
+//! Health checks: from a manifest, from the command line, and nothing but them.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::TestEnv;
+
+/// A plugin that says something, gives figures and exits with a code.
+fn plugin(env: &TestEnv, name: &str, says: &str, code: i32) {
+    let script = format!("#!/bin/sh\necho '{says} | time=1ms'\necho more\nexit {code}\n");
+    let path = env.write(name, &script);
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn plugins(env: &TestEnv) {
+    for (name, says, code) in [
+        ("check_ok", "OK - all fine", 0),
+        ("check_warn", "WARNING - slow", 1),
+        ("check_crit", "CRITICAL - refused", 2),
+        ("check_odd", "what?", 42),
+    ] {
+        plugin(env, name, says, code);
+    }
+}
+
+const MANIFEST: &str = r#"
+ccm:
+  resources:
+    - file:
+        - defaults: {[ME], mode: "0644", content: x}
+        - [DIR]/fine: {health_checks: [{command: "[DIR]/check_ok -H a"}]}
+        - [DIR]/slow: {health_checks: [{command: [DIR]/check_warn, name: speed, format: nagios}]}
+        - [DIR]/bad:
+            health_checks:
+              - {command: [DIR]/check_crit, tries: 2, try_sleep: 10ms}
+              - {command: [DIR]/check_ok}
+              - {command: [DIR]/check_odd}
+        - [DIR]/plain: {}
+    - exec:
+        - after: {command: touch [DIR]/after, require: ["file#[DIR]/bad"]}
+"#;
+
+#[test]
+fn warnings_are_told_and_failures_fail() {
+    let env = TestEnv::new();
+    plugins(&env);
+    env.manifest(MANIFEST);
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stdout ---
+    WARN  file#[DIR]/fine changed ensure=present runtime=[TIME] provider=posix
+          health check check_ok OK: OK - all fine
+    WARN  file#[DIR]/slow changed ensure=present runtime=[TIME] provider=posix
+          health check speed WARNING: WARNING - slow
+    ERROR file#[DIR]/bad failed ensure=present runtime=[TIME] provider=posix
+          health check check_ok OK: OK - all fine
+          health check check_crit CRITICAL after 2 tries: CRITICAL - refused
+          health check check_odd UNKNOWN: what?
+    WARN  file#[DIR]/plain changed ensure=present runtime=[TIME] provider=posix
+    ERROR exec#after skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="file#[DIR]/bad"
+
+    Applied manifest.yaml in [TIME]
+      total               5
+      stable              0
+      changed             3
+      skipped             1
+      failed              1
+      requirements unmet  1
+      errors              2
+      checks ok           2
+      checks warning      1
+      checks critical     1
+      checks unknown      1
+    "#);
+    assert!(!env.path("after").exists(), "it requires what is not healthy");
+    let code = |args: [&str; 3]| env.run(args).status.code();
+    assert_eq!(code(["apply", "manifest.yaml", "--detailed-exitcodes"]), Some(4));
+}
+
+#[test]
+fn a_preview_checks_nothing() {
+    let env = TestEnv::new();
+    plugins(&env);
+    env.manifest(MANIFEST);
+    let before = env.names();
+    let output = env.run(["apply", "manifest.yaml", "--noop", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        report["events"].as_array().unwrap().iter().all(|event| event["health_check"].is_null())
+    );
+    assert_eq!(env.names(), before);
+}
+
+#[test]
+fn monitoring_changes_nothing_and_checks_everything() {
+    let env = TestEnv::new();
+    plugins(&env);
+    env.manifest(MANIFEST);
+    let before = env.names();
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only"]), @r#"
+    exit: 1
+    --- stdout ---
+    INFO  file#[DIR]/fine stable ensure=present runtime=[TIME] provider=posix
+          health check check_ok OK: OK - all fine
+    WARN  file#[DIR]/slow stable ensure=present runtime=[TIME] provider=posix
+          health check speed WARNING: WARNING - slow
+    ERROR file#[DIR]/bad failed ensure=present runtime=[TIME] provider=posix
+          health check check_ok OK: OK - all fine
+          health check check_crit CRITICAL after 2 tries: CRITICAL - refused
+          health check check_odd UNKNOWN: what?
+    INFO  file#[DIR]/plain stable ensure=present runtime=[TIME] provider=posix
+    ERROR exec#after skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="file#[DIR]/bad"
+
+    Checked manifest.yaml in [TIME]
+      total               5
+      stable              3
+      changed             0
+      skipped             1
+      failed              1
+      requirements unmet  1
+      errors              2
+      checks ok           2
+      checks warning      1
+      checks critical     1
+      checks unknown      1
+    "#);
+    assert_eq!(env.names(), before);
+}
+
+#[test]
+fn monitoring_does_not_preview() {
+    let env = TestEnv::new();
+    env.manifest(MANIFEST);
+    let output = env.run(["apply", "manifest.yaml", "--monitor-only", "--noop"]);
+    assert_eq!(output.status.code(), Some(64));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("--monitor-only") && stderr.contains("--noop"), "{stderr}");
+}
+
+#[test]
+fn results_are_in_events_states_and_summary() {
+    let env = TestEnv::new();
+    plugins(&env);
+    env.manifest(MANIFEST);
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let event = &report["events"][2];
+    let results = json!([
+        {"status": 2, "tries": 2, "output": "CRITICAL - refused", "name": "check_crit"},
+        {"status": 0, "tries": 1, "output": "OK - all fine", "name": "check_ok"},
+        {"status": 3, "tries": 1, "output": "what?", "name": "check_odd"},
+    ]);
+    assert_eq!(event["health_check"], results);
+    assert_eq!(event["status"]["health_check"], results);
+    assert_eq!((&event["failed"], &event["changed"]), (&json!(true), &json!(true)));
+    assert_eq!(event["status"]["stable"], false);
+    assert_eq!(event["error"].as_array().unwrap().len(), 2);
+    assert!(event.get("health_check_only").is_none());
+    assert!(report["events"][3].get("health_check").is_none());
+    let counts = json!({"ok": 2, "warning": 1, "critical": 1, "unknown": 1});
+    assert_eq!(report["summary"]["health_checks"], counts);
+    assert_eq!(
+        report["events"][0]["properties"]["health_checks"][0]["command"],
+        format!("{} -H a", env.path("check_ok").display())
+    );
+
+    let output = env.run(["apply", "manifest.yaml", "--json", "--monitor-only"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let events = report["events"].as_array().unwrap();
+    assert!(events.iter().all(|event| event["health_check_only"] == true));
+    assert_eq!(report["summary"]["health_checks"], counts);
+}
+
+#[test]
+fn what_failed_or_was_skipped_is_not_checked() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec:
+        - "false": {health_checks: [{command: touch [DIR]/checked}]}
+        - "true": {health_checks: [{command: touch [DIR]/checked}], control: {if: "false"}}
+        - unmet: {command: "true", require: ["exec#false"], health_checks: [{command: touch [DIR]/checked}]}
+"#,
+    );
+    assert_eq!(env.run(["apply", "manifest.yaml"]).status.code(), Some(1));
+    assert!(!env.path("checked").exists());
+}
+
+#[test]
+fn checks_at_the_command_line() {
+    let env = TestEnv::new();
+    plugins(&env);
+    let check = "[DIR]/check_ok --where '{{ 1 + 1 }}'";
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", check, "--check", "[DIR]/check_warn"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+          health check check_ok OK: OK - all fine
+          health check check_warn WARNING: WARNING - slow
+    ");
+    let script = "sh -c 'echo x >> [DIR]/tries; test $(wc -l < [DIR]/tries) = 3'";
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", script, "--check-tries", "5", "--check-sleep", "10ms"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+          health check sh OK after 3 tries
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", "[DIR]/check_crit"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#true failed ensure=present runtime=[TIME] provider=posix
+          health check check_crit CRITICAL: CRITICAL - refused
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", "x", "--check-sleep", "soon"]), @"
+    exit: 1
+    --- stderr ---
+    error: exec#true: health_checks: `x`: try_sleep: `soon` is not a duration: write numbers with units, such as `30s`, `5m` or `1h30m`
+    ");
+    for args in [
+        ["ensure", "exec", "true", "--check-tries", "2"],
+        ["ensure", "exec", "true", "--check-sleep", "2s"],
+    ] {
+        assert_eq!(env.run(args).status.code(), Some(64), "{args:?}");
+    }
+    assert_eq!(
+        env.run(["ensure", "exec", "true", "--check", "x", "--check-tries", "0"]).status.code(),
+        Some(64)
+    );
+}
+
+#[test]
+fn wrong_checks_are_found_with_the_manifest() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec:
+        - "true":
+            health_checks:
+              - {command: check_x, tries: 0, timeout: soon}
+              - {name: nothing}
+              - {command: check_x, format: goss}
+              - goss_rules: {port: {"tcp:80": {listening: true}}}
+              - {comand: check_x}
+              - check_x
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: exec#true: health_checks: `check_x`: tries: must be at least 1, not 0
+     --> manifest.yaml:7:17
+      |
+    7 |               - {command: check_x, tries: 0, timeout: soon}
+      |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: exec#true: health_checks: `check_x`: timeout: `soon` is not a duration: write numbers with units, such as `30s`, `5m` or `1h30m`
+     --> manifest.yaml:7:17
+      |
+    7 |               - {command: check_x, tries: 0, timeout: soon}
+      |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: exec#true: health_checks: `nothing`: a check needs a `command`
+     --> manifest.yaml:8:17
+      |
+    8 |               - {name: nothing}
+      |                 ^^^^^^^^^^^^^^^
+
+    error: exec#true: health_checks: `check_x`: format: `goss` is for rules, a command speaks `nagios`
+     --> manifest.yaml:9:17
+      |
+    9 |               - {command: check_x, format: goss}
+      |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: goss_rules: Goss rules are not available in this version
+      --> manifest.yaml:10:29
+       |
+    10 |               - goss_rules: {port: {"tcp:80": {listening: true}}}
+       |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |
+       = help: use a `command` with a Nagios plugin
+
+    error: exec#true: health_checks: number 5: a check needs a `command`
+      --> manifest.yaml:11:17
+       |
+    11 |               - {comand: check_x}
+       |                 ^^^^^^^^^^^^^^^^^
+
+    error: unknown property `comand`
+      --> manifest.yaml:11:18
+       |
+    11 |               - {comand: check_x}
+       |                  ^^^^^^
+       |
+       = help: did you mean `command`?
+
+    error: expected a map, found text
+      --> manifest.yaml:12:17
+       |
+    12 |               - check_x
+       |                 ^^^^^^^
+    "#);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_between_tries() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec:
+        - "true":
+            health_checks:
+              - {command: "sh -c 'touch [DIR]/asked; exit 2'", tries: 3, try_sleep: 10m}
+        - touch [DIR]/never:
+"#,
+    );
+    let child = env.command(["apply", "manifest.yaml"]).spawn().unwrap();
+    let begin = Instant::now();
+    while !env.path("asked").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(begin.elapsed() < Duration::from_secs(30));
+    assert!(!env.path("never").exists());
+}

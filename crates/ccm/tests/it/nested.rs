@@ -1,0 +1,780 @@
+//! `apply` resources: manifests within manifests.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use crate::TestEnv;
+
+/// A manifest in three levels, each with files beside it.
+fn site() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("files/a", "a\n");
+    env.write("sub/files/b", "b\n");
+    env.write("sub/lib/files/c", "c\n");
+    env.manifest(
+        r#"
+ccm:
+  pre_message: site begins
+  post_message: site ends
+  resources:
+    - file: {name: [DIR]/out, ensure: directory, [ME], mode: "0755"}
+    - file: {name: [DIR]/out/a, source: files/a, [ME], mode: "0644"}
+    - apply: {name: sub/child.yaml}
+    - file: {name: [DIR]/out/a2, source: files/a, [ME], mode: "0644"}
+    - exec:
+        - notify: {command: touch [DIR]/out/notified, refresh_only: true, subscribe: ["apply#sub/child.yaml"]}
+        - "true": {require: ["file#[DIR]/out/c", "apply#sub/child.yaml"]}
+"#,
+    );
+    env.write(
+        "sub/child.yaml",
+        r#"
+ccm:
+  pre_message: child begins
+  post_message: child ends
+  resources:
+    - file: {name: [DIR]/out/b, source: files/b, [ME], mode: "0644", require: ["file#[DIR]/out/a"]}
+    - apply: {name: lib/grandchild.yaml}
+    - file: {name: [DIR]/out/b2, source: files/b, [ME], mode: "0644"}
+"#,
+    );
+    env.write(
+        "sub/lib/grandchild.yaml",
+        r#"
+ccm:
+  resources:
+    - file: {name: [DIR]/out/c, source: files/c, alias: c, [ME], mode: "0644"}
+"#,
+    );
+    env
+}
+
+#[test]
+fn manifests_within_manifests() {
+    let env = site();
+    let before = env.names();
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @r#"
+    exit: 0
+    --- stdout ---
+    site begins
+    WARN  file#[DIR]/out changed ensure=absent runtime=[TIME] provider=posix noop="Would have created directory"
+    WARN  file#[DIR]/out/a changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
+    child begins
+    WARN  file#[DIR]/out/b changed ensure=absent runtime=[TIME] provider=posix manifest=sub/child.yaml noop="Would have created the file"
+    WARN  file#c (alias) changed ensure=absent runtime=[TIME] provider=posix manifest=lib/grandchild.yaml noop="Would have created the file"
+    WARN  apply#lib/grandchild.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml noop="Would have applied the manifest"
+    WARN  file#[DIR]/out/b2 changed ensure=absent runtime=[TIME] provider=posix manifest=sub/child.yaml noop="Would have created the file"
+    child ends
+    WARN  apply#sub/child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
+    WARN  file#[DIR]/out/a2 changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
+    WARN  exec#notify refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix noop="Would have executed"
+
+    Previewed manifest.yaml in [TIME]
+      total      10
+      stable      0
+      changed    10
+      skipped     0
+      failed      0
+      refreshed   1
+    site ends
+    "#);
+    assert_eq!(env.names(), before, "noop changed something");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    site begins
+    WARN  file#[DIR]/out changed ensure=directory runtime=[TIME] provider=posix
+    WARN  file#[DIR]/out/a changed ensure=present runtime=[TIME] provider=posix
+    child begins
+    WARN  file#[DIR]/out/b changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+    WARN  file#c (alias) changed ensure=present runtime=[TIME] provider=posix manifest=lib/grandchild.yaml
+    WARN  apply#lib/grandchild.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml
+    WARN  file#[DIR]/out/b2 changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+    child ends
+    WARN  apply#sub/child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
+    WARN  file#[DIR]/out/a2 changed ensure=present runtime=[TIME] provider=posix
+    WARN  exec#notify refreshed ensure=present runtime=[TIME] provider=posix
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total      10
+      stable      0
+      changed    10
+      skipped     0
+      failed      0
+      refreshed   1
+    site ends
+    ");
+    for (name, text) in [("a", "a\n"), ("b", "b\n"), ("c", "c\n"), ("a2", "a\n"), ("b2", "b\n")] {
+        assert_eq!(env.read(&format!("out/{name}")), text);
+    }
+    assert!(env.path("out/notified").exists());
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    site begins
+    INFO  file#[DIR]/out stable ensure=directory runtime=[TIME] provider=posix
+    INFO  file#[DIR]/out/a stable ensure=present runtime=[TIME] provider=posix
+    child begins
+    INFO  file#[DIR]/out/b stable ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+    INFO  file#c (alias) stable ensure=present runtime=[TIME] provider=posix manifest=lib/grandchild.yaml
+    INFO  apply#lib/grandchild.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml
+    INFO  file#[DIR]/out/b2 stable ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+    child ends
+    INFO  apply#sub/child.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
+    INFO  file#[DIR]/out/a2 stable ensure=present runtime=[TIME] provider=posix
+    INFO  exec#notify stable ensure=present runtime=[TIME] provider=posix
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+    site ends
+    ");
+}
+
+#[test]
+fn events_of_children_come_before_that_of_their_parent() {
+    let env = site();
+    let output = env.run(["apply", "manifest.yaml", "--json", "--session", "[DIR]/session"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let events = report["events"].as_array().unwrap();
+    let names: Vec<_> = events
+        .iter()
+        .map(|event| {
+            let name = event["name"].as_str().unwrap();
+            name.rsplit('/').next().unwrap()
+        })
+        .collect();
+    let order =
+        ["out", "a", "b", "c", "grandchild.yaml", "b2", "child.yaml", "a2", "notify", "true"];
+    assert_eq!(names, order);
+    let ids: Vec<_> = events.iter().map(|event| event["event_id"].as_str().unwrap()).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+    assert_eq!(report["summary"]["total"], 10);
+    let child = &events[6];
+    assert_eq!((&child["type"], &child["provider"]), (&json!("apply"), &json!("ccmmanifest")));
+    assert_eq!(child["changed"], true);
+    let status = &child["status"];
+    assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.apply.state");
+    assert_eq!(
+        (&status["resource_count"], &status["changed_count"], &status["failed_count"]),
+        (&json!(3), &json!(3), &json!(0))
+    );
+    let recorded = env.run(["session", "report", "--json", "--session", "[DIR]/session"]);
+    let recorded: Value = serde_json::from_slice(&recorded.stdout).unwrap();
+    assert_eq!(recorded["events"], report["events"]);
+}
+
+#[test]
+fn data_goes_down_and_external_data_wins() {
+    let env = TestEnv::new();
+    let show = "ccm: {resources: [{exec: [{show: {command: \"echo [NAME] {{ Data.own ?? '-' }} {{ Data.shared ?? '-' }} {{ Data.given ?? '-' }} {{ Data.outer ?? '-' }}\", logoutput: true}}]}]}\n";
+    let child = |name: &str| {
+        format!("data: {{own: {name}, shared: {name}}}\n{}", show.replace("[NAME]", name))
+    };
+    env.write("inherits.yaml", &child("inherits"));
+    env.write("handed.yaml", &child("handed"));
+    env.write("empty.yaml", &child("empty"));
+    env.manifest(
+        r#"
+data: {shared: top, outer: top, number: 7}
+ccm:
+  resources:
+    - apply:
+        - inherits.yaml: {}
+        - handed.yaml: {data: {shared: parent, given: "{{ Data.number + 1 }}"}}
+        - empty.yaml: {data: {}}
+    - exec: [{after: {command: "echo after {{ Data.own ?? '-' }} {{ Data.shared }} {{ Data.given ?? '-' }}", logoutput: true}}]
+"#,
+    );
+    env.write("outside.yaml", "data: {shared: outside}\n");
+    let lines = |args: &[&str]| -> Vec<String> {
+        let output = env.command([&["apply", "manifest.yaml"], args].concat()).output().unwrap();
+        assert!(output.status.success());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("INFO  "));
+        lines.filter(|line| !line.contains('#')).map(str::to_owned).collect()
+    };
+    assert_eq!(
+        lines(&[]),
+        [
+            "inherits inherits top - top",
+            "handed handed parent 8 -",
+            "empty empty empty - -",
+            "after - top -",
+        ]
+    );
+    assert_eq!(
+        lines(&["--hiera", "outside.yaml"]),
+        [
+            "inherits inherits outside - top",
+            "handed handed outside 8 -",
+            "empty empty outside - -",
+            "after - outside -",
+        ]
+    );
+}
+
+#[test]
+fn lists_of_external_data_are_not_laid_over_twice() {
+    let env = TestEnv::new();
+    env.write("outside.yaml", "data: {list: [x]}\n");
+    env.write("a.yaml", "ccm: {resources: [{apply: {name: b.yaml}}]}\n");
+    env.write(
+        "b.yaml",
+        "ccm: {resources: [{exec: [{show: {command: \"echo {{ Data.list }}\", logoutput: true}}]}]}\n",
+    );
+    env.manifest("data: {list: [m]}\nccm: {resources: [{apply: {name: a.yaml}}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--hiera", "outside.yaml"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("INFO  [m x]\n"), "{text}");
+}
+
+#[test]
+fn noop_goes_down_and_does_not_come_back() {
+    let env = TestEnv::new();
+    env.write("child.yaml", "ccm: {resources: [{exec: [touch [DIR]/child]}]}\n");
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - apply: {name: child.yaml, noop: true}
+    - exec:
+        - touch [DIR]/parent: {}
+        - touch [DIR]/refreshed: {refresh_only: true, subscribe: ["apply#child.yaml"]}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  exec#touch [DIR]/child changed ensure=present runtime=[TIME] provider=posix manifest=child.yaml noop="Would have executed"
+    WARN  apply#child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
+    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
+    INFO  exec#touch [DIR]/refreshed stable ensure=present runtime=[TIME] provider=posix
+    "#);
+    assert!(!env.path("child").exists() && env.path("parent").exists());
+    assert!(!env.path("refreshed").exists(), "a preview moves nothing real");
+    env.manifest(
+        "ccm: {resources: [{apply: {name: child.yaml, noop: false, health_check_only: false}}]}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report", "--noop"]), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  exec#touch [DIR]/child changed ensure=present runtime=[TIME] provider=posix manifest=child.yaml noop="Would have executed"
+    WARN  apply#child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
+    --- stderr ---
+     WARN `noop: false` has no effect, the run above has it on manifest="child.yaml"
+    "#);
+    assert!(!env.path("child").exists());
+}
+
+#[test]
+fn health_checks_go_down() {
+    let env = TestEnv::new();
+    env.write(
+        "child.yaml",
+        "ccm: {resources: [{exec: [{touch [DIR]/child: {health_checks: [{command: \"sh -c 'test -e [DIR]/sign || exit 2'\", name: sign}]}}]}]}\n",
+    );
+    env.manifest(
+        r"
+ccm:
+  resources:
+    - apply: {name: child.yaml}
+    - exec: [touch [DIR]/parent]
+",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#touch [DIR]/child failed ensure=present runtime=[TIME] provider=posix manifest=child.yaml
+          health check sign CRITICAL
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          failed to reach desired state: 1 of 1 resources failed
+    INFO  exec#touch [DIR]/parent stable ensure=present runtime=[TIME] provider=posix
+
+    Checked manifest.yaml in [TIME]
+      total            3
+      stable           1
+      changed          0
+      skipped          0
+      failed           2
+      errors           2
+      checks critical  1
+    ");
+    assert!(!env.path("child").exists() && !env.path("parent").exists());
+    env.write("sign", "");
+    assert!(env.run(["apply", "manifest.yaml", "--monitor-only"]).status.success());
+    env.manifest(
+        "ccm: {resources: [{apply: {name: child.yaml, health_check_only: true}}, {exec: [touch [DIR]/parent]}]}\n",
+    );
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let only = |at: usize| report["events"][at]["health_check_only"].clone();
+    assert_eq!((only(0), only(1), only(2)), (json!(true), json!(true), Value::Null));
+    assert!(!env.path("child").exists() && env.path("parent").exists());
+    let preview = env.run(["apply", "manifest.yaml", "--noop", "--json"]);
+    let preview: Value = serde_json::from_slice(&preview.stdout).unwrap();
+    assert_eq!(preview["events"][0]["changed"], false, "it would only be looked at");
+    assert_eq!(preview["summary"]["health_checks"]["ok"], 0);
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, health_check_only: false}}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--monitor-only"]);
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(log.contains("`health_check_only: false` has no effect"), "{log}");
+    assert!(!env.path("child").exists());
+}
+
+/// A chain of manifests down to a depth, each with a file of its own.
+fn chain(env: &TestEnv, depth: usize) {
+    for level in 0..=depth {
+        let mut text = format!(
+            "ccm:\n  resources:\n    - exec: [{{touch {}/ran{level}: {{}}}}]\n",
+            env.dir().display()
+        );
+        if level < depth {
+            let _ = writeln!(text, "    - apply: {{name: level{}.yaml}}", level + 1);
+        }
+        env.write(&format!("level{level}.yaml"), &text);
+    }
+}
+
+#[test]
+fn ten_levels_run_and_the_eleventh_does_not() {
+    let env = TestEnv::new();
+    chain(&env, 10);
+    let output = env.run(["apply", "level0.yaml"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!((0..=10).all(|level| env.path(&format!("ran{level}")).exists()));
+    let env = TestEnv::new();
+    chain(&env, 11);
+    insta::assert_snapshot!(env.ccm(["apply", "level0.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    WARN  exec#touch [DIR]/ran0 changed ensure=present runtime=[TIME] provider=posix
+    WARN  exec#touch [DIR]/ran1 changed ensure=present runtime=[TIME] provider=posix manifest=level1.yaml
+    WARN  exec#touch [DIR]/ran2 changed ensure=present runtime=[TIME] provider=posix manifest=level2.yaml
+    WARN  exec#touch [DIR]/ran3 changed ensure=present runtime=[TIME] provider=posix manifest=level3.yaml
+    WARN  exec#touch [DIR]/ran4 changed ensure=present runtime=[TIME] provider=posix manifest=level4.yaml
+    WARN  exec#touch [DIR]/ran5 changed ensure=present runtime=[TIME] provider=posix manifest=level5.yaml
+    WARN  exec#touch [DIR]/ran6 changed ensure=present runtime=[TIME] provider=posix manifest=level6.yaml
+    WARN  exec#touch [DIR]/ran7 changed ensure=present runtime=[TIME] provider=posix manifest=level7.yaml
+    WARN  exec#touch [DIR]/ran8 changed ensure=present runtime=[TIME] provider=posix manifest=level8.yaml
+    WARN  exec#touch [DIR]/ran9 changed ensure=present runtime=[TIME] provider=posix manifest=level9.yaml
+    WARN  exec#touch [DIR]/ran10 changed ensure=present runtime=[TIME] provider=posix manifest=level10.yaml
+    ERROR apply#level11.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level10.yaml
+          manifests are nested too deeply, 10 levels are the limit
+             0 [DIR]/level0.yaml
+             1 [DIR]/level1.yaml
+             2 [DIR]/level2.yaml
+             3 [DIR]/level3.yaml
+             4 [DIR]/level4.yaml
+             5 [DIR]/level5.yaml
+             6 [DIR]/level6.yaml
+             7 [DIR]/level7.yaml
+             8 [DIR]/level8.yaml
+             9 [DIR]/level9.yaml
+            10 [DIR]/level10.yaml
+            11 [DIR]/level11.yaml
+          (a manifest that applies itself needs a `control` that ends it)
+    ERROR apply#level10.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level9.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level9.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level8.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level8.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level7.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level7.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level6.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level6.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level5.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level5.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level4.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level4.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level3.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level3.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level2.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level2.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level1.yaml
+          failed to reach desired state: 1 of 2 resources failed
+    ERROR apply#level1.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          failed to reach desired state: 1 of 2 resources failed
+    ");
+    assert!((0..=10).all(|level| env.path(&format!("ran{level}")).exists()));
+    assert!(!env.path("ran11").exists());
+}
+
+#[test]
+fn a_manifest_that_applies_itself_ends() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - exec: [{count: {command: \"sh -c 'echo x >> [DIR]/count'\"}}]\n    - apply: {name: manifest.yaml}\n    - exec: [{after: {command: \"sh -c 'echo x >> [DIR]/after'\"}}]\n",
+    );
+    let output = env.run(["apply", "manifest.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(env.read("count").lines().count(), 11);
+    assert_eq!(env.read("after").lines().count(), 11, "each level goes on after its failed child");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let path = env.path("manifest.yaml").display().to_string();
+    assert!(text.contains(&format!("11 {path}\n")), "{text}");
+    // With a `control` that ends it, the same is fine.
+    env.manifest(
+        "data: {depth: 0}\nccm:\n  resources:\n    - apply: {name: manifest.yaml, data: {depth: '{{ Data.depth + 1 }}'}, control: {if: Data.depth < 3}}\n    - exec: [{\"touch [DIR]/{{ Data.depth }}\": {}}]\n",
+    );
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    assert!((0..=3).all(|depth| env.path(&depth.to_string()).exists()));
+    assert!(!env.path("4").exists());
+}
+
+#[test]
+fn whoever_is_not_trusted_applies_nothing_further() {
+    let env = TestEnv::new();
+    env.write("other.yaml", "ccm: {resources: [{exec: [touch [DIR]/other]}]}\n");
+    env.write(
+        "child.yaml",
+        "ccm:\n  resources:\n    - exec: [touch [DIR]/child]\n    - apply: {name: other.yaml}\n",
+    );
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, allow_apply: false}}]}\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          manifest [DIR]/child.yaml is invalid
+          [DIR]/child.yaml:4:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+    --- stderr ---
+    error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
+     --> [DIR]/child.yaml:4:7
+      |
+    4 |     - apply: {name: other.yaml}
+      |       ^^^^^
+      |
+      = help: take it out, or drop `allow_apply: false` above
+    ");
+    assert!(!env.path("child").exists() && !env.path("other").exists());
+    env.manifest("ccm: {resources: [{apply: {name: other.yaml, allow_apply: false}}]}\n");
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+}
+
+#[test]
+fn what_fails_below_fails_above_and_leaves_the_rest_alone() {
+    let env = TestEnv::new();
+    env.write("sub/file", "sub\n");
+    env.write("file", "top\n");
+    env.write(
+        "sub/child.yaml",
+        "data: {which: sub}\nccm:\n  post_message: never\n  resources:\n    - exec: [\"false\", \"true\", {unmet: {command: \"true\", require: [\"exec#false\"]}}]\n",
+    );
+    env.manifest(
+        r#"
+data: {which: top}
+ccm:
+  resources:
+    - apply: {name: sub/child.yaml, data: {which: handed}, noop: false}
+    - exec:
+        - echo {{ Data.which }}: {logoutput: true}
+        - dependent: {command: "true", require: ["apply#sub/child.yaml"]}
+    - file: {name: [DIR]/copy, source: file, [ME], mode: "0644"}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stdout ---
+    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+          failed to reach desired state: the command exited with code 1, not 0
+    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+    ERROR exec#unmet skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml requires="exec#false"
+    ERROR apply#sub/child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          failed to reach desired state: 1 of 3 resources failed, 1 of 3 resources had unmet requirements
+    INFO  top
+    WARN  exec#echo top changed ensure=present runtime=[TIME] provider=posix
+    ERROR exec#dependent skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="apply#sub/child.yaml"
+    WARN  file#[DIR]/copy changed ensure=present runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total               7
+      stable              0
+      changed             3
+      skipped             2
+      failed              2
+      requirements unmet  2
+      errors              2
+    "#);
+    assert_eq!(env.read("copy"), "top\n");
+}
+
+#[test]
+fn an_invalid_child_is_the_failure_of_its_resource() {
+    let env = TestEnv::new();
+    env.write("child.yaml", "ccm:\n  resources:\n    - exec:\n        - ls: {comand: x, returns: [a]}\n        - touch [DIR]/child:\n");
+    env.write(
+        "rules.yaml",
+        "data:\n  # @require\n  port: ''\nccm: {resources: [{exec: [touch [DIR]/rules]}]}\n",
+    );
+    env.manifest(
+        "ccm:\n  resources:\n    - apply: [child.yaml, rules.yaml, missing.yaml, {rules.yaml/../x: {}}]\n    - exec: [touch [DIR]/parent]\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          manifest [DIR]/child.yaml is invalid
+          [DIR]/child.yaml:4:16: unknown property `comand` (did you mean `command`?)
+          [DIR]/child.yaml:4:37: expected a whole number, found text
+    ERROR apply#rules.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          manifest [DIR]/rules.yaml is invalid
+          [DIR]/rules.yaml:3:3: key `port` is required but has no value
+    ERROR apply#missing.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          cannot read manifest [DIR]/missing.yaml: cannot open [DIR]/missing.yaml: No such file or directory (os error 2)
+    ERROR apply#rules.yaml/../x failed ensure=present runtime=[TIME] provider=ccmmanifest
+          cannot read manifest [DIR]/rules.yaml/../x: cannot open [DIR]/rules.yaml/../x: No such file or directory (os error 2)
+    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
+    --- stderr ---
+    error: unknown property `comand`
+     --> [DIR]/child.yaml:4:16
+      |
+    4 |         - ls: {comand: x, returns: [a]}
+      |                ^^^^^^
+      |
+      = help: did you mean `command`?
+
+    error: expected a whole number, found text
+     --> [DIR]/child.yaml:4:37
+      |
+    4 |         - ls: {comand: x, returns: [a]}
+      |                                     ^
+
+    error: key `port` is required but has no value
+     --> [DIR]/rules.yaml:3:3
+      |
+    3 |   port: ''
+      |   ^^^^
+    ");
+    assert!(!env.path("child").exists() && !env.path("rules").exists());
+    assert!(env.path("parent").exists());
+    env.manifest("ccm:\n  resources:\n    - apply: {name: rules.yaml, data: {port: 80}}\n");
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+}
+
+#[test]
+fn a_child_may_stop_at_its_first_failure() {
+    let env = TestEnv::new();
+    env.write(
+        "child.yaml",
+        "ccm: {fail_on_error: true, resources: [{exec: [\"false\", touch [DIR]/child]}]}\n",
+    );
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}, {exec: [touch [DIR]/parent]}]}\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix manifest=child.yaml
+          failed to reach desired state: the command exited with code 1, not 0
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          failed to reach desired state: 1 of 2 resources failed, Terminating manifest execution due to failed resource
+    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
+    ");
+    assert!(!env.path("child").exists() && env.path("parent").exists());
+    std::fs::remove_file(env.path("parent")).unwrap();
+    env.manifest(
+        "ccm: {fail_on_error: true, resources: [{apply: {name: child.yaml}}, {exec: [touch [DIR]/parent]}]}\n",
+    );
+    assert_eq!(env.run(["apply", "manifest.yaml"]).status.code(), Some(1));
+    assert!(!env.path("parent").exists());
+}
+
+#[test]
+fn an_interrupt_in_a_child_ends_the_whole_run() {
+    let env = TestEnv::new();
+    env.write(
+        "child.yaml",
+        "ccm: {resources: [{exec: [{wait: {command: \"sh -c 'touch [DIR]/begun; sleep 60'\"}}, touch [DIR]/child]}]}\n",
+    );
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}, {exec: [touch [DIR]/parent]}]}\n");
+    let child = env
+        .command(["apply", "manifest.yaml", "--report-file", "report.json"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while !env.path("begun").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143));
+    assert!(!env.path("child").exists() && !env.path("parent").exists());
+    let report: Value = serde_json::from_str(&env.read("report.json")).unwrap();
+    let events = report["events"].as_array().unwrap();
+    assert_eq!(events.len(), 2);
+    assert_eq!(
+        events[1]["error"][0],
+        "failed to reach desired state: interrupted after 1 of 2 resources"
+    );
+}
+
+#[test]
+fn urls_are_refused_without_showing_credentials() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - apply: [\"https://me:hunter2@host/m.tgz\"]\n    - exec: [{x: {require: [\"apply#https://me:hunter2@host/m.tgz\"]}}]\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: apply#https://[redacted]@host/m.tgz: name: `https://[redacted]@host/m.tgz` is a URL, not a path
+     --> manifest.yaml:3:15
+      |
+    3 |     - apply: ["https://**********@host/m.tgz"]
+      |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: apply a manifest that lies beside this one
+    "#);
+    let output = env.run(["validate", "manifest.yaml", "--json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn validation_looks_at_children_that_are_there() {
+    let env = TestEnv::new();
+    env.write("good.yaml", "ccm: {resources: [{exec: [\"true\"]}, {apply: {name: bad.yaml}}]}\n");
+    env.write("bad.yaml", "ccm:\n  resources:\n    - exec:\n        - ls: {comand: x}\n");
+    env.write("off.yaml", "nonsense: 1\n");
+    env.manifest(
+        "ccm:\n  resources:\n    - apply:\n        - good.yaml:\n        - later.yaml:\n        - off.yaml: {control: {if: \"false\"}}\n        - manifest.yaml:\n",
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: unknown property `comand`
+     --> [DIR]/bad.yaml:4:16
+      |
+    4 |         - ls: {comand: x}
+      |                ^^^^^^
+      |
+      = help: did you mean `command`?
+    ");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--json"]), @r#"
+    exit: 1
+    --- stdout ---
+    {
+      "valid": false,
+      "findings": [
+        {
+          "severity": "error",
+          "message": "unknown property `comand`",
+          "file": "[DIR]/bad.yaml",
+          "line": 4,
+          "column": 16,
+          "hint": "did you mean `command`?"
+        }
+      ]
+    }
+    "#);
+    env.write("bad.yaml", "ccm: {resources: [{exec: [ls]}]}\n");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    manifest.yaml is valid: 4 resources, 2 manifests below
+    ");
+}
+
+#[test]
+fn there_is_no_apply_without_a_manifest() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(env.ccm(["status", "apply", "child.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: the state of apply#child.yaml cannot be shown: a manifest has no state of its own, only its resources have
+    ");
+    assert_eq!(env.run(["ensure", "apply", "child.yaml"]).status.code(), Some(64));
+}
+
+#[test]
+fn logs_of_a_child_name_its_manifest() {
+    let env = TestEnv::new();
+    env.write("child.yaml", "ccm: {resources: [{exec: [\"true\"]}]}\n");
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
+    let log = String::from_utf8(env.run(["--debug", "apply", "manifest.yaml"]).stderr).unwrap();
+    let line = log.lines().find(|line| line.contains("running")).unwrap();
+    assert!(line.contains("manifest=\"child.yaml\""), "{log}");
+    let log = String::from_utf8(env.run(["--info", "apply", "manifest.yaml"]).stderr).unwrap();
+    assert!(
+        log.contains("applied manifest=\"child.yaml\" resources=1 changed=1 failed=0"),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_example_works_as_it_says() {
+    let env = TestEnv::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/nested");
+    let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    for name in ["manifest.yaml", "site/blog.yaml", "site/shop.yaml", "site/page.templ"] {
+        let text = std::fs::read_to_string(format!("{example}/{name}")).unwrap();
+        let text = text
+            .replace("/srv/nested", "[DIR]/srv")
+            .replace("owner: root", &format!("owner: \"{uid}\""))
+            .replace("group: root", &format!("group: \"{gid}\""));
+        env.write(name, &text);
+    }
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    manifest.yaml is valid: 4 resources, 2 manifests below
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  file#[DIR]/srv changed ensure=directory runtime=[TIME] provider=posix
+    WARN  file#[DIR]/srv/blog.html changed ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
+          health check title OK
+    WARN  apply#site/blog.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
+    WARN  file#[DIR]/srv/shop.html changed ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
+          health check title OK
+    WARN  apply#site/shop.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
+    WARN  exec#record the change refreshed ensure=present runtime=[TIME] provider=shell
+    ");
+    assert_eq!(env.read("srv/blog.html"), "<title>My blog</title>\n");
+    assert_eq!(env.read("srv/shop.html"), "<title>Shop</title>\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only", "--no-report"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  file#[DIR]/srv stable ensure=directory runtime=[TIME] provider=posix
+    INFO  file#[DIR]/srv/blog.html stable ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
+          health check title OK
+    INFO  apply#site/blog.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
+    INFO  file#[DIR]/srv/shop.html stable ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
+          health check title OK
+    INFO  apply#site/shop.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
+    INFO  exec#record the change stable ensure=present runtime=[TIME] provider=shell
+    ");
+    let again = env.run(["apply", "manifest.yaml", "--detailed-exitcodes"]);
+    assert_eq!(again.status.code(), Some(0), "the second run is stable");
+}
+
+#[test]
+fn what_a_template_brings_below_is_checked_too() {
+    let env = TestEnv::new();
+    env.write("child.yaml", "ccm: {resources_jet_file: r.jet}\n");
+    env.write("r.jet", "[[ if true ]]\n- apply:\n    - other.yaml:\n[[ end ]]\n");
+    env.write("other.yaml", "ccm: {resources: [{exec: [touch [DIR]/other]}]}\n");
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, allow_apply: false}}]}\n");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
+          manifest [DIR]/child.yaml is invalid
+          [DIR]/r.jet (rendered):3:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+    --- stderr ---
+    error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
+     --> [DIR]/r.jet (rendered):3:7
+      |
+    3 |     - other.yaml:
+      |       ^^^^^^^^^^
+      |
+      = help: take it out, or drop `allow_apply: false` above
+    ");
+    assert!(!env.path("other").exists());
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    assert!(env.path("other").exists());
+}

@@ -1,0 +1,641 @@
+//! Directories rendered from templates.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::TestEnv;
+
+/// Content and mode of everything in a directory.
+fn tree(root: &Path) -> BTreeMap<String, String> {
+    let mut tree = BTreeMap::new();
+    let mut pending = vec![root.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let mode = meta.permissions().mode() & 0o777;
+            if meta.is_dir() {
+                tree.insert(format!("{name}/"), format!("{mode:o}"));
+                pending.push(path);
+            } else {
+                let content = fs::read(&path).map(|bytes| String::from_utf8_lossy(&bytes).into());
+                tree.insert(
+                    name,
+                    format!("{mode:o} {}", content.unwrap_or_else(|_| String::new())),
+                );
+            }
+        }
+    }
+    tree
+}
+
+/// A source with a partial, a nested file and an executable template.
+fn example(env: &TestEnv) {
+    env.write("templates/_partials/header", "# [[ .Data.app ]], made by ccm");
+    env.write(
+        "templates/app.conf",
+        "[[ render(\"_partials/header\", .) ]]\nport = [[ data.port ]]\n",
+    );
+    env.write("templates/bin/run.sh", "#!/bin/sh\nexec [[ data.app ]]\n");
+    env.write(
+        "templates/sites/list",
+        "[[ range i, s := data.sites ]][[ write(\"sites/\" + s, \"on\\n\") ]][[ end ]]x\n",
+    );
+    let script = env.path("templates/bin/run.sh");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+    env.manifest(
+        r#"
+data: {app: shop, port: 8080, sites: [one, two]}
+ccm:
+  resources:
+    - scaffold:
+        - [DIR]/target:
+            source: templates
+            purge: true
+    - exec:
+        - reload:
+            command: echo reloaded
+            refresh_only: true
+            subscribe: ["scaffold#[DIR]/target"]
+"#,
+    );
+}
+
+#[test]
+fn renders_once_previews_and_is_stable_the_second_time() {
+    let env = TestEnv::new();
+    example(&env);
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/target changed ensure=absent runtime=[TIME] provider=choria noop="Would have changed 5 scaffold files"
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+
+    Previewed manifest.yaml in [TIME]
+      total      2
+      stable     0
+      changed    2
+      skipped    0
+      failed     0
+      refreshed  1
+    "#);
+    assert!(!env.path("target").exists());
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/target changed ensure=present runtime=[TIME] provider=choria
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
+
+    Applied manifest.yaml in [TIME]
+      total      2
+      stable     0
+      changed    2
+      skipped    0
+      failed     0
+      refreshed  1
+    ");
+    insta::assert_debug_snapshot!(tree(&env.path("target")), @r#"
+    {
+        "app.conf": "644 # shop, made by ccm\nport = 8080\n",
+        "bin/": "755",
+        "bin/run.sh": "755 #!/bin/sh\nexec shop\n",
+        "sites/": "755",
+        "sites/list": "644 x\n",
+        "sites/one": "644 on\n",
+        "sites/two": "644 on\n",
+    }
+    "#);
+    let output = env.run(["apply", "manifest.yaml", "--detailed-exitcodes"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+
+    // What others put there goes, what differs is replaced.
+    env.write("target/foreign", "f");
+    env.write("target/app.conf", "changed");
+    let before = tree(&env.path("target"));
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/target changed ensure=present runtime=[TIME] provider=choria noop="Would have changed 2 scaffold files"
+          --- [DIR]/target/app.conf
+          +++ [DIR]/target/app.conf
+          @@ -1 +1,2 @@
+          -changed
+          \ No newline at end of file
+          +# shop, made by ccm
+          +port = 8080
+    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+
+    Previewed manifest.yaml in [TIME]
+      total      2
+      stable     0
+      changed    2
+      skipped    0
+      failed     0
+      refreshed  1
+    "#);
+    assert_eq!(tree(&env.path("target")), before);
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    insta::assert_debug_snapshot!(tree(&env.path("target")), @r#"
+    {
+        "app.conf": "644 # shop, made by ccm\nport = 8080\n",
+        "bin/": "755",
+        "bin/run.sh": "755 #!/bin/sh\nexec shop\n",
+        "sites/": "755",
+        "sites/list": "644 x\n",
+        "sites/one": "644 on\n",
+        "sites/two": "644 on\n",
+    }
+    "#);
+    assert_eq!(env.names().iter().filter(|name| name.contains(".ccm-")).count(), 0);
+}
+
+#[test]
+fn at_the_command_line_with_status_and_removal() {
+    let env = TestEnv::new();
+    env.write("src/a.txt", "{{ .facts.role | upper }} {{ .data.port }}\n");
+    env.write("src/sub/b.sh", "echo hi\n");
+    env.write(".hiera", "data: {port: 80}\n");
+    let args = [
+        "ensure",
+        "scaffold",
+        "[DIR]/t",
+        "src",
+        "--engine",
+        "go",
+        "--fact",
+        "role=web",
+        "--post",
+        "*.sh=chmod +x {}",
+    ];
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria
+    ");
+    insta::assert_debug_snapshot!(tree(&env.path("t")), @r#"
+    {
+        "a.txt": "644 WEB 80\n",
+        "sub/": "755",
+        "sub/b.sh": "755 echo hi\n",
+    }
+    "#);
+    env.write("t/foreign", "f");
+    let status = [
+        "status", "scaffold", "[DIR]/t", "--source", "src", "--engine", "go", "--fact", "role=db",
+        "--json",
+    ];
+    let shown: serde_json::Value = serde_json::from_slice(&env.run(status).stdout).unwrap();
+    let list =
+        |name: &str| shown["metadata"][name].to_string().replace(env.dir().to_str().unwrap(), "");
+    assert_eq!(list("changed"), r#"["/t/a.txt"]"#);
+    assert_eq!(list("stable"), r#"["/t/sub/b.sh"]"#);
+    assert_eq!(list("purged"), r#"["/t/foreign"]"#);
+    assert_eq!(shown["ensure"], "present");
+
+    let args = [
+        "ensure", "scaffold", "[DIR]/t", "src", "absent", "--fact", "role=web", "--engine", "go",
+        "--noop",
+    ];
+    insta::assert_snapshot!(env.ccm(args), @r#"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria noop="Would have removed 2 scaffold files"
+    "#);
+    let args =
+        ["ensure", "scaffold", "[DIR]/t", "src", "absent", "--fact", "role=web", "--engine", "go"];
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria
+    ");
+    // Only what is foreign is left.
+    assert_eq!(tree(&env.path("t")).into_keys().collect::<Vec<_>>(), ["foreign"]);
+    fs::remove_file(env.path("t/foreign")).unwrap();
+    assert!(env.run(["ensure", "scaffold", "[DIR]/t", "src", "--engine", "jet"]).status.success());
+    assert!(env.run(["ensure", "scaffold", "[DIR]/t", "src", "absent"]).status.success());
+    assert!(!env.path("t").exists());
+    insta::assert_snapshot!(env.ccm(["ensure", "scaffold", "[DIR]/t", "src", "absent"]), @"
+    exit: 0
+    --- stdout ---
+    INFO  scaffold#[DIR]/t stable ensure=absent runtime=[TIME] provider=choria
+    ");
+}
+
+#[test]
+fn own_data_replaces_that_of_the_manifest() {
+    let env = TestEnv::new();
+    env.write(
+        "src/a",
+        "[[ data.name ]] [[ data.port ]] [[ data.tags[1] ]] [[ data.host ]] [[ data.app ]].",
+    );
+    env.manifest(
+        r#"
+data: {app: shop, key: host}
+ccm:
+  resources:
+    - scaffold:
+        - [DIR]/t:
+            source: src
+            data:
+              name: "{{ Data.app }}-1"
+              port: 8080
+              tags: [a, "{{ 1 + 1 }}"]
+              "{{ Data.key }}": "${ Facts.role }"
+"#,
+    );
+    assert!(env.run(["apply", "manifest.yaml", "--fact", "role=web"]).status.success());
+    assert_eq!(env.read("t/a"), "shop-1 8080 2 web .");
+}
+
+#[test]
+fn errors_name_the_file_and_change_nothing() {
+    let env = TestEnv::new();
+    env.write("t/a", "old");
+    env.write("src/a", "new");
+    let apply = |source: &str, more: &[&str]| {
+        env.write("src/b", source);
+        let mut args = vec!["ensure", "scaffold", "[DIR]/t", "src"];
+        args.extend(more);
+        let before = tree(&env.path("t"));
+        let output = env
+            .command(args.iter().map(|arg| arg.replace("[DIR]", env.dir().to_str().unwrap())))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{source}");
+        assert_eq!(tree(&env.path("t")), before, "{source}");
+        assert_eq!(env.names().iter().filter(|name| name.contains("ccm-")).count(), 0);
+        env.steady(&String::from_utf8(output.stdout).unwrap())
+    };
+    insta::assert_snapshot!(apply("one\n[[ data.nope.x ]]\n", &[]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: there is no member `nope`
+           --> b:2:8
+            |
+          2 | [[ data.nope.x ]]
+            |        ^^^^^
+    ");
+    insta::assert_snapshot!(apply("[[ if ]]", &[]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: unexpected `]]` in if: an expression is missing
+           --> b:1:7
+            |
+          1 | [[ if ]]
+            |       ^^
+    ");
+    insta::assert_snapshot!(apply("[[ write(\"../x\", \"y\") ]]", &[]), @r#"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: ../x is not in the target directory
+           --> b:1:4
+            |
+          1 | [[ write("../x", "y") ]]
+            |    ^^^^^
+    "#);
+    insta::assert_snapshot!(apply("[[ render(\"../../etc/passwd\", .) ]]", &[]), @r#"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: ../../etc/passwd is not in source directory [DIR]/src
+           --> b:1:4
+            |
+          1 | [[ render("../../etc/passwd", .) ]]
+            |    ^^^^^^
+    "#);
+    insta::assert_snapshot!(apply("[[ render(\"b\", .) ]]", &[]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: templates render one another without end: b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b
+    ");
+    insta::assert_snapshot!(apply("{{ render \"b\" . }}", &["--engine", "go"]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: templates render one another without end: b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b
+    ");
+    insta::assert_snapshot!(apply("[[ write(\"x\", 5) ]]", &[]), @r#"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: the content must be a string, not float64
+           --> b:1:4
+            |
+          1 | [[ write("x", 5) ]]
+            |    ^^^^^
+    "#);
+    insta::assert_snapshot!(apply("{{ upper 5 }}", &["--engine", "go"]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: b:1:10: expected string; found 5
+            |
+          1 | {{ upper 5 }}
+            |          ^
+    ");
+    insta::assert_snapshot!(apply("{{ range until 100000000 }}{{ end }}", &["--engine", "go"]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          cannot render b: b:1:10: the template takes too many steps
+            |
+          1 | {{ range until 100000000 }}{{ end }}
+            |          ^^^^^^^^^^^^^^^
+    ");
+    insta::assert_snapshot!(apply("x", &["--post", "b=sh -c 'echo oh no >&2; exit 3'"]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          post command `sh -c 'echo oh no >&2; exit 3'` failed for b: exit code 3: oh no
+    ");
+    insta::assert_snapshot!(apply("x", &["--post", "b=/nonexistent/tool"]), @"
+    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+          post command `/nonexistent/tool` failed for b: command not found: /nonexistent/tool
+    ");
+}
+
+#[test]
+fn bad_properties_are_found_before_anything_runs() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - scaffold:
+        - relative: {source: src}
+        - /a/../b: {source: src, engine: perl}
+        - /c: {engine: jet, left_delimiter: "<<"}
+        - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
+        - /e: {source: src, post: ["*.sh"], data: [1]}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: scaffold#relative: name: path must be absolute, `relative` is not
+     --> manifest.yaml:5:11
+      |
+    5 |         - relative: {source: src}
+      |           ^^^^^^^^
+
+    error: scaffold#/a/../b: name: path must be clean: without `.`, `..`, `//` or a trailing `/`
+     --> manifest.yaml:6:11
+      |
+    6 |         - /a/../b: {source: src, engine: perl}
+      |           ^^^^^^^
+      |
+      = help: write it as `/b`
+
+    error: scaffold#/a/../b: engine: unknown scaffold engine `perl`
+     --> manifest.yaml:6:42
+      |
+    6 |         - /a/../b: {source: src, engine: perl}
+      |                                          ^^^^
+      |
+      = help: it is jet or go
+
+    error: scaffold#/c: property `source` is required
+     --> manifest.yaml:7:11
+      |
+    7 |         - /c: {engine: jet, left_delimiter: "<<"}
+      |           ^^
+      |
+      = help: source: Directory of templates, or the URL of a tarball of one
+
+    error: scaffold#/c: left_delimiter: both left_delimiter and right_delimiter must be set
+     --> manifest.yaml:7:45
+      |
+    7 |         - /c: {engine: jet, left_delimiter: "<<"}
+      |                                             ^^^^
+
+    error: scaffold#/d: source: cannot fetch from ftp://
+     --> manifest.yaml:8:24
+      |
+    8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
+      |                        ^^^^^^^^^^^^^^^
+      |
+      = help: give a directory, or a tarball by http:// or https://
+
+    error: scaffold#/d: post: the pattern `[` is wrong: a `[` is not closed
+     --> manifest.yaml:8:47
+      |
+    8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
+      |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: scaffold#/d: post: the command for `*.sh` is empty
+     --> manifest.yaml:8:47
+      |
+    8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
+      |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: expected a map from a pattern to a command, found text
+     --> manifest.yaml:9:36
+      |
+    9 |         - /e: {source: src, post: ["*.sh"], data: [1]}
+      |                                    ^^^^^^
+
+    error: expected a map, found a list
+     --> manifest.yaml:9:51
+      |
+    9 |         - /e: {source: src, post: ["*.sh"], data: [1]}
+      |                                                   ^^^
+    "#);
+}
+
+#[test]
+fn links_in_the_target_lead_nothing_astray() {
+    let env = TestEnv::new();
+    env.write("outside/keep", "k");
+    env.write("src/link/a", "a");
+    env.write("src/b", "b");
+    fs::create_dir(env.path("t")).unwrap();
+    symlink(env.path("outside"), env.path("t/link")).unwrap();
+    let output = env.run(["ensure", "scaffold", "[DIR]/t", "src"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(tree(&env.path("outside")).len(), 1, "nothing was written through the link");
+
+    fs::remove_dir_all(env.path("src/link")).unwrap();
+    symlink(env.path("outside/keep"), env.path("t/b")).unwrap();
+    assert!(env.run(["ensure", "scaffold", "[DIR]/t", "src", "--purge"]).status.success());
+    assert_eq!(env.read("outside/keep"), "k");
+    assert_eq!(tree(&env.path("t")).into_keys().collect::<Vec<_>>(), ["b"]);
+    assert!(env.run(["ensure", "scaffold", "[DIR]/t", "src", "absent"]).status.success());
+    assert_eq!(env.read("outside/keep"), "k");
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_each_file_old_or_new() {
+    let env = TestEnv::new();
+    const FILES: usize = 200;
+    let content = |version: usize, n: usize| format!("{version} {n}\n").repeat(300);
+    for n in 0..FILES {
+        env.write(
+            &format!("src/f{n}"),
+            &format!("[[ range i := ints(0, 300) ]][[ facts.version ]] {n}\n[[ end ]]"),
+        );
+    }
+    let mut killed = 0;
+    for version in 1..=25_usize {
+        let fact = format!("version={version}");
+        let mut child = env
+            .command([
+                "ensure",
+                "scaffold",
+                env.path("t").to_str().unwrap(),
+                "src",
+                "--fact",
+                &fact,
+                "--no-sync",
+            ])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_micros((version as u64 * 7_919) % 120_000));
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
+        for n in 0..FILES {
+            if let Ok(text) = fs::read_to_string(env.path(&format!("t/f{n}"))) {
+                let is_whole = (1..=version).any(|version| text == content(version, n));
+                assert!(is_whole, "f{n} is torn after version {version}");
+            }
+        }
+    }
+    assert!(killed > 0, "no run was killed: the test shows nothing");
+    let last = ["ensure", "scaffold", "[DIR]/t", "src", "--fact", "version=99"];
+    assert!(env.run(last).status.success());
+    assert_eq!(tree(&env.path("t")).len(), FILES, "something was left behind");
+    assert_eq!(env.read("t/f7"), content(99, 7));
+}
+
+#[test]
+fn a_template_makes_the_resources_of_a_manifest() {
+    let env = TestEnv::new();
+    env.manifest("data: {names: [a, b]}\nccm: {resources_jet_file: resources.jet}\n");
+    env.write(
+        "resources.jet",
+        "[[ range i, name := data.names ]]- file:\n    - [DIR]/[[ name ]]:\n        content: \"{{ Data.names | len() }} [[ i ]]\"\n        mode: \"0644\"\n        [ME0]\n[[ end ]]",
+    );
+    let text = env.read("resources.jet");
+    let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    let ids = format!("owner: \"{uid}\"\n        group: \"{gid}\"");
+    fs::write(env.path("resources.jet"), text.replace("[ME0]", &ids)).unwrap();
+    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    assert_eq!((env.read("a"), env.read("b")), ("2 0".into(), "2 1".into()));
+}
+
+#[test]
+fn errors_point_into_the_template_or_into_what_it_made() {
+    let env = TestEnv::new();
+    let validate = |template: &str| {
+        env.manifest("ccm:\n  resources_jet_file: resources.jet\n");
+        env.write("resources.jet", template);
+        env.ccm(["validate", "manifest.yaml"])
+    };
+    insta::assert_snapshot!(validate("- file:\n[[ if x ]]\n"), @"
+    exit: 1
+    --- stderr ---
+    error: `if` has no `end`
+     --> [DIR]/resources.jet:2:4
+      |
+    2 | [[ if x ]]
+      |    ^^
+    ");
+    insta::assert_snapshot!(validate("- file:\n    - /x: [[ nope ]]\n"), @"
+    exit: 1
+    --- stderr ---
+    error: `nope` is neither a variable nor a function
+     --> [DIR]/resources.jet:2:14
+      |
+    2 |     - /x: [[ nope ]]
+      |              ^^^^
+    ");
+    insta::assert_snapshot!(validate("[[ range i := ints(0, 1) ]]- file:\n    - /x: {contnet: a}\n[[ end ]]"), @"
+    exit: 1
+    --- stderr ---
+    error: file#/x: property `owner` is required
+     --> [DIR]/resources.jet (rendered):2:7
+      |
+    2 |     - /x: {contnet: a}
+      |       ^^
+      |
+      = help: owner: Owning user, by name or number
+
+    error: file#/x: property `group` is required
+     --> [DIR]/resources.jet (rendered):2:7
+      |
+    2 |     - /x: {contnet: a}
+      |       ^^
+      |
+      = help: group: Owning group, by name or number
+
+    error: file#/x: property `mode` is required
+     --> [DIR]/resources.jet (rendered):2:7
+      |
+    2 |     - /x: {contnet: a}
+      |       ^^
+      |
+      = help: mode: Permissions in octal notation
+
+    error: unknown property `contnet`
+     --> [DIR]/resources.jet (rendered):2:12
+      |
+    2 |     - /x: {contnet: a}
+      |            ^^^^^^^
+      |
+      = help: did you mean `content`?
+    ");
+    insta::assert_snapshot!(validate("- file: [\n"), @"
+    exit: 1
+    --- stderr ---
+    error: unclosed bracket '['
+     --> [DIR]/resources.jet (rendered):1:9
+      |
+    1 | - file: [
+      |         ^
+    ");
+    insta::assert_snapshot!(validate("[[ if false ]]x[[ end ]]\n"), @"
+    exit: 1
+    --- stderr ---
+    error: the template makes nothing, it must make a list of resources
+     --> manifest.yaml:2:23
+      |
+    2 |   resources_jet_file: resources.jet
+      |                       ^^^^^^^^^^^^^
+    ");
+    env.manifest("ccm: {resources_jet_file: none.jet, resources: []}\n");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: `resources` are given already, never give both
+     --> manifest.yaml:1:7
+      |
+    1 | ccm: {resources_jet_file: none.jet, resources: []}
+      |       ^^^^^^^^^^^^^^^^^^
+
+    error: there are no resources
+     --> manifest.yaml:1:48
+      |
+    1 | ccm: {resources_jet_file: none.jet, resources: []}
+      |                                                ^^
+    ");
+    env.manifest("ccm: {resources_jet_file: none.jet}\n");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--json"]), @r#"
+    exit: 1
+    --- stdout ---
+    {
+      "valid": false,
+      "findings": [
+        {
+          "severity": "error",
+          "message": "cannot open [DIR]/none.jet: No such file or directory (os error 2)",
+          "file": "manifest.yaml",
+          "line": 1,
+          "column": 27
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn the_example_renders_and_is_stable_the_second_time() {
+    let env = TestEnv::new();
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/scaffold/manifest.yaml");
+    let apply = || env.run(["apply", manifest, "--fact", "target=[DIR]/t", "--detailed-exitcodes"]);
+    assert_eq!(apply().status.code(), Some(2));
+    assert_eq!(apply().status.code(), Some(0));
+    assert_eq!(env.read("t/sites/blog.example.net.conf"), "root = /srv/blog\n");
+    assert_eq!(tree(&env.path("t")).len(), 6);
+}

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec server --config "$(dirname "$0")/server.conf"
