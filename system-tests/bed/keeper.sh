@@ -27,3 +27,9 @@ unshare --mount --pid --cgroup --uts --ipc --net --fork true || impossible "name
 
 echo ready
 cat > /dev/null
+
+# The machines end by themselves now, and need what is mounted here for that.
+for _ in $(seq 300); do
+    [ -n "$(ls "$directory/machines")" ] || break
+    sleep 0.05
+done

@@ -107,8 +107,9 @@ end() {
     # The launcher's end is that of the first process, and so of all.
     kill -KILL "$launcher" 2> /dev/null || true
     wait "$launcher" 2> /dev/null || true
-    for _ in $(seq 100); do
-        find "$group" -depth -type d -exec rmdir {} + 2> /dev/null && break
+    for _ in $(seq 250); do
+        find "$group" -depth -type d -exec rmdir {} + 2> /dev/null || true
+        [ -d "$group" ] || break
         sleep 0.02
     done
     rm -rf "$HOME_OF_MACHINE"

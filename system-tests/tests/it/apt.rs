@@ -76,6 +76,12 @@ fn what_is_half_configured_counts_as_absent_and_is_repaired() {
         assert_eq!(report.outcomes(), [wanted], "{}", report.errors());
         assert_eq!(report.states(), ["1.0-1"]);
     }
+
+    machine.ok("dpkg --unpack /srv/repository/apt/ccm-app_1.0-1_all.deb");
+    assert_eq!(version(&machine), "1.0-1 unpacked");
+    let report = machine.apply(&package("ccm-app", "1.0-1"));
+    assert_eq!(report.outcomes(), [Changed], "{}", report.errors());
+    assert_eq!(version(&machine), "1.0-1 installed");
 }
 
 #[test]
@@ -178,6 +184,18 @@ ccm:
     assert_eq!(report.outcomes(), outcomes, "{}", report.errors());
     // At the beginning, after the command, and after the installation.
     assert_eq!(asked(), "3");
+
+    machine.put("/tmp/child.yaml", &package("ccm-slow", "1.0-1"));
+    let parent = "
+ccm:
+  resources:
+    - package: [{bash: {}}]
+    - apply: [{/tmp/child.yaml: {}}]
+    - package: [{ccm-slow: {}}]
+";
+    let report = machine.apply(parent);
+    assert_eq!(report.outcomes().last(), Some(&Stable), "{}", report.errors());
+    assert_eq!(report.states().last(), Some(&"1.0-1"));
 }
 
 #[test]

@@ -75,6 +75,16 @@ fn an_epoch_is_compared_where_it_is_wanted() {
 }
 
 #[test]
+fn of_several_installed_versions_the_newest_counts() {
+    let Some(machine) = Machine::up(Layer::Dnf) else { return };
+    machine.ok("cd /srv/repository/rpm; rpm -i --force ccm-app-1.1-1.rpm ccm-app-1.0-1.rpm");
+    assert_eq!(machine.ok("rpm -q ccm-app | wc -l"), "2");
+    let report = machine.apply(&package("ccm-app", "1.1-1"));
+    assert_eq!(report.outcomes(), [Stable], "{}", report.errors());
+    assert_eq!(report.states(), ["1.1-1"]);
+}
+
+#[test]
 fn what_dnf_refuses_fails_with_its_words_and_changes_nothing() {
     let Some(machine) = Machine::up(Layer::Dnf) else { return };
     machine.apply(&package("ccm-app", "1.0-1"));
