@@ -3,7 +3,8 @@
 mod lookup;
 mod wait;
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::{Error, Host, Result};
+use crate::{Changes, Error, Host, Result};
 
 /// Where system tools are looked for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -252,11 +253,25 @@ impl Host {
         Error::Spawn { command: command.name(), source }
     }
 
-    /// Whether a system tool is there.
+    /// Whether a system tool is there. Asked for every resource, so the answer
+    /// is remembered for as long as nothing can have changed it.
     pub fn which(&self, program: &str) -> bool {
-        lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/")).is_ok()
+        let known = self.remembered::<Tools>();
+        let now = self.changes();
+        if let Some(&(then, is_there)) = known.0.borrow().get(program)
+            && then == now
+        {
+            return is_there;
+        }
+        let found = lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/"));
+        known.0.borrow_mut().insert(program.to_owned(), (now, found.is_ok()));
+        found.is_ok()
     }
 }
+
+/// Which tools were looked for, when, and whether they were there.
+#[derive(Default)]
+struct Tools(RefCell<HashMap<String, (Changes, bool)>>);
 
 #[cfg(test)]
 mod tests {
@@ -374,6 +389,19 @@ mod tests {
         host.run(&sh("true"), &mut |_, _| {}).unwrap();
         assert_ne!(host.changes().commands, before.commands);
         assert_eq!(host.changes().files, before.files);
+    }
+
+    #[test]
+    fn tools_are_looked_for_again_when_something_may_have_changed() {
+        let host = Host::new();
+        assert!(host.which("sh") && host.which("sh"));
+        assert!(!host.which("no-such-command"));
+        // As if it had been there, and a command had removed it.
+        let stale = (host.changes(), true);
+        host.remembered::<Tools>().0.borrow_mut().insert("no-such-command".into(), stale);
+        assert!(host.which("no-such-command"));
+        host.run(&sh("true"), &mut |_, _| {}).unwrap();
+        assert!(!host.which("no-such-command"));
     }
 
     #[test]
