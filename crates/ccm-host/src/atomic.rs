@@ -40,12 +40,14 @@ impl Attributes {
 }
 
 /// What goes into a file.
-#[derive(Debug)]
 pub enum Content<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
     /// What this file holds, from its position on.
     Copy(File),
+    /// What this writes, into a file that has its owner already. When it fails,
+    /// nothing is replaced.
+    Written(&'a mut dyn FnMut(&mut File) -> Result<()>),
 }
 
 impl Host {
@@ -80,18 +82,32 @@ impl Host {
     ) -> Result<Stat> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.sweep(parent, directory);
-        let (temporary, created) = Temporary::create(self, parent, directory)?;
+        let (mut temporary, created) = Temporary::create(self, parent, directory)?;
         // Before the content, while there is nothing to be seen.
         let access_list = keep_extended_attributes(path, &temporary.file);
-        let write = |mut file: &File| match content {
-            Content::Bytes(bytes) => file.write_all(bytes),
-            Content::Copy(mut from) => io::copy(&mut from, &mut file).map(drop),
-        };
-        write(&temporary.file).map_err(Error::std_io("write", path))?;
-        if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
+        let set_owner = |file: &File| {
+            if (created.uid, created.gid) == (wanted.uid, wanted.gid) {
+                return Ok(());
+            }
             let (uid, gid) = wanted.ids();
-            rustix::fs::fchown(&temporary.file, Some(uid), Some(gid))
-                .map_err(Error::io("set the owner of", path))?;
+            rustix::fs::fchown(file, Some(uid), Some(gid))
+                .map_err(Error::io("set the owner of", path))
+        };
+        let failed = Error::std_io("write", path);
+        let file = &mut temporary.file;
+        match content {
+            Content::Bytes(bytes) => {
+                file.write_all(bytes).map_err(failed)?;
+                set_owner(file)?;
+            }
+            Content::Copy(mut from) => {
+                io::copy(&mut from, file).map_err(failed)?;
+                set_owner(file)?;
+            }
+            Content::Written(write) => {
+                set_owner(file)?;
+                write(file)?;
+            }
         }
         // After the owner: a change of owner may clear bits. An access list
         // says the same mode and more, so it takes its place.

@@ -24,6 +24,30 @@ impl Digest {
     }
 }
 
+impl From<Sha256> for Digest {
+    fn from(hasher: Sha256) -> Self {
+        Self(hasher.finalize().into())
+    }
+}
+
+/// Reads 64 hexadecimal digits, of either case.
+impl std::str::FromStr for Digest {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "a SHA-256 checksum has 64 hexadecimal digits";
+        let mut bytes = [0; 32];
+        if text.len() != 64 || !text.is_ascii() {
+            return Err(wrong);
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| wrong)?;
+        }
+        // A sign is no digit, though a number may have one.
+        if text.contains('+') { Err(wrong) } else { Ok(Self(bytes)) }
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::mode;
+use crate::remains::{lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
 /// A private directory that lasts as long as this value.
@@ -16,6 +17,8 @@ use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 pub struct TemporaryDirectory {
     host: Host,
     path: PathBuf,
+    /// Tells later runs that this one lives.
+    _lock: Option<OwnedFd>,
 }
 
 impl TemporaryDirectory {
@@ -109,10 +112,13 @@ impl Host {
 
     /// Creates a directory for the caller alone, which is removed with
     /// everything in it when the caller is done with it, or killed by signals.
+    /// What runs left that had no time for that is removed now.
     pub fn temporary_directory(&self, prefix: &str) -> Result<TemporaryDirectory> {
+        sweep(&self.temp_dir(), prefix);
         let path = self.private_directory(prefix)?;
         self.interrupt().remember(&path);
-        Ok(TemporaryDirectory { host: self.clone(), path })
+        let lock = lock(&path);
+        Ok(TemporaryDirectory { host: self.clone(), path, _lock: lock })
     }
 
     /// Whether a directory has no entries.

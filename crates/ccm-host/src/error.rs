@@ -76,6 +76,12 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A directory with entries where something else should be.
+    #[error("{} is a directory with entries, it is not replaced", path.display())]
+    InTheWay {
+        /// Which.
+        path: PathBuf,
+    },
     /// Removal met another file system.
     #[error("cannot remove {}: another file system is mounted there", path.display())]
     MountPoint {
@@ -89,6 +95,16 @@ pub enum Error {
         url: String,
         /// Why.
         reason: String,
+    },
+    /// Something that was fetched is not what was expected.
+    #[error("checksum mismatch, expected \"{expected}\" got \"{actual}\" from {url}")]
+    Checksum {
+        /// Where from, without credentials.
+        url: String,
+        /// The digest it should have.
+        expected: crate::Digest,
+        /// The digest it has.
+        actual: crate::Digest,
     },
     /// No such user.
     #[error("could not lookup user `{name}`")]

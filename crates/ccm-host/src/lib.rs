@@ -7,6 +7,7 @@
 mod atomic;
 mod barrier;
 mod command;
+mod destination;
 mod digest;
 mod directory;
 mod error;
@@ -19,6 +20,7 @@ mod machine;
 mod memory;
 mod network;
 mod random;
+mod remains;
 mod remove;
 mod tree;
 mod users;
@@ -32,11 +34,13 @@ use std::rc::Rc;
 
 pub use atomic::{Attributes, Content};
 pub use command::{Command, Environment, Exit, Output, Stream};
+pub use destination::{Destination, NewFile, Restored};
 pub use digest::Digest;
 pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
+pub use http::{Fetched, Progress, Request};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use memory::Changes;
@@ -61,6 +65,7 @@ struct Inner {
     /// happens that could make its path lead elsewhere.
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     interrupt: Interrupt,
+    progress: RefCell<http::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: Cell<u64>,
     memory: memory::Memory,
@@ -85,6 +90,15 @@ impl Host {
     /// What time it is.
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
+    }
+
+    /// The instant of a date and time of day (year, month, day, hour, minute,
+    /// second) where this machine stands, in seconds since 1970; `None` when
+    /// there is no such time.
+    pub fn local_time(&self, date: (i16, i8, i8), time: (i8, i8, i8)) -> Option<i64> {
+        let local = jiff::civil::DateTime::new(date.0, date.1, date.2, time.0, time.1, time.2, 0);
+        let zoned = local.ok()?.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+        Some(zoned.timestamp().as_second())
     }
 
     /// A variable of the environment; empty ones count as unset.

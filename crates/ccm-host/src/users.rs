@@ -11,6 +11,8 @@ use crate::{Error, Host, Result};
 pub(crate) struct Users {
     uids: HashMap<String, u32>,
     gids: HashMap<String, u32>,
+    uids_found: HashMap<String, Option<u32>>,
+    gids_found: HashMap<String, Option<u32>>,
     names: HashMap<u32, Rc<str>>,
     group_names: HashMap<u32, Rc<str>>,
 }
@@ -44,6 +46,28 @@ impl Host {
         let id = group.ok_or_else(|| Error::UnknownGroup { name: name.to_owned() })?.gid.as_raw();
         users.gids.insert(name.to_owned(), id);
         Ok(id)
+    }
+
+    /// The id of a user of this name, if there is one; digits are a name too.
+    pub fn find_user(&self, name: &str) -> Option<u32> {
+        let found = &mut self.inner.users.borrow_mut().uids_found;
+        if let Some(&known) = found.get(name) {
+            return known;
+        }
+        let id = User::from_name(name).ok().flatten().map(|user| user.uid.as_raw());
+        found.insert(name.to_owned(), id);
+        id
+    }
+
+    /// The id of a group of this name, if there is one; digits are a name too.
+    pub fn find_group(&self, name: &str) -> Option<u32> {
+        let found = &mut self.inner.users.borrow_mut().gids_found;
+        if let Some(&known) = found.get(name) {
+            return known;
+        }
+        let id = Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw());
+        found.insert(name.to_owned(), id);
+        id
     }
 
     /// The name of a user, or its number where it has none.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ccm_archive::{Limits, fetch_tree};
 use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
-use ccm_host::{Attributes, Host, Occupant, Stat, Tree};
+use ccm_host::{Attributes, FileKind, Host, Occupant, Stat, Tree};
 
 use super::compare::{Comparison, Fate};
 use super::render::{RenderedFile, Rules, render};
@@ -37,9 +38,29 @@ impl Choria {
         let own = want.data.as_ref().filter(|data| !data.0.is_empty());
         let own = own.map(|data| cx.templates.with_data(data.0.clone()));
         let engine = own.as_ref().unwrap_or(cx.templates);
-        let source = cx.working_directory.join(&want.source);
-        let outputs = render(&source, rules, engine)?;
+        // What was fetched is needed no longer than it is rendered.
+        let outputs = if want.source.contains("://") {
+            let tree = fetch_tree(&self.host, &want.source, &Limits::TREE).map_err(|error| {
+                Error::Refused { reason: ccm_engine::chain(&error), hint: error.hint() }
+            })?;
+            render(&self.root_of(tree.path())?, rules, engine)?
+        } else {
+            render(&cx.working_directory.join(&want.source), rules, engine)?
+        };
         Stage::new(&self.host, outputs, &want.post, cx)
+    }
+
+    /// The directory of templates in an unpacked tarball: all of it, or the one
+    /// directory that everything is in.
+    fn root_of(&self, unpacked: &Path) -> Result<PathBuf> {
+        let names = self.host.list(unpacked)?;
+        let only = match names.as_slice() {
+            [name] => unpacked.join(name),
+            _ => return Ok(unpacked.to_owned()),
+        };
+        let is_directory =
+            self.host.stat(&only)?.is_some_and(|stat| stat.kind == FileKind::Directory);
+        Ok(if is_directory { only } else { unpacked.to_owned() })
     }
 
     pub(super) fn compare(&mut self, target: &Path) -> Result<bool> {

@@ -639,3 +639,47 @@ fn the_example_renders_and_is_stable_the_second_time() {
     assert_eq!(env.read("t/sites/blog.example.net.conf"), "root = /srv/blog\n");
     assert_eq!(tree(&env.path("t")).len(), 6);
 }
+
+/// A tarball of the given paths in the test's directory.
+fn tarball(env: &TestEnv, directory: &str, names: &[&str]) -> Vec<u8> {
+    let output = std::process::Command::new("tar")
+        .args(["-czf", "-", "-C", env.path(directory).to_str().unwrap()])
+        .args(names)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+#[test]
+fn sources_come_over_http_and_leave_nothing_behind() {
+    let env = TestEnv::new();
+    env.write("made/app/_partials/p", "<[[ facts.role ]]>");
+    env.write("made/app/sub/a", "[[ render(\"_partials/p\", .) ]]");
+    for names in [["app", "app/sub"], ["-C", "made/app"]] {
+        let bytes = match names {
+            ["-C", inner] => tarball(&env, inner, &["."]),
+            _ => tarball(&env, "made", &["app"]),
+        };
+        let server = ccm_testkit::Server::with_body(bytes);
+        let url = server.url("/app.tar.gz").replace("http://", "http://me:secret@");
+        let target = env.path("t");
+        let args = ["ensure", "scaffold", target.to_str().unwrap(), &url, "--fact", "role=web"];
+        let output = env.run(args);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(env.read("t/sub/a"), "<web>");
+        assert_eq!(tree(&target).len(), 2);
+        let request = server.requests().join("\n").to_lowercase();
+        assert!(request.contains("authorization: basic bwu6c2vjcmv0"), "{request}");
+        assert!(!env.names().iter().any(|name| name.contains("ccm-")), "{:?}", env.names());
+        fs::remove_dir_all(target).unwrap();
+    }
+    let server = ccm_testkit::Server::with_bytes(ccm_testkit::answer("404 Not Found", "", b""));
+    let url = server.url("/app.tgz").replace("http://", "http://me:secret@");
+    let target = env.path("t");
+    let output = env.run(["ensure", "scaffold", target.to_str().unwrap(), &url, "--json"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("404") && !text.contains("secret"), "{text}");
+    assert!(!target.exists());
+}

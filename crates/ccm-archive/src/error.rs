@@ -1,0 +1,112 @@
+//! Why an archive was not unpacked.
+
+use std::io;
+use std::path::Path;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an archive was not unpacked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It cannot be read.
+    #[error("cannot unpack {archive}: {reason}")]
+    Damaged {
+        /// Which archive.
+        archive: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It holds something that is not unpacked.
+    #[error("refusing to unpack {archive}: {entry}: {reason}")]
+    Refused {
+        /// Which archive.
+        archive: String,
+        /// Which entry, as far as it is known.
+        entry: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It asks for more than it may.
+    #[error("refusing to unpack {archive}: {reason}")]
+    Excessive {
+        /// Which archive.
+        archive: String,
+        /// More of what.
+        reason: String,
+    },
+    /// The address does not name an archive of a known kind.
+    #[error("archive type not supported: {name}")]
+    Unsupported {
+        /// The name.
+        name: String,
+    },
+    /// The run was interrupted.
+    #[error("unpacking {archive} was interrupted")]
+    Interrupted {
+        /// Which archive.
+        archive: String,
+    },
+    /// The machine did not do what it was asked.
+    #[error(transparent)]
+    Host(#[from] ccm_host::Error),
+}
+
+impl Error {
+    /// What to do next.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Damaged { .. } => Some("fetch or build the archive again".to_owned()),
+            Self::Refused { .. } => {
+                Some("nothing was written; only unpack archives from those you trust".to_owned())
+            }
+            Self::Unsupported { .. } => Some(format!("it is one of {}", crate::format::known())),
+            Self::Host(error) => error.hint(),
+            Self::Excessive { .. } | Self::Interrupted { .. } => None,
+        }
+    }
+
+    pub(crate) fn damaged(reason: impl Into<String>) -> Self {
+        Self::Damaged { archive: String::new(), reason: reason.into() }
+    }
+
+    pub(crate) fn excessive(reason: impl Into<String>) -> Self {
+        Self::Excessive { archive: String::new(), reason: reason.into() }
+    }
+
+    pub(crate) fn refused(entry: &Path, reason: impl Into<String>) -> Self {
+        // Names are chosen by strangers and read on terminals.
+        let entry = entry.display().to_string().escape_debug().to_string();
+        Self::Refused { archive: String::new(), entry, reason: reason.into() }
+    }
+
+    pub(crate) fn interrupted() -> Self {
+        Self::Interrupted { archive: String::new() }
+    }
+
+    /// The same, of this archive.
+    pub(crate) fn of(mut self, name: &str) -> Self {
+        match &mut self {
+            Self::Damaged { archive, .. }
+            | Self::Refused { archive, .. }
+            | Self::Excessive { archive, .. }
+            | Self::Interrupted { archive } => name.clone_into(archive),
+            Self::Unsupported { .. } | Self::Host(_) => {}
+        }
+        self
+    }
+}
+
+/// What a decoder says of its input.
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::UnexpectedEof {
+            return Self::damaged("it is truncated");
+        }
+        match error.downcast::<Self>() {
+            Ok(own) => own,
+            Err(error) => Self::damaged(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Trees that others serve, for the time of a run.
+
+use std::path::Path;
+
+use ccm_host::{Host, Request, TemporaryDirectory};
+
+use crate::{Error, Format, Job, Limits, Manner, Result};
+
+/// No tree of manifests or templates is larger, compressed.
+const MAX_DOWNLOAD: u64 = 100 << 20;
+
+/// What was unpacked, in a private directory that goes with this value.
+#[derive(Debug)]
+pub struct TempTree {
+    directory: TemporaryDirectory,
+}
+
+impl TempTree {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+/// Fetches a tarball over HTTP and unpacks it into a private directory: regular
+/// files and directories, nothing else. Credentials in the URL are sent to its
+/// own host and never shown.
+pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
+    let request = Request::new(url).limit(MAX_DOWNLOAD);
+    let shown = format!("{request:?}");
+    let Some(format @ Format::Tar(_)) = Format::of_url(url) else {
+        return Err(Error::Unsupported { name: shown });
+    };
+    let fetched = host.fetch_file(&request)?;
+    let directory = host.temporary_directory("ccm-tree-")?;
+    let job = Job { host, format, destination: directory.path(), limits, manner: Manner::Private };
+    job.run(fetched.file, fetched.size).map_err(|error| error.of(&shown))?;
+    Ok(TempTree { directory })
+}

@@ -1,0 +1,311 @@
+//! The first reading: is there anything wrong with an archive?
+//!
+//! The tree that the archive would make is kept in mind, over what the disk
+//! has, so that links can be followed to where they would lead.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::path::{Component, Path, PathBuf};
+
+use ccm_host::{Destination, FileKind, Host};
+
+use crate::entry::{Contents, Entry, Kind, Piece, Visitor};
+use crate::{Error, Job, Manner, Result};
+
+/// How many links are followed in one name, as the system does.
+const MAX_LINKS: usize = 40;
+const SET_ID: u32 = 0o6000;
+
+/// What would be at a name.
+#[derive(Clone, Debug)]
+enum Node {
+    File,
+    Directory {
+        /// If not, nothing below it is on the disk either.
+        on_disk: bool,
+    },
+    Symlink(PathBuf),
+}
+
+pub(crate) struct Plan {
+    host: Host,
+    into: Destination,
+    manner: Manner,
+    nodes: HashMap<PathBuf, Node>,
+    /// The directory that was found good last.
+    last: Option<PathBuf>,
+    entries: u64,
+    bytes: u64,
+    most_entries: u64,
+    most_bytes: u64,
+    checked: Checked,
+}
+
+/// What was checked, entry by entry, so that nothing else is written should the
+/// archive change meanwhile.
+#[derive(Default)]
+pub(crate) struct Checked {
+    hasher: RandomState,
+    entries: Vec<u64>,
+}
+
+impl Checked {
+    fn add(&mut self, entry: &Entry) {
+        self.entries.push(self.hasher.hash_one(entry));
+    }
+
+    pub(crate) fn is(&self, at: usize, entry: &Entry) -> bool {
+        self.entries.get(at) == Some(&self.hasher.hash_one(entry))
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+impl Plan {
+    pub(crate) fn new(job: &Job<'_>, into: Destination, size: u64) -> Self {
+        Self {
+            host: job.host.clone(),
+            into,
+            manner: job.manner,
+            nodes: HashMap::new(),
+            last: None,
+            entries: 0,
+            bytes: 0,
+            most_entries: job.limits.entries,
+            most_bytes: job.limits.bytes_from(size),
+            checked: Checked::default(),
+        }
+    }
+
+    /// Follows every link to its end, and asks for room.
+    pub(crate) fn finish(mut self) -> Result<(Checked, Destination)> {
+        let is_link = |node: &Node| matches!(node, Node::Symlink(_));
+        let links: Vec<PathBuf> = self
+            .nodes
+            .iter()
+            .filter(|(_, node)| is_link(node))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for link in links {
+            self.resolve(&link, true)
+                .map_err(|reason| reason.of(&link, "it is a symbolic link that leads"))?;
+        }
+        let space = self.host.space(self.into.path())?;
+        let room = if self.host.is_root() { space.free } else { space.available };
+        if self.bytes > room {
+            let (needed, path) = (self.bytes, self.into.path().display());
+            return Err(Error::excessive(format!(
+                "it needs {needed} bytes, and {path} has room for {room}"
+            )));
+        }
+        Ok((self.checked, self.into))
+    }
+
+    fn count(&mut self, entry: &Entry) -> Result<()> {
+        self.entries += 1;
+        if self.entries > self.most_entries {
+            return Err(Error::excessive(format!(
+                "it has more than {} entries",
+                self.most_entries
+            )));
+        }
+        self.bytes = self.bytes.saturating_add(entry.size);
+        if self.bytes > self.most_bytes {
+            return Err(Error::excessive(format!(
+                "it would take more than {} bytes, far too much for its size",
+                self.most_bytes
+            )));
+        }
+        Ok(())
+    }
+
+    /// The directory that an entry lies in must be one, and inside.
+    fn check_parent(&mut self, name: &Path) -> Result<()> {
+        let Some(parent) = name.parent().filter(|parent| !parent.as_os_str().is_empty()) else {
+            return Ok(());
+        };
+        if self.last.as_deref() == Some(parent) {
+            return Ok(());
+        }
+        let real = self.resolve(parent, true).map_err(|reason| reason.of(name, "it lies"))?;
+        let mut missing = Vec::new();
+        for directory in real.ancestors().filter(|path| !path.as_os_str().is_empty()) {
+            match self.node(directory)? {
+                Some(Node::Directory { .. }) => break,
+                None => missing.push(directory.to_owned()),
+                Some(_) => {
+                    let below = directory.display();
+                    return Err(Error::refused(name, format!("{below} is not a directory")));
+                }
+            }
+        }
+        for directory in missing {
+            self.nodes.insert(directory, Node::Directory { on_disk: false });
+        }
+        self.last = Some(parent.to_owned());
+        Ok(())
+    }
+
+    /// What would be at a name now, whose directory is a real one.
+    fn node(&mut self, name: &Path) -> Result<Option<Node>> {
+        if name.as_os_str().is_empty() {
+            return Ok(Some(Node::Directory { on_disk: true }));
+        }
+        if let Some(node) = self.nodes.get(name) {
+            return Ok(Some(node.clone()));
+        }
+        let parent = name.parent().and_then(|parent| self.nodes.get(parent));
+        if matches!(parent, Some(Node::Directory { on_disk: false })) {
+            return Ok(None);
+        }
+        let Some(stat) = self.into.lstat(name)? else { return Ok(None) };
+        Ok(Some(match stat.kind {
+            FileKind::Directory => Node::Directory { on_disk: true },
+            FileKind::Symlink => match self.into.read_link(name)? {
+                Some(target) => Node::Symlink(target),
+                None => Node::File,
+            },
+            FileKind::File | FileKind::Other => Node::File,
+        }))
+    }
+
+    /// Where a name leads when the links in it are followed, the last part too
+    /// if asked.
+    fn resolve(&mut self, name: &Path, follow_last: bool) -> Result<PathBuf, Astray> {
+        let mut real = PathBuf::new();
+        let mut links = 0;
+        let mut pending: Vec<PathBuf> =
+            name.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
+        while let Some(part) = pending.pop() {
+            match part.components().next() {
+                Some(Component::ParentDir) => {
+                    if !real.pop() {
+                        return Err(Astray::Out);
+                    }
+                    continue;
+                }
+                Some(Component::Normal(_)) => {}
+                _ => continue,
+            }
+            let next = real.join(&part);
+            let is_last = pending.is_empty();
+            match self.node(&next).map_err(Astray::Error)? {
+                Some(Node::Symlink(target)) if follow_last || !is_last => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(Astray::Endless);
+                    }
+                    let target = if target.is_absolute() {
+                        real = PathBuf::new();
+                        // An absolute link may lead back in.
+                        let inside = target.strip_prefix(self.into.path());
+                        inside.map_err(|_| Astray::Out)?.to_owned()
+                    } else {
+                        target
+                    };
+                    let parts = target.components().rev();
+                    pending.extend(parts.map(|part| PathBuf::from(part.as_os_str())));
+                }
+                _ => real = next,
+            }
+        }
+        Ok(real)
+    }
+
+    fn add(&mut self, entry: &Entry) -> Result<()> {
+        let name = &entry.name;
+        let refused = |reason: String| Err(Error::refused(name, reason));
+        if entry.mode.bits() & SET_ID != 0 {
+            return refused("it has a set-user-id or set-group-id bit".to_owned());
+        }
+        let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
+        if self.manner == Manner::Private && !is_plain {
+            return refused("only files and directories are allowed here, no links".to_owned());
+        }
+        self.check_parent(name)?;
+        if name.as_os_str().is_empty() {
+            return match entry.kind {
+                Kind::Directory => Ok(()),
+                _ => refused("it would replace the destination itself".to_owned()),
+            };
+        }
+        // Where the name really is, should a link be on the way.
+        let real = self.resolve(name, false).map_err(|reason| reason.of(name, "it lies"))?;
+        let there = self.node(&real)?;
+        let node = match &entry.kind {
+            Kind::Directory => Node::Directory {
+                on_disk: matches!(there, Some(Node::Directory { on_disk: true })),
+            },
+            _ if matches!(there, Some(Node::Directory { .. })) => {
+                return refused("it would replace a directory".to_owned());
+            }
+            Kind::File => Node::File,
+            Kind::Symlink(target) => Node::Symlink(target.clone()),
+            Kind::HardLink(existing) => {
+                let existing = self
+                    .resolve(existing, false)
+                    .map_err(|reason| reason.of(name, "it is a hard link that leads"))?;
+                match self.node(&existing)? {
+                    Some(Node::Directory { .. }) => {
+                        return refused("it is a hard link to a directory".to_owned());
+                    }
+                    Some(node) => node,
+                    None => {
+                        let existing = existing.display();
+                        return refused(format!(
+                            "it is a hard link to {existing}, which is not there"
+                        ));
+                    }
+                }
+            }
+        };
+        // What was a link may be a directory now, and the other way round.
+        if matches!(node, Node::Symlink(_)) || matches!(there, Some(Node::Symlink(_))) {
+            self.last = None;
+        }
+        self.nodes.insert(real, node);
+        Ok(())
+    }
+}
+
+impl Visitor for Plan {
+    fn visit(&mut self, entry: Entry, contents: &mut dyn Contents) -> Result<()> {
+        if self.host.interrupt().signal().is_some() {
+            return Err(Error::interrupted());
+        }
+        self.count(&entry)?;
+        self.add(&entry)?;
+        self.checked.add(&entry);
+        let mut size = 0u64;
+        while let Some(piece) = contents.next()? {
+            size += match piece {
+                Piece::Data(bytes) => bytes.len() as u64,
+                Piece::Hole(length) => length,
+            };
+        }
+        if entry.kind == Kind::File && size != entry.size {
+            return Err(Error::refused(&entry.name, "its content is not as long as it says"));
+        }
+        Ok(())
+    }
+}
+
+/// Why a name leads nowhere.
+enum Astray {
+    Out,
+    Endless,
+    Error(Error),
+}
+
+impl Astray {
+    fn of(self, entry: &Path, words: &str) -> Error {
+        match self {
+            Self::Out => Error::refused(entry, format!("{words} outside the destination")),
+            Self::Endless => Error::refused(entry, format!("{words} through too many links")),
+            Self::Error(error) => error,
+        }
+    }
+}

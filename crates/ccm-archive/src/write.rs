@@ -1,0 +1,123 @@
+//! The second reading: what was found good is written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ccm_host::{Destination, Host, Restored};
+
+use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor};
+use crate::plan::Checked;
+use crate::{Error, Job, Manner, Result};
+
+pub(crate) struct Writer {
+    host: Host,
+    into: Destination,
+    manner: Manner,
+    checked: Checked,
+    written: usize,
+    is_root: bool,
+    umask: u32,
+    /// Directories get their attributes when nothing is written to them any
+    /// more.
+    directories: BTreeMap<PathBuf, Restored>,
+}
+
+impl Writer {
+    pub(crate) fn new(job: &Job<'_>, into: Destination, checked: Checked) -> Self {
+        Self {
+            host: job.host.clone(),
+            into,
+            manner: job.manner,
+            checked,
+            written: 0,
+            is_root: job.host.is_root(),
+            umask: job.host.umask(),
+            directories: BTreeMap::new(),
+        }
+    }
+
+    /// Gives directories their attributes, the innermost first.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if self.written != self.checked.count() {
+            return Err(changed());
+        }
+        for (name, restored) in self.directories.iter().rev() {
+            self.into.restore(name, restored)?;
+        }
+        Ok(())
+    }
+
+    /// The bits that an entry gets in the end.
+    fn mode(&self, entry: &Entry) -> u32 {
+        if self.manner == Manner::Private {
+            let is_executable = entry.mode.bits() & 0o111 != 0 || entry.kind == Kind::Directory;
+            return if is_executable { 0o700 } else { 0o600 };
+        }
+        match entry.mode {
+            Mode::Tar(bits) if self.is_root => bits & 0o1777,
+            Mode::Exact(bits) => bits & 0o777,
+            Mode::Tar(bits) | Mode::Unknown(bits) => bits & 0o777 & !self.umask,
+        }
+    }
+
+    /// The owner by name where there is one, else by number.
+    fn owner(&self, owner: Option<&Owner>) -> Option<(u32, u32)> {
+        let owner = owner.filter(|_| self.is_root && self.manner == Manner::AsStored)?;
+        let find = |name: &str, find: &dyn Fn(&str) -> Option<u32>, id| {
+            if name.is_empty() { id } else { find(name).unwrap_or(id) }
+        };
+        let uid = find(&owner.user, &|name| self.host.find_user(name), owner.uid);
+        let gid = find(&owner.group, &|name| self.host.find_group(name), owner.gid);
+        Some((uid, gid))
+    }
+
+    fn write(&mut self, entry: &Entry, contents: &mut dyn Contents) -> Result<()> {
+        let mode = self.mode(entry);
+        let owner = self.owner(entry.owner.as_ref());
+        let restored = Restored { mode: Some(mode), owner, mtime: entry.mtime };
+        let name = &entry.name;
+        match &entry.kind {
+            Kind::Directory => {
+                self.into.directory(name)?;
+                self.directories.insert(name.clone(), restored);
+            }
+            Kind::File => {
+                // Nobody reads it before it is complete and has its owner.
+                let mut file = self.into.file(name, 0o600)?;
+                while let Some(piece) = contents.next()? {
+                    match piece {
+                        Piece::Data(bytes) => file.write(bytes)?,
+                        Piece::Hole(length) => file.hole(length)?,
+                    }
+                    if self.host.interrupt().signal().is_some() {
+                        return Err(Error::interrupted());
+                    }
+                }
+                file.finish(&restored)?;
+            }
+            Kind::Symlink(target) => {
+                self.into.symlink(name, target)?;
+                self.into.restore(name, &Restored { mode: None, ..restored })?;
+            }
+            Kind::HardLink(existing) => self.into.hard_link(name, existing)?,
+        }
+        Ok(())
+    }
+}
+
+impl Visitor for Writer {
+    fn visit(&mut self, entry: Entry, contents: &mut dyn Contents) -> Result<()> {
+        if self.host.interrupt().signal().is_some() {
+            return Err(Error::interrupted());
+        }
+        if !self.checked.is(self.written, &entry) {
+            return Err(changed());
+        }
+        self.written += 1;
+        self.write(&entry, contents)
+    }
+}
+
+fn changed() -> Error {
+    Error::damaged("it changed while it was being unpacked")
+}

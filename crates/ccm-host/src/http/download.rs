@@ -1,0 +1,162 @@
+//! Large bodies, hashed on their way to the disk.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use sha2::{Digest as _, Sha256};
+
+use super::Request;
+use crate::file::mode;
+use crate::{Attributes, Content, Digest, Error, Host, Result};
+
+const CHUNK: usize = 128 * 1024;
+/// How often someone wants to know how far it is.
+const PACE: Duration = Duration::from_millis(100);
+
+/// How far a download is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that arrived.
+    pub received: u64,
+    /// Bytes that will, where the server says.
+    pub total: Option<u64>,
+}
+
+/// Who wants to know.
+#[derive(Default)]
+pub(crate) struct ProgressSink(Option<Rc<dyn Fn(Progress)>>);
+
+impl fmt::Debug for ProgressSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "watched" } else { "unwatched" })
+    }
+}
+
+/// A body that was fetched into a file without a name, which is gone when it is
+/// dropped, and with the process at the latest.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What was fetched, at its beginning.
+    pub file: File,
+    /// Its size.
+    pub size: u64,
+    /// Its digest.
+    pub digest: Digest,
+}
+
+impl Host {
+    /// Says how far downloads are, from now on.
+    pub fn on_progress(&self, tell: impl Fn(Progress) + 'static) {
+        *self.inner.progress.borrow_mut() = ProgressSink(Some(Rc::new(tell)));
+    }
+
+    /// Makes `path` what a server sends, at one instant, if it has the expected
+    /// digest. The temporary file beside it has its owner before its content.
+    pub fn download(
+        &self,
+        request: &Request<'_>,
+        path: &Path,
+        wanted: &Attributes,
+        expected: Option<Digest>,
+    ) -> Result<()> {
+        let mut write = |file: &mut File| {
+            let (_, digest) = self.stream(request, &mut |chunk| {
+                file.write_all(chunk).map_err(Error::std_io("write", path))
+            })?;
+            match expected {
+                Some(expected) if expected != digest => {
+                    let url = super::without_credentials(request.url);
+                    Err(Error::Checksum { url, expected, actual: digest })
+                }
+                _ => Ok(()),
+            }
+        };
+        self.replace(path, Content::Written(&mut write), wanted)
+    }
+
+    /// Fetches into a private file without a name.
+    pub fn fetch_file(&self, request: &Request<'_>) -> Result<Fetched> {
+        let directory = self.temp_dir();
+        let mut file = self.unnamed_file(&directory)?;
+        let (size, digest) = self.stream(request, &mut |chunk| {
+            file.write_all(chunk).map_err(Error::std_io("write a file in", &directory))
+        })?;
+        file.rewind().map_err(Error::std_io("read a file in", &directory))?;
+        Ok(Fetched { file, size, digest })
+    }
+
+    /// Hands the body on in chunks, and its size and digest at the end.
+    pub(super) fn stream(
+        &self,
+        request: &Request<'_>,
+        take: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<(u64, Digest)> {
+        let response = request.send(self)?;
+        let url = response.url.clone();
+        let mut body = response.into_body().map_err(|reason| request.fail(reason))?;
+        let total = body.length;
+        let too_large = || request.fail(format!("it is larger than {} bytes", request.limit));
+        if total.is_some_and(|total| total > request.limit) {
+            return Err(too_large());
+        }
+        let mut told = Instant::now();
+        let mut hasher = Sha256::new();
+        let mut received = 0;
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            let count = match body.reader.read(&mut buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    return Err(request.reason(self, &url, &ureq::Error::from(error)));
+                }
+            };
+            if self.interrupt().signal().is_some() {
+                return Err(request.fail("the run was interrupted"));
+            }
+            if count == 0 {
+                return Ok((received, Digest::from(hasher)));
+            }
+            received += count as u64;
+            if received > request.limit {
+                return Err(too_large());
+            }
+            hasher.update(&buffer[..count]);
+            take(&buffer[..count])?;
+            if told.elapsed() >= PACE {
+                told = Instant::now();
+                self.tell(Progress { received, total });
+            }
+        }
+    }
+
+    fn tell(&self, progress: Progress) {
+        let sink = self.inner.progress.borrow().0.clone();
+        if let Some(tell) = sink {
+            tell(progress);
+        }
+    }
+
+    /// A private file that never has a name, or has it only for an instant.
+    fn unnamed_file(&self, directory: &Path) -> Result<File> {
+        let fail = |errno| Error::io("create a file in", directory)(errno);
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        match rustix::fs::openat(CWD, directory, flags | OFlags::TMPFILE, mode(0o600)) {
+            Ok(file) => return Ok(file.into()),
+            // Not every file system can.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
+            Err(errno) => return Err(fail(errno)),
+        }
+        let path = directory.join(self.random_name(".ccm-"));
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(fail)?;
+        rustix::fs::unlink(&path).map_err(fail)?;
+        Ok(file.into())
+    }
+}

@@ -1,0 +1,252 @@
+//! Addresses: their parts, what of them may be shown, where a redirect leads.
+
+/// An `http` or `https` address, taken apart.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Url {
+    is_secure: bool,
+    /// Host and port as written.
+    authority: String,
+    /// User and password as basic authentication sends them.
+    pub(super) credentials: Option<String>,
+    /// From the first slash on, without fragment.
+    path: String,
+}
+
+impl Url {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (scheme, rest) = text.split_once("://").ok_or("it is not a URL")?;
+        let is_secure = match scheme.to_ascii_lowercase().as_str() {
+            "http" => false,
+            "https" => true,
+            _ => return Err(format!("`{scheme}` is not supported, only http and https are")),
+        };
+        if rest.contains(|c: char| c.is_ascii_control() || c == ' ') {
+            return Err("it contains blanks or control characters".to_owned());
+        }
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (user, authority) = match authority.rsplit_once('@') {
+            Some((user, authority)) => (Some(user), authority),
+            None => (None, authority),
+        };
+        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+        if host.is_empty() || authority.contains('\\') {
+            return Err("it names no host".to_owned());
+        }
+        let credentials = user.map(|user| {
+            let (name, password) = user.split_once(':').unwrap_or((user, ""));
+            format!("{}:{}", percent_decoded(name), percent_decoded(password))
+        });
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        Ok(Self { is_secure, authority: authority.to_ascii_lowercase(), credentials, path })
+    }
+
+    /// The address that a redirect names, which may be relative.
+    pub(super) fn join(&self, location: &str) -> Result<Self, String> {
+        let scheme = self.scheme();
+        let is_absolute = location
+            .split_once("://")
+            .is_some_and(|(scheme, _)| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        if is_absolute {
+            return Self::parse(location);
+        }
+        if let Some(rest) = location.strip_prefix("//") {
+            return Self::parse(&format!("{scheme}://{rest}"));
+        }
+        let own = self.path.split('?').next().unwrap_or_default();
+        let path = if location.starts_with('/') {
+            location.to_owned()
+        } else if location.starts_with('?') {
+            format!("{own}{location}")
+        } else {
+            let folder = own.rfind('/').map_or("", |at| &own[..at]);
+            format!("{folder}/{location}")
+        };
+        let mut joined = Self::parse(&format!("{scheme}://{}{path}", self.authority))?;
+        joined.credentials.clone_from(&self.credentials);
+        joined.path = without_dots(&joined.path);
+        Ok(joined)
+    }
+
+    /// Whether credentials for this address may go to another: the same host,
+    /// by the same way or a safer one.
+    pub(super) fn trusts(&self, other: &Self) -> bool {
+        let is_same = self.is_secure == other.is_secure && self.origin() == other.origin();
+        let is_upgrade = !self.is_secure
+            && other.is_secure
+            && self.origin() == (self.host(), "80")
+            && other.origin() == (self.host(), "443");
+        is_same || is_upgrade
+    }
+
+    /// The path without query.
+    pub(super) fn path(&self) -> &str {
+        self.path.split('?').next().unwrap_or_default()
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.is_secure { "https" } else { "http" }
+    }
+
+    fn host(&self) -> &str {
+        self.origin().0
+    }
+
+    fn origin(&self) -> (&str, &str) {
+        let default = if self.is_secure { "443" } else { "80" };
+        match self.authority.rsplit_once(':') {
+            // The colons of an IPv6 address are inside its brackets.
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, if port.is_empty() { default } else { port })
+            }
+            _ => (&self.authority, default),
+        }
+    }
+}
+
+/// The address without credentials.
+impl std::fmt::Display for Url {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}://{}{}", self.scheme(), self.authority, self.path)
+    }
+}
+
+/// An address as it may be shown, even one that is none.
+pub(super) fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+/// The value of an `Authorization` header.
+pub(super) fn basic(credentials: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut value = "Basic ".to_owned();
+    for chunk in credentials.as_bytes().chunks(3) {
+        let byte = |at| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * at) & 63) as usize];
+            value.push(if at <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+    value
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escaped = match (first, tail) {
+            (b'%', [high, low, ..]) => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                bytes.push(high << 4 | low);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+/// A path with its `.` and `..` resolved; the query stays.
+fn without_dots(path: &str) -> String {
+    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+    let mut parts: Vec<&str> = Vec::new();
+    let mut ends_open = false;
+    for part in path.split('/').skip(1) {
+        ends_open = matches!(part, "." | "..");
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let end = if ends_open { "/" } else { "" };
+    format!("/{}{end}{query}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn parts() {
+        for (text, shown, credentials) in [
+            ("http://h", "http://h/", None),
+            ("HTTPS://H:8443/a?b#c", "https://h:8443/a?b", None),
+            ("http://u:p%40ss@h/a@b", "http://h/a@b", Some("u:p@ss")),
+            ("http://u@h?q", "http://h/?q", Some("u:")),
+            ("http://a:b@c:d@h/", "http://h/", Some("a:b@c:d")),
+            ("http://[::1]:80/x", "http://[::1]:80/x", None),
+            ("http://u:%zz@h/", "http://h/", Some("u:%zz")),
+        ] {
+            let url = url(text);
+            assert_eq!(url.to_string(), shown, "{text}");
+            assert_eq!(url.credentials.as_deref(), credentials, "{text}");
+        }
+        for text in ["", "h/x", "ftp://h/x", "http://", "http:///x", "http://u@/x", "http://a b/"] {
+            assert!(Url::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn redirects_lead_where_browsers_go() {
+        let base = url("http://u:p@h/a/b/c?q=1");
+        for (location, wanted) in [
+            ("https://other/x", "https://other/x"),
+            ("//other/x", "http://other/x"),
+            ("/x", "http://h/x"),
+            ("x", "http://h/a/b/x"),
+            ("../x?y", "http://h/a/x?y"),
+            ("../../../../x", "http://h/x"),
+            ("..", "http://h/a/"),
+            ("?z", "http://h/a/b/c?z"),
+            ("x?next=http://y", "http://h/a/b/x?next=http://y"),
+        ] {
+            assert_eq!(base.join(location).unwrap().to_string(), wanted, "{location}");
+        }
+        assert_eq!(base.join("x").unwrap().credentials.as_deref(), Some("u:p"));
+        assert_eq!(base.join("//h/x").unwrap().credentials, None);
+        assert!(base.join("file:///etc/passwd").is_err());
+    }
+
+    #[test]
+    fn trust_ends_at_the_host() {
+        for (from, to, wanted) in [
+            ("http://h/a", "http://h/b", true),
+            ("http://h/a", "http://H:80/b", true),
+            ("http://h/a", "https://h/b", true),
+            ("https://h/a", "http://h/b", false),
+            ("http://h/a", "http://h:81/b", false),
+            ("http://h:8080/a", "https://h/b", false),
+            ("http://h/a", "http://h.evil/b", false),
+            ("http://[::1]/a", "http://[::1]:80/b", true),
+        ] {
+            assert_eq!(url(from).trusts(&url(to)), wanted, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn basic_authentication() {
+        assert_eq!(basic("me:secret"), "Basic bWU6c2VjcmV0");
+        assert_eq!(basic("a"), "Basic YQ==");
+        assert_eq!(basic("ab"), "Basic YWI=");
+        assert_eq!(basic(""), "Basic ");
+    }
+}

@@ -1,0 +1,42 @@
+//! Signals that come while a server keeps us waiting.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use ureq::Agent;
+
+use crate::Interrupt;
+
+/// Closes the connection when a signal comes, for as long as it lives.
+pub(super) struct Watch {
+    done: std::sync::Arc<OwnedFd>,
+}
+
+impl Watch {
+    /// Nothing to watch for is no failure.
+    pub(super) fn start(agent: &Agent, interrupt: &Interrupt) -> Option<Self> {
+        interrupt.wake()?;
+        let done = std::sync::Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
+        let (agent, interrupt) = (agent.clone(), interrupt.clone());
+        let ended = std::sync::Arc::clone(&done);
+        let watch = move || {
+            let Some(wake) = interrupt.wake() else { return };
+            let mut both = [
+                PollFd::from_borrowed_fd(wake, PollFlags::IN),
+                PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),
+            ];
+            let _ = rustix::io::retry_on_intr(|| poll(&mut both, None));
+            if both[1].revents().is_empty() {
+                agent.shutdown();
+            }
+        };
+        std::thread::Builder::new().name("fetch".into()).spawn(watch).ok()?;
+        Some(Self { done })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&*self.done, &1u64.to_ne_bytes());
+    }
+}
