@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! ccm-bench run PATH/TO/ccm      all of it
+//! ccm-bench archive PATH/TO/ccm  unpacking alone
 //! ccm-bench floor check DIR N    the floor, by itself
 //! ccm-bench floor create DIR N
 //! ccm-bench generate DIR N       a manifest of N files, to standard output
@@ -10,6 +11,7 @@
 
 #![expect(clippy::print_stdout, reason = "figures are what this is for")]
 
+mod archive;
 mod floor;
 mod generate;
 mod measure;
@@ -26,7 +28,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse::<usize>().unwrap_or(10_000);
     let result = match args.as_slice() {
-        ["run", ccm] => report::run(Path::new(ccm)),
+        ["run", ccm] => report::run(Path::new(ccm), report::measure_all),
+        ["archive", ccm] => report::run(Path::new(ccm), report::measure_archive),
         ["floor", "check", directory, n] => floor::check(Path::new(directory), number(n)),
         ["floor", "create", directory, n] => floor::create(Path::new(directory), number(n)),
         ["generate", directory, n] => {
@@ -35,7 +38,9 @@ fn main() -> ExitCode {
         }
         ["measure", command @ ..] => measure::child(command),
         _ => {
-            println!("usage: ccm-bench run CCM | floor check|create DIR N | generate DIR N");
+            println!(
+                "usage: ccm-bench run|archive CCM | floor check|create DIR N | generate DIR N"
+            );
             return ExitCode::from(64);
         }
     };

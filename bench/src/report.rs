@@ -6,19 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Usage, median};
-use crate::{generate, packages, scaffold};
+use crate::{archive, generate, packages, scaffold};
 
 pub(crate) const TIMES: usize = 7;
 
-pub(crate) fn run(ccm: &Path) -> io::Result<()> {
+/// Measures in a place of its own.
+pub(crate) fn run(ccm: &Path, measure: fn(&Path, &Path) -> io::Result<()>) -> io::Result<()> {
     let base = std::env::temp_dir().join(format!("ccm-bench-{}", std::process::id()));
     fs::create_dir(&base)?;
-    let result = measure_all(ccm, &base);
+    let result = measure(ccm, &base);
     fs::remove_dir_all(&base)?;
     result
 }
 
-fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
+pub(crate) fn measure_archive(ccm: &Path, base: &Path) -> io::Result<()> {
+    archive::run(&ccm.canonicalize()?.to_string_lossy(), base)
+}
+
+pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
     let ccm = ccm.canonicalize()?;
     let ccm = ccm.to_string_lossy();
     let me = std::env::current_exe()?;
@@ -84,7 +89,7 @@ fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
             many_created.as_secs_f64() / few_created.as_secs_f64(),
         );
     }
-    Ok(())
+    archive::run(&ccm, base)
 }
 
 /// Packages that are there, against one question about all of them.

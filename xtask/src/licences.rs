@@ -2,7 +2,7 @@
 
 use crate::{Result, metadata};
 
-const ALLOWED: [&str; 13] = [
+const ALLOWED: [&str; 14] = [
     "CDLA-Permissive-2.0",
     "MIT",
     "Apache-2.0",
@@ -16,6 +16,8 @@ const ALLOWED: [&str; 13] = [
     "Unlicense",
     "Unicode-3.0",
     "MIT-0",
+    // As BSD-3-Clause, in other words.
+    "bzip2-1.0.6",
 ];
 
 pub(crate) fn check() -> Result {

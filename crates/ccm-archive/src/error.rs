@@ -61,7 +61,7 @@ impl Error {
             Self::Refused { .. } => {
                 Some("nothing was written; only unpack archives from those you trust".to_owned())
             }
-            Self::Unsupported { .. } => Some(format!("it is one of {}", crate::format::known())),
+            Self::Unsupported { .. } => Some(format!("it is one of {}", crate::Format::known())),
             Self::Host(error) => error.hint(),
             Self::Excessive { .. } | Self::Interrupted { .. } => None,
         }

@@ -52,17 +52,17 @@ impl Format {
         EXTENSIONS.iter().find(|(extension, _)| ends(extension)).map(|&(_, format)| format)
     }
 
+    /// All extensions, for messages.
+    pub fn known() -> String {
+        EXTENSIONS.map(|(extension, _)| extension).join(", ")
+    }
+
     /// The kind that the path of an address stands for.
     pub fn of_url(url: &str) -> Option<Self> {
         let (_, rest) = url.split_once("://")?;
         let (_, path) = rest.split_once('/')?;
         Self::of(path.split(['?', '#']).next().unwrap_or_default())
     }
-}
-
-/// All extensions, for messages.
-pub(crate) fn known() -> String {
-    EXTENSIONS.map(|(extension, _)| extension).join(", ")
 }
 
 #[cfg(test)]

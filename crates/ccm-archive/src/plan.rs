@@ -20,7 +20,10 @@ const SET_ID: u32 = 0o6000;
 /// What would be at a name.
 #[derive(Clone, Debug)]
 enum Node {
-    File,
+    /// With the room that it takes on the disk now.
+    File {
+        room: u64,
+    },
     Directory {
         /// If not, nothing below it is on the disk either.
         on_disk: bool,
@@ -37,6 +40,10 @@ pub(crate) struct Plan {
     last: Option<PathBuf>,
     entries: u64,
     bytes: u64,
+    /// Bytes that take room: holes do not.
+    stored: u64,
+    /// Bytes of files that give way.
+    freed: u64,
     most_entries: u64,
     most_bytes: u64,
     checked: Checked,
@@ -74,6 +81,8 @@ impl Plan {
             last: None,
             entries: 0,
             bytes: 0,
+            stored: 0,
+            freed: 0,
             most_entries: job.limits.entries,
             most_bytes: job.limits.bytes_from(size),
             checked: Checked::default(),
@@ -90,13 +99,14 @@ impl Plan {
             .map(|(name, _)| name.clone())
             .collect();
         for link in links {
-            self.resolve(&link, true)
+            self.resolve(&link, Follow::All)
                 .map_err(|reason| reason.of(&link, "it is a symbolic link that leads"))?;
         }
         let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
-        if self.bytes > room {
-            let (needed, path) = (self.bytes, self.into.path().display());
+        let needed = self.stored.saturating_sub(self.freed);
+        if needed > room {
+            let path = self.into.path().display();
             return Err(Error::excessive(format!(
                 "it needs {needed} bytes, and {path} has room for {room}"
             )));
@@ -130,7 +140,8 @@ impl Plan {
         if self.last.as_deref() == Some(parent) {
             return Ok(());
         }
-        let real = self.resolve(parent, true).map_err(|reason| reason.of(name, "it lies"))?;
+        let real =
+            self.resolve(parent, Follow::Relative).map_err(|reason| reason.of(name, "it lies"))?;
         let mut missing = Vec::new();
         for directory in real.ancestors().filter(|path| !path.as_os_str().is_empty()) {
             match self.node(directory)? {
@@ -166,15 +177,14 @@ impl Plan {
             FileKind::Directory => Node::Directory { on_disk: true },
             FileKind::Symlink => match self.into.read_link(name)? {
                 Some(target) => Node::Symlink(target),
-                None => Node::File,
+                None => Node::File { room: 0 },
             },
-            FileKind::File | FileKind::Other => Node::File,
+            FileKind::File | FileKind::Other => Node::File { room: stat.size },
         }))
     }
 
-    /// Where a name leads when the links in it are followed, the last part too
-    /// if asked.
-    fn resolve(&mut self, name: &Path, follow_last: bool) -> Result<PathBuf, Astray> {
+    /// Where a name leads when the links in it are followed.
+    fn resolve(&mut self, name: &Path, follow: Follow) -> Result<PathBuf, Astray> {
         let mut real = PathBuf::new();
         let mut links = 0;
         let mut pending: Vec<PathBuf> =
@@ -193,14 +203,16 @@ impl Plan {
             let next = real.join(&part);
             let is_last = pending.is_empty();
             match self.node(&next).map_err(Astray::Error)? {
-                Some(Node::Symlink(target)) if follow_last || !is_last => {
+                Some(Node::Symlink(target)) if follow != Follow::Parents || !is_last => {
                     links += 1;
                     if links > MAX_LINKS {
                         return Err(Astray::Endless);
                     }
                     let target = if target.is_absolute() {
+                        if follow != Follow::All {
+                            return Err(Astray::Out);
+                        }
                         real = PathBuf::new();
-                        // An absolute link may lead back in.
                         let inside = target.strip_prefix(self.into.path());
                         inside.map_err(|_| Astray::Out)?.to_owned()
                     } else {
@@ -233,7 +245,8 @@ impl Plan {
             };
         }
         // Where the name really is, should a link be on the way.
-        let real = self.resolve(name, false).map_err(|reason| reason.of(name, "it lies"))?;
+        let real =
+            self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it lies"))?;
         let there = self.node(&real)?;
         let node = match &entry.kind {
             Kind::Directory => Node::Directory {
@@ -242,11 +255,11 @@ impl Plan {
             _ if matches!(there, Some(Node::Directory { .. })) => {
                 return refused("it would replace a directory".to_owned());
             }
-            Kind::File => Node::File,
+            Kind::File => Node::File { room: 0 },
             Kind::Symlink(target) => Node::Symlink(target.clone()),
             Kind::HardLink(existing) => {
                 let existing = self
-                    .resolve(existing, false)
+                    .resolve(existing, Follow::Parents)
                     .map_err(|reason| reason.of(name, "it is a hard link that leads"))?;
                 match self.node(&existing)? {
                     Some(Node::Directory { .. }) => {
@@ -262,6 +275,9 @@ impl Plan {
                 }
             }
         };
+        if let Some(Node::File { room }) = there {
+            self.freed = self.freed.saturating_add(room);
+        }
         // What was a link may be a directory now, and the other way round.
         if matches!(node, Node::Symlink(_)) || matches!(there, Some(Node::Symlink(_))) {
             self.last = None;
@@ -282,7 +298,10 @@ impl Visitor for Plan {
         let mut size = 0u64;
         while let Some(piece) = contents.next()? {
             size += match piece {
-                Piece::Data(bytes) => bytes.len() as u64,
+                Piece::Data(bytes) => {
+                    self.stored += bytes.len() as u64;
+                    bytes.len() as u64
+                }
                 Piece::Hole(length) => length,
             };
         }
@@ -291,6 +310,17 @@ impl Visitor for Plan {
         }
         Ok(())
     }
+}
+
+/// Which links of a name are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    /// All, absolute ones too: they may lead back in.
+    All,
+    /// All that the writer follows: relative ones.
+    Relative,
+    /// The same, but not the last part.
+    Parents,
 }
 
 /// Why a name leads nowhere.

@@ -31,7 +31,7 @@ pub struct CommandLine {
 pub struct ExtraFlag {
     /// `--long`, without the dashes.
     pub long: &'static str,
-    /// What the help calls the value; empty for a switch without one.
+    /// What the help calls the value; empty for a switch.
     pub value: &'static str,
     /// What it does, one line.
     pub doc: &'static str,

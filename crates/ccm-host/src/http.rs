@@ -32,6 +32,11 @@ const DOCUMENT: Duration = Duration::from_mins(1);
 const SILENCE: Duration = Duration::from_mins(1);
 const MAX_REDIRECTS: usize = 10;
 
+/// Whether a text is an address that can be fetched, and why not.
+pub fn check_url(url: &str) -> Result<(), String> {
+    Url::parse(url).map(drop)
+}
+
 /// What to fetch, and what to say to the server.
 #[derive(Clone)]
 pub struct Request<'a> {

@@ -40,7 +40,7 @@ pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
-pub use http::{Fetched, Progress, Request};
+pub use http::{Fetched, Progress, Request, check_url};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use memory::Changes;

@@ -3,9 +3,11 @@
 //! ccm by its line in [`TYPES`] alone.
 
 pub mod apply;
+pub mod archive;
 pub mod exec;
 pub mod file;
 mod name;
+mod owner;
 pub mod package;
 pub mod scaffold;
 pub mod service;
@@ -16,6 +18,7 @@ use ccm_engine::{AnyType, Erased};
 /// Every type that there is.
 pub static TYPES: &[&dyn AnyType] = &[
     &Erased::<apply::Apply>::NEW,
+    &Erased::<archive::Archive>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
     &Erased::<package::Package>::NEW,

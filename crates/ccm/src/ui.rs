@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use ccm_engine::{AnyResource, Diagnosis, Observer, Report};
+use ccm_host::Host;
 use ccm_model::Event;
 
 use crate::error::Error;
@@ -86,6 +87,13 @@ impl Ui {
     /// Says how the coming run is shown.
     pub(crate) fn show(&mut self, show: Show) {
         self.show = show;
+    }
+
+    /// Shows how far downloads of this host are, where there is a screen.
+    pub(crate) fn follow(&self, host: &Host) {
+        if let Some(live) = &self.live {
+            live.follow(host);
+        }
     }
 
     /// Prints a result as it is.

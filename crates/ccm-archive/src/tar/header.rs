@@ -38,8 +38,8 @@ impl Header {
             link: text(&block[157..257]).to_vec(),
             kind: block[156],
             mode: (unsigned(&block[100..108])? & 0o7777) as u32,
-            uid: unsigned(&block[108..116])? as u32,
-            gid: unsigned(&block[116..124])? as u32,
+            uid: id(unsigned(&block[108..116])?)?,
+            gid: id(unsigned(&block[116..124])?)?,
             user: owner(&block[265..297]).unwrap_or_default(),
             group: owner(&block[297..329]).unwrap_or_default(),
             mtime: number(&block[136..148])?,
@@ -96,6 +96,12 @@ pub(super) fn number(field: &[u8]) -> Result<i64> {
             .ok_or_else(wrong),
         _ => Err(wrong()),
     })
+}
+
+/// A user or group; the largest number means "leave as it is" to the system.
+pub(super) fn id(number: u64) -> Result<u32> {
+    let id = u32::try_from(number).ok().filter(|&id| id != u32::MAX);
+    id.ok_or_else(|| Error::damaged("a header names an owner that cannot be"))
 }
 
 pub(super) fn unsigned(field: &[u8]) -> Result<u64> {

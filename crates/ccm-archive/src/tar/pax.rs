@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use super::header::id;
 use super::sparse::{self, Extent};
 use crate::{Error, Result};
 
@@ -53,15 +54,15 @@ impl Pax {
     /// `None` for a value that is none.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         let number = || if value.is_empty() { Some(None) } else { decimal(value).map(Some) };
-        let id = || number()?.map(u32::try_from).transpose().ok();
+        let owner = || number()?.map(id).transpose().ok();
         let name = || (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());
         let bytes = || (!value.is_empty()).then(|| value.to_vec());
         match key {
             b"path" => self.path = bytes(),
             b"linkpath" => self.linkpath = bytes(),
             b"size" => self.size = number()?,
-            b"uid" => self.uid = id()?,
-            b"gid" => self.gid = id()?,
+            b"uid" => self.uid = owner()?,
+            b"gid" => self.gid = owner()?,
             b"uname" => self.uname = name(),
             b"gname" => self.gname = name(),
             b"mtime" if value.is_empty() => self.mtime = None,
@@ -188,6 +189,7 @@ mod tests {
             b"11 size=-1\n",
             b"11 size=1x\n",
             b"17 uid=4294967296\n",
+            b"17 gid=4294967295\n",
         ] {
             assert!(Pax::parse(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
         }

@@ -177,6 +177,13 @@ fn files_behind_links() {
     refused_tar(tar().directory("escape/evil"), "outside");
     refused_tar(tar().hard_link("h", "escape/secret"), "outside");
     refused("a.zip", &zip(&[zipped("escape/evil", "x")]), "outside");
+    // A link that leads back in may be, but nothing is written through it.
+    let stage = Stage::new();
+    let back = stage.destination().join("there");
+    let bytes = tar().symlink("back", back.to_str().unwrap()).file("back/f", "x").end();
+    let before = snapshot(&stage.destination());
+    assert!(stage.unpack("a.tar", &bytes, &TIGHT).is_err());
+    assert_eq!(snapshot(&stage.destination()), before);
     let link = Zipped { mode: 0o120_777, ..zipped("l", "../out") };
     refused("a.zip", &zip(&[link.clone(), zipped("l/evil", "x")]), "outside");
     refused("a.zip", &zip(&[zipped("m", "x"), link]), "outside");
@@ -267,6 +274,17 @@ fn damaged_archives() {
         let mut bytes = tar().0;
         bytes.extend_from_slice(&block);
         refused("a.tar", &Tar(bytes).end(), "number");
+    }
+    // Owners that are none: to the system the largest number means nobody.
+    for owner in [[0x80, 0, 0, 0, 0xff, 0xff, 0xff, 0xff], [0x80, 0, 0, 1, 0, 0, 0, 0]] {
+        for at in [108, 116] {
+            let mut block = header("a", b'0').block();
+            block[at..at + 8].copy_from_slice(&owner);
+            seal(&mut block);
+            let mut bytes = tar().0;
+            bytes.extend_from_slice(&block);
+            refused("a.tar", &Tar(bytes).end(), "owner");
+        }
     }
     let large = Header { size: 0o77_777_777_777, ..header("a", b'0') };
     refused("a.tar", &tar().raw(&large, b"x").end(), "far too much for its size");

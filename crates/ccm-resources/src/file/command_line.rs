@@ -5,6 +5,8 @@ use std::path::Path;
 use ccm_engine::{Arguments, CommandLine, ExtraFlag};
 use ccm_host::Host;
 
+use crate::owner;
+
 /// What is read from a file into an argument.
 const MAX_CONTENT: u64 = 64 << 20;
 
@@ -33,21 +35,7 @@ fn prepare(arguments: &mut Arguments, host: &Host) -> Result<(), String> {
     if arguments.get("ensure") == Some("absent") {
         return Ok(());
     }
-    let (uid, gid) = host.whoami();
-    match arguments.get("owner").and_then(|owner| owner.split_once(':')) {
-        Some((user, group)) => {
-            let (user, group) = (user.to_owned(), group.to_owned());
-            if arguments.get("group").is_none() {
-                arguments.set("group", group);
-            }
-            arguments.set("owner", user);
-        }
-        None if arguments.get("owner").is_none() => arguments.set("owner", uid.to_string()),
-        None => {}
-    }
-    if arguments.get("group").is_none() {
-        arguments.set("group", gid.to_string());
-    }
+    owner::prepare(arguments, host);
     if arguments.get("mode").is_none() {
         let is_directory = arguments.get("ensure") == Some("directory");
         arguments.set("mode", if is_directory { "0755" } else { "0644" });

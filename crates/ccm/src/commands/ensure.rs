@@ -7,7 +7,7 @@ use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Result, example, flags, inputs};
+use super::{Result, api, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -24,6 +24,7 @@ pub(super) fn command() -> Command {
         .arg_required_else_help(true)
         // A manifest is applied by `ccm apply`.
         .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
+        .subcommand(api::command())
 }
 
 fn type_command(kind: &'static dyn AnyType) -> Command {
@@ -57,9 +58,10 @@ fn type_command(kind: &'static dyn AnyType) -> Command {
             .long(extra.long)
             .conflicts_with_all(extra.conflicts)
             .help(extra.doc);
-        command = command.arg(match extra.value {
-            "" => arg.action(ArgAction::SetTrue),
-            value => arg.value_name(value),
+        command = command.arg(if extra.value.is_empty() {
+            arg.action(ArgAction::SetTrue)
+        } else {
+            arg.value_name(extra.value)
         });
     }
     common_flags(command)
@@ -90,7 +92,7 @@ pub(super) fn flag(field: &'static Field) -> Arg {
     }
     let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
     arg = arg.value_name(value);
-    if matches!(field.shape, Shape::List(_)) {
+    if matches!(field.shape, Shape::List(_) | Shape::Texts) {
         arg = arg.action(ArgAction::Append);
     }
     if let Some(default) = field.flag.default {
@@ -144,8 +146,12 @@ fn health_check_flags() -> [Arg; 3] {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (kind, matches) = matches.subcommand().ok_or_else(|| Error::usage("no type", ""))?;
+    if kind == "api" {
+        return api::run(ui, matches);
+    }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
     let host = flags::host()?;
+    ui.follow(&host);
     check_session(kind, matches)?;
     let arguments = arguments(kind, matches, &host)?;
 
@@ -259,7 +265,7 @@ pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatche
     match field.shape {
         Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),
         Shape::Boolean => {}
-        Shape::List(_) => {
+        Shape::List(_) | Shape::Texts => {
             if let Some(values) = matches.get_many::<String>(field.name) {
                 arguments.set_list(field.name, values.cloned().collect());
             }

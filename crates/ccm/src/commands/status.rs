@@ -2,7 +2,7 @@
 
 use ccm_engine::{AnyType, Arguments, find_type};
 use ccm_host::Host;
-use ccm_model::{Field, Reader, did_you_mean};
+use ccm_model::{Field, Reader, Required, did_you_mean};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -66,6 +66,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     (kind.command_line().prepare)(&mut arguments, &host)
         .map_err(|message| Error::Invalid { message, hint: None })?;
+    // What is needed only to make one is not needed to look at it.
+    let is_for_making = |field: &&Field| field.required == Required::UnlessEnsure("absent");
+    if kind.fields().iter().filter(is_for_making).any(|field| arguments.get(field.name).is_none()) {
+        arguments.set("ensure", "absent");
+    }
     let resource = kind.declare(arguments.into_entries(), None, &mut Reader::default());
     if let Some(finding) = resource.findings().into_iter().next() {
         let message = format!("{}#{name}: {}", kind.name(), finding.message);

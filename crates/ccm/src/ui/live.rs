@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ccm_host::{Host, Progress};
+
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const PACE: Duration = Duration::from_millis(100);
 /// What is done sooner than this needs no line.
@@ -18,6 +20,8 @@ pub(super) struct Live {
 #[derive(Default)]
 struct State {
     text: Option<(String, Instant)>,
+    /// How far the resource at work is.
+    progress: Option<Progress>,
     is_drawn: bool,
     is_ticking: bool,
     frame: usize,
@@ -37,11 +41,20 @@ impl Live {
         let mut state = self.lock();
         let text: String = text().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         state.text = Some((text, Instant::now()));
+        state.progress = None;
         if !std::mem::replace(&mut state.is_ticking, true) {
             let shared = Arc::clone(&self.state);
             // Without the thread there is no line; nothing else is lost.
             let _ = std::thread::Builder::new().name("live".into()).spawn(move || tick(&shared));
         }
+    }
+
+    /// Says how far downloads of this host are.
+    pub(super) fn follow(&self, host: &Host) {
+        let shared = Arc::clone(&self.state);
+        host.on_progress(move |progress| {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).progress = Some(progress);
+        });
     }
 
     /// Takes the line off the screen: something else is about to be printed.
@@ -55,6 +68,23 @@ impl Live {
 impl Drop for Live {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// How far a download is, as a bar where its end is known.
+fn bar(progress: Progress) -> String {
+    const CELLS: u64 = 20;
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let received = megabytes(progress.received);
+    match progress.total.filter(|&total| total > 0) {
+        Some(total) => {
+            let done = progress.received.min(total);
+            let cells = (done * CELLS / total) as usize;
+            let (full, empty) = ("█".repeat(cells), "░".repeat(CELLS as usize - cells));
+            let percent = done * 100 / total;
+            format!(" {full}{empty} {percent}% of {:.1} MB", megabytes(total))
+        }
+        None => format!(" {received:.1} MB"),
     }
 }
 
@@ -73,11 +103,30 @@ fn tick(shared: &Mutex<State>) {
         if elapsed < DELAY {
             continue;
         }
-        let line = format!("{text} {}s", elapsed.as_secs());
+        let bar = state.progress.map(bar).unwrap_or_default();
+        // Where there is no room for both, the bar tells more.
+        let room = WIDTH.saturating_sub(bar.chars().count() + 8);
+        let text: String = text.chars().take(room).collect();
+        let line = format!("{text}{bar} {}s", elapsed.as_secs());
         let line: String = line.chars().take(WIDTH).collect();
         let frame = FRAMES[state.frame % FRAMES.len()];
         let _ = write!(io::stderr(), "\r\x1b[K{frame} {line}");
         state.frame += 1;
         state.is_drawn = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_what_is_known() {
+        let bar = |received, total| bar(Progress { received, total });
+        assert_eq!(bar(0, Some(10_000_000)), " ░░░░░░░░░░░░░░░░░░░░ 0% of 10.0 MB");
+        assert_eq!(bar(5_500_000, Some(10_000_000)), " ███████████░░░░░░░░░ 55% of 10.0 MB");
+        assert_eq!(bar(11, Some(10)), " ████████████████████ 100% of 0.0 MB");
+        assert_eq!(bar(1_250_000, None), " 1.2 MB");
+        assert_eq!(bar(1_250_000, Some(0)), " 1.2 MB");
     }
 }

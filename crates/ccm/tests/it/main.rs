@@ -7,13 +7,16 @@
     reason = "tests set their stage by themselves"
 )]
 
+mod api;
 mod apply;
+mod archive;
 mod bad_input;
 mod data;
 mod ensure;
 mod env;
 mod faults;
 mod health;
+mod http;
 mod nested;
 mod scaffold;
 mod session;

@@ -1,0 +1,370 @@
+//! Archives: fetched, unpacked, and removed again if that is wanted.
+
+mod command_line;
+mod headers;
+mod http;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::rc::Rc;
+
+use ccm_archive::Format;
+use ccm_engine::{
+    CommandLine, Context, Ensure, Error, Findings, ProviderDef, ResourceType, Result, Trigger,
+};
+use ccm_host::{Attributes, Digest, Stat};
+use ccm_model::{Common, Stage};
+use serde::{Serialize, Serializer};
+
+use headers::Headers;
+
+/// The `archive` type.
+pub struct Archive;
+
+/// Fetch and unpack archives
+#[derive(Clone, Debug, Default, ccm_model::Properties)]
+pub struct Properties {
+    #[property(common)]
+    pub(crate) common: Common,
+    /// Where to fetch the archive from, over http or https
+    #[property(required_unless(ensure = "absent"))]
+    pub(crate) url: String,
+    /// SHA-256 checksum that the archive must have
+    #[property(value = "SHA256")]
+    pub(crate) checksum: Option<String>,
+    /// Directory to unpack the archive into
+    #[property(flag = "extract", value = "DIR")]
+    pub(crate) extract_parent: Option<String>,
+    /// File that shows that the archive is unpacked
+    #[property(value = "FILE")]
+    pub(crate) creates: Option<String>,
+    /// Remove the archive once it is unpacked
+    pub(crate) cleanup: bool,
+    /// User for basic authentication
+    #[property(value = "USER")]
+    pub(crate) username: Option<String>,
+    /// Password for basic authentication
+    #[property(secret, env = "HTTP_PASSWORD")]
+    pub(crate) password: Option<String>,
+    /// Headers to send
+    #[property(flag = "header", short = 'H', value = "NAME:VALUE")]
+    pub(crate) headers: Headers,
+    /// User who owns the archive, by name or number
+    #[property(required_unless(ensure = "absent"), value = "USER[:GROUP]")]
+    pub(crate) owner: String,
+    /// Group that owns the archive, by name or number
+    #[property(required_unless(ensure = "absent"))]
+    pub(crate) group: String,
+}
+
+impl Properties {
+    fn path(&self) -> &Path {
+        Path::new(&self.common.name)
+    }
+
+    fn is_removal(&self) -> bool {
+        self.common.ensure == "absent"
+    }
+
+    fn checksum(&self) -> Option<Result<Digest, &'static str>> {
+        let text = self.checksum.as_deref()?;
+        let digits = match text.get(..7) {
+            Some(prefix) if prefix.eq_ignore_ascii_case("sha256:") => &text[7..],
+            _ => text,
+        };
+        Some(digits.parse())
+    }
+
+    fn unpacks(&self) -> bool {
+        self.extract_parent.is_some()
+    }
+}
+
+/// What an archive provider can do.
+pub trait Provider {
+    /// What is there, compared with what is wanted.
+    fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
+    /// Fetches the archive, if it has the wanted checksum.
+    fn download(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
+    /// Sets owner and group of an archive that is there.
+    fn set_owner(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
+    /// Unpacks the archive that is there.
+    fn extract(&mut self, want: &Properties) -> Result<()>;
+    /// Removes the archive.
+    fn remove(&mut self, want: &Properties) -> Result<()>;
+}
+
+/// What is at the path, and what should be.
+#[derive(Clone, Debug)]
+pub struct State {
+    found: Found,
+    stat: Option<Stat>,
+    checksum: Option<Digest>,
+    /// Whether the checksum is the wanted one, where one is wanted and matters.
+    is_right: Option<bool>,
+    /// Whether the file that shows that all is unpacked is there, if there is
+    /// to be one.
+    creates: Option<bool>,
+    /// The wanted owner and group as numbers, and the mode that a new archive
+    /// gets.
+    wanted: Option<Attributes>,
+    name: String,
+    provider: &'static str,
+    owner: Option<Rc<str>>,
+    group: Option<Rc<str>>,
+}
+
+/// What is at the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    File,
+    /// A link to a file; when it is to be removed, any link.
+    Link,
+    Directory,
+    /// A socket, FIFO or device.
+    Other,
+}
+
+impl State {
+    fn is_unpacked(&self) -> bool {
+        self.creates == Some(true)
+    }
+
+    fn is_there(&self) -> bool {
+        self.found != Found::Nothing
+    }
+
+    /// The first attribute that is not as wanted: name, is, should be.
+    fn wrong_owner(&self) -> Option<(&'static str, u32, u32)> {
+        let (have, wanted) = (self.stat.as_ref()?, self.wanted?);
+        if have.uid != wanted.uid {
+            return Some(("owner", have.uid, wanted.uid));
+        }
+        (have.gid != wanted.gid).then_some(("group", have.gid, wanted.gid))
+    }
+}
+
+impl ccm_engine::State for State {
+    fn ensure(&self) -> &str {
+        if self.is_there() { "present" } else { "absent" }
+    }
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Outer<'a> {
+            metadata: Metadata<'a>,
+        }
+        #[derive(Serialize)]
+        struct Metadata<'a> {
+            name: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            checksum: Option<String>,
+            archive_exists: bool,
+            creates_exists: bool,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            owner: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            group: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            mtime: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            size: Option<u64>,
+            provider: &'a str,
+        }
+        let stat = self.stat.as_ref();
+        let metadata = Metadata {
+            name: &self.name,
+            checksum: self.checksum.map(|digest| digest.to_string()),
+            archive_exists: self.is_there(),
+            creates_exists: self.is_unpacked(),
+            owner: self.owner.as_deref(),
+            group: self.group.as_deref(),
+            mtime: stat.map(|stat| stat.mtime.to_string()),
+            size: stat.map(|stat| stat.size),
+            provider: self.provider,
+        };
+        Outer { metadata }.serialize(to)
+    }
+}
+
+/// A step towards the desired state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Fetch the archive.
+    Download(Attributes),
+    /// Set its owner and group.
+    SetOwner(Attributes),
+    /// Unpack it.
+    Extract,
+    /// Remove it, as it is unpacked.
+    CleanUp,
+    /// Remove it, as it is not wanted.
+    Remove,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Download(_) => "Would have downloaded",
+            Self::SetOwner(_) => "Would have updated attributes",
+            Self::Extract => "Would have extracted",
+            Self::CleanUp => "Would have cleaned up",
+            Self::Remove => "Would have removed",
+        })
+    }
+}
+
+impl ResourceType for Archive {
+    type Properties = Properties;
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const NAME: &'static str = "archive";
+    const ABOUT: &'static str = "Fetch and unpack archives";
+    const ENSURE: Ensure = Ensure::OneOf(&["present", "absent"]);
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[http::DEF];
+    const COMMAND_LINE: CommandLine = command_line::VIEW;
+
+    fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
+        findings.check_path("name", &want.common.name);
+        let format = Format::of(&want.common.name);
+        if format.is_none() {
+            let message = "archive type not supported: the name has no extension of an archive";
+            findings.add_with_hint("name", message, format!("it is one of {}", Format::known()));
+        }
+        if !want.url.is_empty() {
+            check_url(&want.url, format, findings);
+        } else if !want.is_removal() {
+            findings.add("url", "cannot be empty");
+        }
+        if let Some(path) = &want.extract_parent {
+            findings.check_path("extract_parent", path);
+        }
+        if let Some(path) = &want.creates {
+            findings.check_path("creates", path);
+        }
+        if want.cleanup && !want.unpacks() {
+            let message = "nothing is unpacked, so the archive cannot be removed afterwards";
+            findings.add_with_hint("cleanup", message, "set `extract_parent`");
+        }
+        if want.cleanup && want.creates.is_none() {
+            let message = "without the archive, nothing shows that it was unpacked";
+            findings.add_with_hint("cleanup", message, "set `creates`");
+        }
+        if let Some(Err(reason)) = want.checksum() {
+            findings.add("checksum", reason);
+        }
+        for (property, value) in [("owner", &want.owner), ("group", &want.group)] {
+            if !want.is_removal() && value.is_empty() {
+                findings.add(property, "cannot be empty");
+            }
+        }
+        match (&want.username, &want.password) {
+            (Some(user), _) if user.is_empty() || user.contains(':') => {
+                findings.add("username", "cannot be empty or contain a colon");
+            }
+            (None, Some(_)) => findings.add("password", "needs a `username`"),
+            _ => {}
+        }
+        want.headers.check(want.username.is_some(), findings);
+    }
+
+    fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        on.observe(want, cx)
+    }
+
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
+        let path = &want.common.name;
+        match have.found {
+            Found::Directory => {
+                let hint = "remove it first, nothing is removed silently".to_owned();
+                let reason = format!("{path} is a directory, not an archive");
+                return Err(Error::Refused { reason, hint: Some(hint) });
+            }
+            Found::Other if !want.is_removal() => {
+                let reason = format!("{path} is a socket, FIFO or device, not an archive");
+                return Err(Error::refused(reason));
+            }
+            _ => {}
+        }
+        let Some(wanted) = have.wanted else {
+            return Ok(if have.is_there() { vec![Action::Remove] } else { vec![] });
+        };
+        if have.is_unpacked() {
+            let is_left = want.cleanup && have.is_there();
+            return Ok(if is_left { vec![Action::CleanUp] } else { vec![] });
+        }
+        let mut plan = Vec::new();
+        let is_wrong_link = have.found == Found::Link && have.wrong_owner().is_some();
+        let downloads = !have.is_there() || have.is_right == Some(false) || is_wrong_link;
+        if downloads {
+            plan.push(Action::Download(wanted));
+        } else if have.wrong_owner().is_some() {
+            plan.push(Action::SetOwner(wanted));
+        }
+        if want.unpacks() && (downloads || have.creates == Some(false)) {
+            plan.push(Action::Extract);
+            if want.cleanup {
+                plan.push(Action::CleanUp);
+            }
+        }
+        Ok(plan)
+    }
+
+    fn act(
+        on: &mut Self::Provider,
+        want: &Properties,
+        step: &Action,
+        _cx: &mut Context<'_>,
+    ) -> Result<()> {
+        match step {
+            Action::Download(attributes) => on.download(want, attributes),
+            Action::SetOwner(attributes) => on.set_owner(want, attributes),
+            Action::Extract => on.extract(want),
+            Action::CleanUp | Action::Remove => on.remove(want),
+        }
+    }
+
+    fn mismatch(want: &Properties, have: &State) -> Option<String> {
+        if let Some(creates) = &want.creates
+            && want.unpacks()
+            && have.creates == Some(false)
+        {
+            return Some(format!("{creates} is not there, the archive should have created it"));
+        }
+        let wanted = if want.is_removal() || want.cleanup { "absent" } else { "present" };
+        let found = ccm_engine::State::ensure(have);
+        if found != wanted {
+            return Some(format!("archive is {found}, should be {wanted}"));
+        }
+        if have.is_right == Some(false) {
+            return Some("checksum is not the wanted one".to_owned());
+        }
+        let (attribute, is, should) = have.wrong_owner()?;
+        Some(format!("{attribute} is {is}, should be {should}"))
+    }
+}
+
+fn check_url(url: &str, of_name: Option<Format>, findings: &mut Findings) {
+    if let Err(reason) = ccm_host::check_url(url) {
+        findings.add("url", reason);
+        return;
+    }
+    match (Format::of_url(url), of_name) {
+        (None, _) => {
+            let message =
+                "archive type not supported: the URL's path has no extension of an archive";
+            findings.add_with_hint("url", message, format!("it is one of {}", Format::known()));
+        }
+        (Some(of_url), Some(of_name)) if of_url != of_name => {
+            findings.add("url", "its extension and that of `name` mean different archives");
+        }
+        _ => {}
+    }
+}

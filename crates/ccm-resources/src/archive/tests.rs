@@ -1,0 +1,521 @@
+//! The decision tables row by row without a machine, then the same on real
+//! files with a server beside them: noop first, which must change nothing, then
+//! for real, then again, which must find nothing to do.
+
+#![expect(clippy::disallowed_methods, reason = "tests set their stage by themselves")]
+
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use ccm_engine::{
+    AnyResource, AnyType as _, Arguments, Detail, Diffs, Erased, MemorySession, Observer,
+    ResourceType as _, Run, Settings, Trigger,
+};
+use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
+use ccm_model::{Event, Reader};
+use ccm_template::Engine;
+use ccm_testkit::{Server, answer, snapshot};
+
+use super::{Action, Archive, Found, Properties, State};
+
+const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o600 };
+
+fn want(ensure: &str, creates: bool, unpacks: bool, cleanup: bool) -> Properties {
+    let mut want = Properties {
+        url: "http://h/a.tar".to_owned(),
+        creates: creates.then(|| "/d/c".to_owned()),
+        extract_parent: unpacks.then(|| "/d".to_owned()),
+        cleanup,
+        ..Properties::default()
+    };
+    want.common.name = "/a.tar".to_owned();
+    want.common.ensure = ensure.to_owned();
+    want
+}
+
+fn have(ensure: &str, found: Found, creates: Option<bool>, is_right: Option<bool>) -> State {
+    let stat = Stat {
+        kind: FileKind::File,
+        uid: 1,
+        gid: 2,
+        mode: 0o644,
+        size: 0,
+        mtime: jiff::Timestamp::UNIX_EPOCH,
+        dev: 0,
+        ino: 0,
+    };
+    State {
+        found,
+        stat: (found != Found::Nothing).then_some(stat),
+        checksum: None,
+        is_right,
+        creates,
+        wanted: (ensure != "absent").then_some(WANTED),
+        name: "/a.tar".to_owned(),
+        provider: "http",
+        owner: None,
+        group: None,
+    }
+}
+
+/// ensure; creates set, unpacks, cleanup; found, creates there, checksum right,
+/// owner right; what to do.
+type Row = (&'static str, [bool; 3], Found, Option<bool>, Option<bool>, bool, Vec<Action>);
+
+#[test]
+fn the_decision_tables() {
+    use Action::{CleanUp, Download, Extract, Remove, SetOwner};
+    use Found::{File, Link, Nothing, Other};
+    let get = || Download(WANTED);
+    let (yes, no) = (Some(true), Some(false));
+    let rows: Vec<Row> = vec![
+        // The type's table.
+        ("absent", [false; 3], Nothing, None, None, true, vec![]),
+        ("absent", [false; 3], File, None, None, true, vec![Remove]),
+        ("absent", [false; 3], Link, None, None, true, vec![Remove]),
+        ("absent", [false; 3], Other, None, None, true, vec![Remove]),
+        ("absent", [true, true, true], File, yes, None, true, vec![Remove]),
+        ("present", [true, true, false], Nothing, yes, None, true, vec![]),
+        ("present", [true, true, false], File, yes, None, false, vec![]),
+        ("present", [true, true, false], File, no, None, true, vec![Extract]),
+        ("present", [false, false, false], Nothing, None, None, true, vec![get()]),
+        ("present", [false, false, false], File, None, no, true, vec![get()]),
+        ("present", [false, false, false], File, None, None, false, vec![SetOwner(WANTED)]),
+        ("present", [false, false, false], Link, None, None, false, vec![get()]),
+        ("present", [false, false, false], File, None, None, true, vec![]),
+        ("present", [false, false, false], File, None, yes, true, vec![]),
+        ("present", [false, false, false], Link, None, yes, true, vec![]),
+        // The provider's matrix.
+        ("present", [true, true, false], Nothing, no, None, true, vec![get(), Extract]),
+        ("present", [true, true, false], File, no, yes, true, vec![Extract]),
+        ("present", [true, true, false], File, yes, yes, true, vec![]),
+        ("present", [true, true, true], Nothing, yes, None, true, vec![]),
+        ("present", [true, true, true], File, yes, yes, true, vec![CleanUp]),
+        // What follows from both.
+        ("present", [true, true, true], Nothing, no, None, true, vec![get(), Extract, CleanUp]),
+        ("present", [true, true, true], File, no, yes, true, vec![Extract, CleanUp]),
+        ("present", [true, true, true], File, no, no, true, vec![get(), Extract, CleanUp]),
+        (
+            "present",
+            [true, true, true],
+            File,
+            no,
+            yes,
+            false,
+            vec![SetOwner(WANTED), Extract, CleanUp],
+        ),
+        ("present", [false, true, false], Nothing, None, None, true, vec![get(), Extract]),
+        ("present", [false, true, false], File, None, no, true, vec![get(), Extract]),
+        ("present", [false, true, false], File, None, yes, true, vec![]),
+        // Someone else unpacks.
+        ("present", [true, false, false], Nothing, no, None, true, vec![get()]),
+        ("present", [true, false, false], File, no, None, true, vec![]),
+        ("present", [true, false, false], Nothing, yes, None, true, vec![]),
+    ];
+    for (ensure, [creates, unpacks, cleanup], found, there, right, owned, wanted) in rows {
+        let want = want(ensure, creates, unpacks, cleanup);
+        let mut have = have(ensure, found, there, right);
+        if let (false, Some(stat)) = (owned, have.stat.as_mut()) {
+            stat.gid = 7;
+        }
+        let plan = Archive::decide(&want, &have, Trigger::Turn).unwrap();
+        assert_eq!(plan, wanted, "{want:?} {have:?}");
+    }
+    for (ensure, found, words) in [
+        ("present", Found::Directory, "is a directory"),
+        ("absent", Found::Directory, "is a directory"),
+        ("present", Found::Other, "socket, FIFO or device"),
+    ] {
+        let have = have(ensure, found, None, None);
+        let error = Archive::decide(&want(ensure, false, false, false), &have, Trigger::Turn);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn noop_joins_its_messages() {
+    let plan = [Action::Download(WANTED), Action::Extract, Action::CleanUp];
+    let wanted = "Would have downloaded. Would have extracted. Would have cleaned up";
+    assert_eq!(Archive::describe(&plan), wanted);
+    assert_eq!(Archive::describe(&[Action::Remove]), "Would have removed");
+}
+
+#[test]
+fn a_mismatch_names_what_is_wrong() {
+    let reason = |want: &Properties, have: &State| Archive::mismatch(want, have).unwrap();
+    let plain = want("present", false, false, false);
+    let missing = have("present", Found::Nothing, None, None);
+    assert_eq!(reason(&plain, &missing), "archive is absent, should be present");
+    let wrong = have("present", Found::File, None, Some(false));
+    assert_eq!(reason(&plain, &wrong), "checksum is not the wanted one");
+    let mut foreign = have("present", Found::File, None, None);
+    foreign.stat.as_mut().unwrap().uid = 9;
+    assert_eq!(reason(&plain, &foreign), "owner is 9, should be 1");
+    let unpacking = want("present", true, true, true);
+    let nothing = have("present", Found::Nothing, Some(false), None);
+    let words = "/d/c is not there, the archive should have created it";
+    assert_eq!(reason(&unpacking, &nothing), words);
+    let left = have("present", Found::File, Some(true), None);
+    assert_eq!(reason(&unpacking, &left), "archive is present, should be absent");
+}
+
+/// A directory and a server beside it.
+struct Stage {
+    directory: tempfile::TempDir,
+    server: Server,
+}
+
+struct Silent;
+
+impl Observer for Silent {}
+
+/// A tar archive with one file and one program.
+fn tarball() -> Vec<u8> {
+    let mut tar = Vec::new();
+    for (name, kind, mode, content) in [
+        ("app/", b'5', 0o755, ""),
+        ("app/run", b'0', 0o755, "#!/bin/sh\n"),
+        ("app/conf", b'0', 0o640, "x"),
+    ] {
+        let mut block = [0; 512];
+        block[..name.len()].copy_from_slice(name.as_bytes());
+        let (uid, gid) = Host::new().whoami();
+        let fields = format!(
+            "{mode:07o}\0{uid:07o}\0{gid:07o}\0{:011o}\0{:011o}\0",
+            content.len(),
+            1_000_000_000
+        );
+        block[100..100 + fields.len()].copy_from_slice(fields.as_bytes());
+        block[156] = kind;
+        block[257..265].copy_from_slice(b"ustar\x0000");
+        block[148..156].fill(b' ');
+        let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();
+        block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        tar.extend_from_slice(&block);
+        tar.extend_from_slice(content.as_bytes());
+        tar.resize(tar.len().next_multiple_of(512), 0);
+    }
+    tar.resize(tar.len() + 1024, 0);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&tar).unwrap();
+    encoder.finish().unwrap()
+}
+
+impl Stage {
+    fn new(server: Server) -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), server }
+    }
+
+    fn serving() -> Self {
+        Self::new(Server::with_body(tarball()))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// `[DIR]` in values is the stage, a key that ends in `+` a switch.
+    fn resource(&self, properties: &[(&str, &str)]) -> Box<dyn AnyResource> {
+        let mut arguments = Arguments::default();
+        let (uid, gid) = Host::new().whoami();
+        arguments.set("name", self.path("a.tar.gz").to_str().unwrap());
+        arguments.set("url", format!("http://me:hidden@{}/a.tar.gz", self.server.address));
+        arguments.set("owner", uid.to_string());
+        arguments.set("group", gid.to_string());
+        for (key, value) in properties {
+            match key.strip_suffix('+') {
+                Some(switch) => arguments.switch_on(switch),
+                None => match key.strip_prefix("header ") {
+                    Some(name) => arguments.set_in("headers", name, *value),
+                    None => {
+                        let here = self.directory.path().to_str().unwrap();
+                        arguments.set(key, value.replace("[DIR]", here));
+                    }
+                },
+            }
+        }
+        let mut reader = Reader::default();
+        let resource = Erased::<Archive>::NEW.declare(arguments.into_entries(), None, &mut reader);
+        let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
+        assert!(findings.is_empty(), "{findings:?}");
+        resource
+    }
+
+    fn apply(&self, properties: &[(&str, &str)], noop: bool) -> Event {
+        let settings = Settings {
+            host: Host::new(),
+            noop,
+            health_check_only: false,
+            diffs: Diffs::None,
+            detail: Detail::Report,
+            working_directory: self.directory.path().to_owned(),
+            fail_on_error: false,
+        };
+        let mut session = MemorySession::default();
+        let event = Run::new(settings, &Engine::default(), &mut session, &mut Silent)
+            .apply(&mut *self.resource(properties));
+        let told = serde_json::to_string(&event).unwrap();
+        assert!(!told.contains("hidden"), "{told}");
+        event
+    }
+
+    /// Noop must say `message` and change nothing; the real run must change;
+    /// the one after it must be stable and ask nobody.
+    fn converges(&self, properties: &[(&str, &str)], message: &str) {
+        let before = snapshot(self.directory.path());
+        let asked = self.server.requests().len();
+        let noop = self.apply(properties, true);
+        assert_eq!(noop.noop_message.as_deref(), Some(message), "{noop:?}");
+        assert!(noop.changed && !noop.failed);
+        assert_eq!(snapshot(self.directory.path()), before, "noop changed something");
+        assert_eq!(self.server.requests().len(), asked, "noop asked the server");
+        let first = self.apply(properties, false);
+        assert!(first.changed && !first.failed, "{first:?}");
+        let after = snapshot(self.directory.path());
+        let asked = self.server.requests().len();
+        let second = self.apply(properties, false);
+        assert!(!second.changed && !second.failed, "{second:?}");
+        assert_eq!(snapshot(self.directory.path()), after, "a stable run changed something");
+        assert_eq!(self.server.requests().len(), asked, "a stable run asked the server");
+        self.is_tidy();
+    }
+
+    fn fails(&self, properties: &[(&str, &str)], words: &str) {
+        let before = snapshot(self.directory.path());
+        let event = self.apply(properties, false);
+        assert!(event.failed && !event.changed, "{event:?}");
+        assert!(event.error[0].contains(words), "{:?} lacks {words:?}", event.error);
+        let mut after = snapshot(self.directory.path());
+        // Its time tells of temporary files that came and went.
+        after.insert(PathBuf::new(), before[Path::new("")].clone());
+        assert_eq!(after, before, "a failure changed something");
+    }
+
+    fn is_tidy(&self) {
+        let names = snapshot(self.directory.path());
+        assert!(!names.keys().any(|name| name.to_string_lossy().contains(".ccm-")), "{names:?}");
+    }
+}
+
+#[test]
+fn an_archive_is_fetched_and_kept() {
+    let stage = Stage::serving();
+    stage.converges(&[], "Would have downloaded");
+    let path = stage.path("a.tar.gz");
+    assert_eq!(std::fs::read(&path).unwrap(), tarball());
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+    assert!(stage.server.requests()[0].contains("authorization: Basic bWU6aGlkZGVu"));
+    std::fs::write(&path, "other").unwrap();
+    assert!(!stage.apply(&[], false).changed, "without a checksum its content is not managed");
+    let sum = Digest::of(&tarball()).to_string();
+    stage.converges(&[("checksum", &sum)], "Would have downloaded");
+    let loud = format!("SHA256:{}", sum.to_uppercase());
+    assert!(!stage.apply(&[("checksum", &loud)], false).changed);
+}
+
+#[test]
+fn an_archive_is_unpacked_and_cleaned_up() {
+    let stage = Stage::serving();
+    let into = [("extract_parent", "[DIR]/deep/into")];
+    stage.converges(&into, "Would have downloaded. Would have extracted");
+    let run = stage.path("deep/into/app/run");
+    let meta = std::fs::metadata(&run).unwrap();
+    assert_eq!((meta.mode() & 0o7777, meta.mtime()), (0o755, 1_000_000_000));
+    assert_eq!(std::fs::metadata(stage.path("deep/into")).unwrap().mode() & 0o7777, 0o755);
+    let creating = [("extract_parent", "[DIR]/deep/into"), ("creates", "[DIR]/deep/into/app/conf")];
+    assert!(!stage.apply(&creating, false).changed);
+    std::fs::remove_file(stage.path("deep/into/app/conf")).unwrap();
+    stage.converges(&creating, "Would have extracted");
+    let cleaning = [&creating[..], &[("cleanup+", "")]].concat();
+    stage.converges(&cleaning, "Would have cleaned up");
+    assert!(!stage.path("a.tar.gz").exists());
+    std::fs::remove_file(stage.path("deep/into/app/conf")).unwrap();
+    let all = "Would have downloaded. Would have extracted. Would have cleaned up";
+    stage.converges(&cleaning, all);
+    assert!(!stage.path("a.tar.gz").exists() && run.exists());
+    // Kept or not, what is unpacked needs no archive.
+    assert!(!stage.apply(&creating, false).changed);
+}
+
+#[test]
+fn an_archive_is_removed() {
+    let stage = Stage::serving();
+    let absent = [("ensure", "absent")];
+    assert!(!stage.apply(&absent, false).changed);
+    std::fs::write(stage.path("a.tar.gz"), "x").unwrap();
+    stage.converges(&absent, "Would have removed");
+    symlink("/nonexistent", stage.path("a.tar.gz")).unwrap();
+    stage.converges(&absent, "Would have removed");
+    std::fs::create_dir(stage.path("a.tar.gz")).unwrap();
+    stage.fails(&absent, "is a directory");
+    stage.fails(&[], "is a directory");
+    assert!(stage.server.requests().is_empty());
+}
+
+#[test]
+fn links_are_replaced_and_owners_set_without_a_download() {
+    let stage = Stage::serving();
+    std::fs::write(stage.path("target"), "t").unwrap();
+    symlink("target", stage.path("a.tar.gz")).unwrap();
+    assert!(!stage.apply(&[], false).changed, "counts as what it leads to");
+    let sum = Digest::of(&tarball()).to_string();
+    stage.converges(&[("checksum", &sum)], "Would have downloaded");
+    assert_eq!(std::fs::read(stage.path("target")).unwrap(), b"t");
+    if !Host::new().is_root() {
+        return; // Only root can give files away.
+    }
+    let asked = stage.server.requests().len();
+    let foreign = [("owner", "4000123"), ("group", "4000456")];
+    stage.converges(&foreign, "Would have updated attributes");
+    let meta = std::fs::metadata(stage.path("a.tar.gz")).unwrap();
+    assert_eq!((meta.uid(), meta.gid(), meta.mode() & 0o777), (4_000_123, 4_000_456, 0o600));
+    assert_eq!(stage.server.requests().len(), asked);
+}
+
+#[test]
+fn what_is_sent_is_sent_and_not_told() {
+    let stage = Stage::serving();
+    let event = stage.apply(
+        &[("username", "deploy"), ("password", "hidden"), ("header X-Token", "hidden")],
+        false,
+    );
+    assert_eq!(event.properties["password"], "[redacted]");
+    assert_eq!(event.properties["headers"]["X-Token"], "[redacted]");
+    let request = &stage.server.requests()[0];
+    assert!(request.contains("authorization: Basic ZGVwbG95OmhpZGRlbg=="), "{request}");
+    assert!(request.contains("x-token: hidden"), "{request}");
+}
+
+#[test]
+fn failures_leave_the_old_archive_and_nothing_else() {
+    let sum = Digest::of(b"what it should be").to_string();
+    for (server, words) in [
+        (Server::with_bytes(answer("404 Not Found", "", b"")), "404 Not Found"),
+        (Server::with_bytes(answer("500 Internal Server Error", "", b"")), "500"),
+        (Server::with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"), "cannot fetch"),
+        (Server::with_body(tarball()), "checksum mismatch, expected \""),
+    ] {
+        let stage = Stage::new(server);
+        stage.fails(&[("checksum", &sum)], words);
+        std::fs::write(stage.path("a.tar.gz"), "old").unwrap();
+        stage.fails(&[("checksum", &sum)], words);
+    }
+    let stage = Stage::serving();
+    stage.fails(&[("owner", "no-such-user")], "could not lookup user");
+    let event = stage.apply(&[("checksum", &sum)], false);
+    let both = [sum, Digest::of(&tarball()).to_string()];
+    assert!(both.iter().all(|sum| event.error[0].contains(sum)), "{:?}", event.error);
+}
+
+#[test]
+fn an_archive_that_cannot_be_unpacked_leaves_nothing_unpacked() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&[b'x'; 4096]).unwrap();
+    let stage = Stage::new(Server::with_body(encoder.finish().unwrap()));
+    let properties =
+        [("extract_parent", "[DIR]/deep/into"), ("creates", "[DIR]/deep/into/app/conf")];
+    let event = stage.apply(&properties, false);
+    assert!(event.failed && event.error[0].contains("cannot unpack"), "{event:?}");
+    assert!(!stage.path("deep").exists(), "directories were left");
+    assert!(!stage.path("a.tar.gz").exists(), "the next run could not tell");
+    let without_witness = [("extract_parent", "[DIR]/into")];
+    assert!(stage.apply(&without_witness, false).failed);
+    assert!(stage.apply(&without_witness, false).failed);
+    // The archive holds something else than is said.
+    let stage = Stage::serving();
+    let properties = [("extract_parent", "[DIR]/into"), ("creates", "[DIR]/into/other")];
+    let event = stage.apply(&properties, false);
+    assert!(event.failed && event.error[0].contains("into/other is not there"), "{event:?}");
+    stage.is_tidy();
+}
+
+#[test]
+fn the_status_tells_what_the_design_lists() {
+    let stage = Stage::serving();
+    std::fs::write(stage.path("a.tar.gz"), "abc").unwrap();
+    let resource = stage.resource(&[("creates", "[DIR]/a.tar.gz")]);
+    let status = resource.status(&Host::new(), Path::new("/"), &Engine::default()).unwrap();
+    assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.archive.state");
+    assert_eq!(status["ensure"], "present");
+    let metadata = &status["metadata"];
+    assert_eq!(metadata["checksum"], Digest::of(b"abc").to_string());
+    assert_eq!(metadata["size"], 3);
+    assert_eq!(metadata["provider"], "http");
+    assert_eq!(metadata["archive_exists"], true);
+    assert_eq!(metadata["creates_exists"], true);
+    for name in ["owner", "group", "mtime", "name"] {
+        assert!(metadata[name].is_string(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_properties_are_found_before_anything_is_asked_for() {
+    let findings = |properties: &[(&str, &str)]| {
+        let mut arguments = Arguments::default();
+        for (key, value) in properties {
+            match key.strip_suffix('+') {
+                Some(switch) => arguments.switch_on(switch),
+                None => match key.strip_prefix("header ") {
+                    Some(name) => arguments.set_in("headers", name, *value),
+                    None => arguments.set(key, *value),
+                },
+            }
+        }
+        let mut reader = Reader::default();
+        let resource = Erased::<Archive>::NEW.declare(arguments.into_entries(), None, &mut reader);
+        let all = reader.findings.into_iter().chain(resource.findings());
+        all.map(|finding| finding.message).collect::<Vec<_>>().join("; ")
+    };
+    let base = [
+        ("name", "/tmp/a.tgz"),
+        ("url", "https://u:secret@h/a.tar.gz?x"),
+        ("owner", "root"),
+        ("group", "root"),
+    ];
+    let with = |more: &[(&'static str, &'static str)]| findings(&[&base[..], more].concat());
+    assert_eq!(with(&[]), "");
+    let sum = "AB".repeat(32);
+    let prefixed = format!("sha256:{sum}");
+    for good in [&sum, &prefixed] {
+        assert_eq!(findings(&[&base[..], &[("checksum", good)]].concat()), "");
+    }
+    for (properties, words) in [
+        (&[("name", "a.tgz")][..], "must be absolute"),
+        (&[("name", "/a/../a.tgz")], "must be clean"),
+        (&[("name", "/tmp/a")], "archive type not supported"),
+        (&[("name", "/tmp/a.zip")], "mean different archives"),
+        (&[("url", "")], "url: cannot be empty"),
+        (&[("url", "ftp://u:secret@h/a.tgz")], "`ftp` is not supported"),
+        (&[("url", "file:///a.tgz")], "`file` is not supported"),
+        (&[("url", "/a.tgz")], "it is not a URL"),
+        (&[("url", "https:///a.tgz")], "names no host"),
+        (&[("url", "https://h/a.rar")], "archive type not supported"),
+        (&[("url", "https://h/a?a.tgz")], "archive type not supported"),
+        (&[("url", "https://h/a.tar")], "mean different archives"),
+        (&[("cleanup+", "")], "cleanup: nothing is unpacked"),
+        (&[("cleanup+", ""), ("creates", "/x")], "cleanup: nothing is unpacked"),
+        (&[("cleanup+", ""), ("extract_parent", "/x")], "nothing shows that it was unpacked"),
+        (&[("extract_parent", "x")], "extract_parent: path must be absolute"),
+        (&[("creates", "x")], "creates: path must be absolute"),
+        (&[("checksum", "abc")], "64 hexadecimal digits"),
+        (&[("checksum", "md5:abc")], "64 hexadecimal digits"),
+        (&[("password", "secret")], "needs a `username`"),
+        (&[("username", "a:b"), ("password", "secret")], "contain a colon"),
+        (&[("header bad name", "secret")], "is not a header's name"),
+        (&[("header X", "secret\r\nY: 1")], "control characters"),
+        (&[("header authorization", "secret"), ("username", "u")], "cannot both be set"),
+        (&[("owner", "")], "owner: cannot be empty"),
+        (&[("ensure", "latest")], "ensure cannot be `latest`"),
+    ] {
+        let got = with(properties);
+        assert!(got.contains(words), "{properties:?}: {got:?} lacks {words:?}");
+        assert!(!got.contains("secret"), "{got}");
+    }
+    let missing = findings(&[("name", "/tmp/a.tgz")]);
+    for property in ["url", "owner", "group"] {
+        assert!(missing.contains(&format!("property `{property}` is required")), "{missing}");
+    }
+    assert_eq!(findings(&[("name", "/tmp/a.tgz"), ("ensure", "absent")]), "");
+}
