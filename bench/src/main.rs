@@ -15,6 +15,7 @@ mod archive;
 mod floor;
 mod generate;
 mod measure;
+mod packages;
 mod report;
 mod scaffold;
 

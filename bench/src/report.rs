@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Usage, median};
-use crate::{archive, generate, scaffold};
+use crate::{archive, generate, packages, scaffold};
 
 pub(crate) const TIMES: usize = 7;
 
@@ -33,6 +33,7 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
 
     let version = median(21, &[&ccm, "--version"], || Ok(()))?;
     row("`ccm --version`", version, None);
+    packages(&ccm, base)?;
 
     let mut growth = Vec::new();
     for n in [1_000, 10_000, 100_000] {
@@ -89,6 +90,20 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
         );
     }
     archive::run(&ccm, base)
+}
+
+/// Packages that are there, against one question about all of them.
+fn packages(ccm: &str, base: &Path) -> io::Result<()> {
+    let Some(manifest) = packages::manifest(200)? else {
+        println!("| 200 packages stable: not run, there are not so many here | | | | |");
+        return Ok(());
+    };
+    let path = base.join("packages.yaml");
+    fs::write(&path, manifest)?;
+    let floor = median(21, &["dpkg-query", "-W"], || Ok(()))?;
+    let stable = median(21, &[ccm, "apply", &path.to_string_lossy(), "--noop"], || Ok(()))?;
+    row("200 packages stable, against one `dpkg-query -W`", stable, Some(floor));
+    Ok(())
 }
 
 /// A place for files, a new directory for each time that they are created:

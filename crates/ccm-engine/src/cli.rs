@@ -52,7 +52,7 @@ enum Given {
     Pairs(Vec<(String, String)>),
     Within(BTreeMap<String, String>),
     ManyWithin(Vec<Vec<(&'static str, String)>>),
-    Switch,
+    Switch(bool),
 }
 
 impl Arguments {
@@ -87,16 +87,12 @@ impl Arguments {
 
     /// Turns a property on.
     pub fn switch_on(&mut self, name: &str) {
-        self.values.insert(name.to_owned(), Given::Switch);
+        self.values.insert(name.to_owned(), Given::Switch(true));
     }
 
-    /// Whether a switch was given; it is not there any more.
-    pub fn take_switch(&mut self, name: &str) -> bool {
-        let is_on = matches!(self.values.get(name), Some(Given::Switch));
-        if is_on {
-            self.values.remove(name);
-        }
-        is_on
+    /// Turns a property off.
+    pub fn switch_off(&mut self, name: &str) {
+        self.values.insert(name.to_owned(), Given::Switch(false));
     }
 
     /// The value of a property or flag, if it was given.
@@ -113,6 +109,11 @@ impl Arguments {
             Some(Given::One(value)) => Some(value),
             _ => None,
         }
+    }
+
+    /// Takes a switch away, and says whether it was on.
+    pub fn take_switch(&mut self, name: &str) -> bool {
+        matches!(self.values.remove(name), Some(Given::Switch(true)))
     }
 
     /// Takes a list away.
@@ -134,7 +135,7 @@ impl Arguments {
                 }
                 Given::Within(map) => mapping(map),
                 Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
-                Given::Switch => Node::plain("true"),
+                Given::Switch(is_on) => Node::plain(if is_on { "true" } else { "false" }),
             };
             named(name, value)
         };

@@ -1,6 +1,6 @@
 //! One resource, from what is to what is wanted.
 
-use crate::resource_type::{Context, Diffs, ResourceType};
+use crate::resource_type::{Context, Diffs, ResourceType, Trigger};
 use crate::{Error, Result};
 
 /// What became of one resource.
@@ -10,6 +10,8 @@ pub struct Outcome<S> {
     pub state: Option<S>,
     /// Something was done, or in noop would have been.
     pub changed: bool,
+    /// What was done answers a change elsewhere.
+    pub refreshed: bool,
     /// What would have been done.
     pub noop_message: Option<String>,
     /// What changed in a text.
@@ -18,7 +20,7 @@ pub struct Outcome<S> {
 
 impl<S> Default for Outcome<S> {
     fn default() -> Self {
-        Self { state: None, changed: false, noop_message: None, diff: None }
+        Self { state: None, changed: false, refreshed: false, noop_message: None, diff: None }
     }
 }
 
@@ -34,11 +36,15 @@ pub fn converge<T: ResourceType>(
     cx: &mut Context<'_>,
     outcome: &mut Outcome<T::State>,
 ) -> Result<()> {
+    if !noop {
+        T::prepare(on)?;
+    }
     let before = outcome.state.insert(T::observe(on, want, cx)?);
     let plan = T::decide(want, before, cx.trigger)?;
     if plan.is_empty() {
         return Ok(());
     }
+    outcome.refreshed = cx.trigger == Trigger::Refresh && plan.iter().any(T::is_refresh);
     if diffs != Diffs::None {
         outcome.diff = T::diff(on, want, before, &plan, diffs, cx);
     }
@@ -51,12 +57,12 @@ pub fn converge<T: ResourceType>(
         T::act(on, want, step, cx)?;
         outcome.changed = true;
     }
-    let after = outcome.state.insert(T::observe(on, want, cx)?);
-    outcome.changed = T::has_changed(after);
+    let after = T::observe(on, want, cx)?;
+    outcome.changed = T::has_changed(before, &after);
     if noop && outcome.changed {
         outcome.noop_message = Some(T::describe(&plan));
     }
-    match T::mismatch(want, after) {
+    match T::mismatch(want, outcome.state.insert(after)) {
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),
     }

@@ -105,7 +105,7 @@ pub enum Error {
         /// The deepest level that runs.
         limit: usize,
         /// The files from the first to the one too many.
-        files: Vec<PathBuf>,
+        files: Vec<String>,
     },
     /// The machine did not do what it was asked.
     #[error(transparent)]
@@ -149,8 +149,8 @@ impl From<ManifestError> for Error {
 }
 
 /// One file per line, with its depth.
-fn listed(files: &[PathBuf]) -> String {
-    let line = |(depth, file): (usize, &PathBuf)| format!("\n  {depth:>2} {}", file.display());
+fn listed(files: &[String]) -> String {
+    let line = |(depth, file): (usize, &String)| format!("\n  {depth:>2} {file}");
     files.iter().enumerate().map(line).collect()
 }
 

@@ -1,6 +1,6 @@
 //! What templates see beside a manifest: facts, environment, external data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ccm_hiera::{Document, Error, Warning, mapmerge};
 use ccm_template::{Engine, Facts, Scope};
@@ -17,6 +17,17 @@ pub struct Inputs {
     pub external: Option<Document>,
     /// Data from a manifest above, which wins over the manifest's own too.
     pub handed: Handed,
+    /// Where manifests come from that were fetched.
+    pub served: Option<Served>,
+}
+
+/// A directory of fetched files, and what people know it as.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// Where the files are for now.
+    pub directory: PathBuf,
+    /// Where they came from, without credentials.
+    pub name: String,
 }
 
 /// What a manifest is handed by the one above it.
@@ -39,7 +50,7 @@ impl Inputs {
 
     /// The templates for a manifest with data of its own, and what looks like a
     /// rule in its comments but is none.
-    pub(crate) fn templates_for(
+    pub fn templates_for(
         &self,
         document: &Document,
         directory: &Path,
@@ -58,6 +69,16 @@ impl Inputs {
             }
         })?;
         Ok((self.scope(resolved.data, directory), resolved.warnings))
+    }
+
+    /// What people know a file as.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        let served = self.served.as_ref();
+        let below = served.and_then(|served| {
+            let inner = path.strip_prefix(&served.directory).ok()?;
+            Some(format!("{}:{}", served.name, inner.display()))
+        });
+        below.unwrap_or_else(|| path.display().to_string())
     }
 
     fn external_data(&self) -> Result<Option<Map>, Error> {

@@ -21,6 +21,7 @@ mod nested;
 mod resource;
 mod resource_type;
 mod run;
+pub mod schema;
 mod session;
 mod validate;
 
@@ -28,7 +29,7 @@ pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
-pub use inputs::{Handed, Inputs};
+pub use inputs::{Handed, Inputs, Served};
 pub use manifest::{Children, Declarations, Diagnosis, Manifest, ManifestError};
 pub use nested::{Child, Nested, Nowhere, Tally};
 pub use resource::{AnyResource, AnyType, Erased, find_type};

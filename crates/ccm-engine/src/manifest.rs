@@ -132,7 +132,7 @@ impl Manifest {
             Some(parent) if parent.is_absolute() => parent.to_owned(),
             parent => host.current_dir().map_err(read)?.join(parent.unwrap_or(Path::new(""))),
         };
-        let source = Rc::new(Source::new(path.display().to_string(), text));
+        let source = Rc::new(Source::new(inputs.shown(path), text));
         let mut findings: Vec<Finding> = writable_by_others(host, stat).into_iter().collect();
         let resolved = parse(&source).and_then(|(root, comments)| {
             let templates = templates(&root, &comments, inputs, &working_directory, &mut findings)?;

@@ -3,7 +3,7 @@
 //! Every manifest of a run has a [`Level`] of its own, so what holds for a
 //! child (working directory, data, noop) ends with it, however it ends.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{Event, Finding};
@@ -116,7 +116,7 @@ pub(crate) struct Level<'r> {
     pub(crate) settings: Settings,
     pub(crate) templates: &'r Engine,
     /// The files on the way here, this one last.
-    pub(crate) files: Vec<PathBuf>,
+    pub(crate) files: Vec<String>,
 }
 
 impl Level<'_> {
@@ -126,9 +126,9 @@ impl Level<'_> {
     }
 
     /// The files on the way to a manifest below this one, if it may be reached.
-    fn files_to(&self, child: &Child<'_>) -> Result<Vec<PathBuf>> {
+    fn files_to(&self, child: &Child<'_>, inputs: &Inputs) -> Result<Vec<String>> {
         let mut files = self.files.clone();
-        files.push(self.settings.working_directory.join(child.path));
+        files.push(inputs.shown(&self.settings.working_directory.join(child.path)));
         if files.len() > MAX_DEPTH + 1 {
             return Err(Error::TooDeep { limit: MAX_DEPTH, files });
         }
@@ -149,7 +149,7 @@ impl Nested for Surroundings<'_, '_> {
             .library
             .ok_or_else(|| Error::refused("a manifest can only be applied within a manifest"))?;
         let level = self.level;
-        let files = level.files_to(child)?;
+        let files = level.files_to(child, library.inputs)?;
         for property in level.mode().weakened_by(child) {
             let manifest = child.path;
             tracing::warn!(manifest, "`{property}: false` has no effect, the run above has it on");

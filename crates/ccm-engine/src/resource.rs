@@ -317,7 +317,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         let cx = &mut how.context;
         let result = converge::<T>(&mut on, &self.want, how.noop, how.diffs, cx, &mut outcome);
         event.changed = outcome.changed && result.is_ok();
-        event.refreshed = event.changed && cx.trigger == Trigger::Refresh;
+        event.refreshed = event.changed && outcome.refreshed;
         event.noop_message = outcome.noop_message;
         if let Some(state) = &outcome.state {
             state.ensure().clone_into(&mut event.final_ensure);

@@ -60,6 +60,12 @@ pub trait ResourceType: Sized + 'static {
         None
     }
 
+    /// Makes ready what asking and acting rest on. Not called in a preview, as
+    /// that is to leave the machine alone.
+    fn prepare(_on: &mut Self::Provider) -> Result<()> {
+        Ok(())
+    }
+
     /// Asks the machine.
     fn observe(
         on: &mut Self::Provider,
@@ -82,14 +88,20 @@ pub trait ResourceType: Sized + 'static {
         cx: &mut Context<'_>,
     ) -> Result<()>;
 
-    /// After acting: whether that changed anything.
-    fn has_changed(_have: &Self::State) -> bool {
+    /// Whether a step is what a change elsewhere has triggered.
+    fn is_refresh(_step: &Self::Action) -> bool {
         true
     }
 
     /// After acting: which attribute is not as wanted, what it is, and what it
     /// should be.
     fn mismatch(want: &Self::Properties, have: &Self::State) -> Option<String>;
+
+    /// After acting: whether that made a difference. Only what has to act to
+    /// find out can say no.
+    fn has_changed(_before: &Self::State, _after: &Self::State) -> bool {
+        true
+    }
 
     /// What noop says of a plan.
     fn describe(plan: &[Self::Action]) -> String {

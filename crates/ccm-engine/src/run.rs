@@ -134,8 +134,15 @@ impl<'a> Run<'a> {
         types: &'a [&'static dyn AnyType],
         inputs: &'a Inputs,
     ) -> Self {
-        self.level.files = vec![file.to_owned()];
+        self.level.files = vec![inputs.shown(file)];
         self.library = Some(Library { types, inputs });
+        self
+    }
+
+    /// A run that goes on for long, whose events are read as they come.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        self.record.events = None;
         self
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Barrier {
     many: bool,
     /// One directory on each file system that was written to.
     file_systems: Vec<(u64, PathBuf)>,
+    /// How many changes there were; outlives the barrier itself.
+    pub(crate) changes: u64,
 }
 
 impl Barrier {
@@ -32,6 +34,7 @@ impl Barrier {
     }
 
     pub(crate) fn directory_changed(&mut self, path: &Path, dev: u64) {
+        self.changes += 1;
         if !self.file_systems.iter().any(|&(known, _)| known == dev) {
             self.file_systems.push((dev, path.to_owned()));
         }
@@ -45,7 +48,8 @@ impl Barrier {
 impl Host {
     /// Waits until everything that was written is on disk.
     pub fn sync(&self) -> Result<()> {
-        let Barrier { files, directories, many, file_systems } = self.inner.barrier.take();
+        let Barrier { files, directories, many, file_systems, changes } = self.inner.barrier.take();
+        self.inner.barrier.borrow_mut().changes = changes;
         if many {
             return file_systems.iter().try_for_each(|(_, path)| sync_file_system(path));
         }

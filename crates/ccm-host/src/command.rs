@@ -3,19 +3,23 @@
 mod lookup;
 mod wait;
 
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::{Error, Host, Result};
+use crate::{Changes, Error, Host, Result};
 
 /// Where system tools are looked for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// How much output is kept of each stream unless the caller says otherwise.
+/// How much output is kept of each stream unless the command says otherwise.
 const CAPTURE: usize = 1 << 20;
+/// How many lines of standard error a failure carries.
+const LAST_LINES: usize = 10;
 
 /// A command to run: never through a shell, standard input empty, in a process
 /// group of its own.
@@ -25,7 +29,11 @@ pub struct Command {
     args: Vec<OsString>,
     directory: PathBuf,
     environment: Environment,
+    variables: Vec<(&'static str, &'static str)>,
     timeout: Option<Duration>,
+    capture: usize,
+    is_query: bool,
+    is_finished: bool,
 }
 
 /// What a command sees of the environment.
@@ -65,9 +73,10 @@ pub enum Stream {
 pub struct Output {
     /// How it ended.
     pub exit: Exit,
-    /// The last of its standard output, at least a mebibyte if there was more.
+    /// The last of its standard output, at least a mebibyte if there was more
+    /// and the command does not say otherwise.
     pub stdout: Vec<u8>,
-    /// The last of its standard error, at least a mebibyte if there was more.
+    /// The last of its standard error, likewise.
     pub stderr: Vec<u8>,
 }
 
@@ -84,6 +93,24 @@ impl Output {
         }
         Vec::from(tail).join("\n")
     }
+
+    /// This end as an error.
+    pub fn failure(&self, command: &Command) -> Error {
+        Error::Failed {
+            command: command.words(),
+            exit: self.exit,
+            last_words: self.stderr_tail(LAST_LINES),
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exited with code {code}"),
+            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+        }
+    }
 }
 
 impl Command {
@@ -97,7 +124,11 @@ impl Command {
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
             directory: PathBuf::from("/"),
             environment: Environment::System,
+            variables: Vec::new(),
             timeout: None,
+            capture: CAPTURE,
+            is_query: false,
+            is_finished: false,
         }
     }
 
@@ -122,6 +153,42 @@ impl Command {
         self
     }
 
+    /// Sets a variable, whatever the environment is.
+    #[must_use]
+    pub fn variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    /// Keeps at least this many bytes of each stream.
+    #[must_use]
+    pub fn capture(mut self, bytes: usize) -> Self {
+        self.capture = bytes;
+        self
+    }
+
+    /// Vouches that it only looks: what is remembered of the machine stays
+    /// true.
+    #[must_use]
+    pub fn query(mut self) -> Self {
+        self.is_query = true;
+        self
+    }
+
+    /// Lets it finish when the run is interrupted, as its half is worse than
+    /// its whole. A second interrupt still ends it.
+    #[must_use]
+    pub fn finished(mut self) -> Self {
+        self.is_finished = true;
+        self
+    }
+
+    /// What was run, for messages.
+    fn words(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
     fn name(&self) -> String {
         self.program.to_string_lossy().into_owned()
     }
@@ -131,6 +198,9 @@ impl Host {
     /// Runs a command to its end; `on_line` sees each line as it arrives.
     pub fn run(&self, command: &Command, on_line: &mut dyn FnMut(Stream, &str)) -> Result<Output> {
         self.forget_parent();
+        if !command.is_query {
+            self.inner.commands.set(self.inner.commands.get() + 1);
+        }
         tracing::debug!(program = ?command.program, args = ?command.args, "running");
         let path = match &command.environment {
             Environment::System => SYSTEM_PATH.into(),
@@ -160,8 +230,19 @@ impl Host {
                 }
             }
         }
+        child.envs(command.variables.iter().copied());
         let spawned = child.spawn().map_err(|source| self.spawn_error(command, source))?;
-        wait::wait(self.interrupt(), spawned, command, CAPTURE, on_line)
+        wait::wait(self.interrupt(), spawned, command, on_line)
+    }
+
+    /// Runs a command that has failed unless it exits 0.
+    pub fn run_checked(
+        &self,
+        command: &Command,
+        on_line: &mut dyn FnMut(Stream, &str),
+    ) -> Result<Output> {
+        let output = self.run(command, on_line)?;
+        if output.exit == Exit::Code(0) { Ok(output) } else { Err(output.failure(command)) }
     }
 
     fn spawn_error(&self, command: &Command, source: std::io::Error) -> Error {
@@ -172,11 +253,25 @@ impl Host {
         Error::Spawn { command: command.name(), source }
     }
 
-    /// Whether a system tool is there.
+    /// Whether a system tool is there. Asked for every resource, so the answer
+    /// is remembered for as long as nothing can have changed it.
     pub fn which(&self, program: &str) -> bool {
-        lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/")).is_ok()
+        let known = self.remembered::<Tools>();
+        let now = self.changes();
+        if let Some(&(then, is_there)) = known.0.borrow().get(program)
+            && then == now
+        {
+            return is_there;
+        }
+        let found = lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/"));
+        known.0.borrow_mut().insert(program.to_owned(), (now, found.is_ok()));
+        found.is_ok()
     }
 }
+
+/// Which tools were looked for, when, and whether they were there.
+#[derive(Default)]
+struct Tools(RefCell<HashMap<String, (Changes, bool)>>);
 
 #[cfg(test)]
 mod tests {
@@ -270,6 +365,52 @@ mod tests {
         assert_eq!(texts, ["one", "two", "three"]);
         assert_eq!(lines[1].0, Stream::Stderr);
         assert!(lines[0].2 + Duration::from_millis(200) < lines[1].2);
+    }
+
+    #[test]
+    fn what_fails_tells_its_code_and_last_lines() {
+        let script = sh("seq 20 >&2; exit 7");
+        let error = Host::new().run_checked(&script, &mut |_, _| {}).unwrap_err().to_string();
+        assert!(
+            error.starts_with("`/bin/sh -c seq 20 >&2; exit 7` exited with code 7\n11\n"),
+            "{error}"
+        );
+        assert!(error.ends_with("\n20"), "{error}");
+        let killed = Host::new().run_checked(&sh("kill -9 $$"), &mut |_, _| {}).unwrap_err();
+        assert_eq!(killed.to_string(), "`/bin/sh -c kill -9 $$` was ended by signal 9");
+    }
+
+    #[test]
+    fn commands_count_as_changes_unless_they_only_look() {
+        let host = Host::new();
+        let before = host.changes();
+        host.run(&sh("true").query(), &mut |_, _| {}).unwrap();
+        assert_eq!(host.changes(), before);
+        host.run(&sh("true"), &mut |_, _| {}).unwrap();
+        assert_ne!(host.changes().commands, before.commands);
+        assert_eq!(host.changes().files, before.files);
+    }
+
+    #[test]
+    fn tools_are_looked_for_again_when_something_may_have_changed() {
+        let host = Host::new();
+        assert!(host.which("sh") && host.which("sh"));
+        assert!(!host.which("no-such-command"));
+        // As if it had been there, and a command had removed it.
+        let stale = (host.changes(), true);
+        host.remembered::<Tools>().0.borrow_mut().insert("no-such-command".into(), stale);
+        assert!(host.which("no-such-command"));
+        host.run(&sh("true"), &mut |_, _| {}).unwrap();
+        assert!(!host.which("no-such-command"));
+    }
+
+    #[test]
+    fn variables_are_set_and_more_is_kept_where_asked_for() {
+        let script =
+            sh("echo $CCM_X; head -c 3000000 /dev/zero").variable("CCM_X", "y").capture(4 << 20);
+        let output = run(&script).unwrap();
+        assert!(output.stdout.starts_with(b"y\n"));
+        assert_eq!(output.stdout.len(), 3_000_002);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::Exit;
+
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -143,6 +145,16 @@ pub enum Error {
         command: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A command that did not succeed.
+    #[error("`{command}` {exit}{}{last_words}", if last_words.is_empty() { "" } else { "\n" })]
+    Failed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        exit: Exit,
+        /// The last lines of its standard error.
+        last_words: String,
     },
     /// A command that took too long.
     #[error("{command} did not finish within {after:?} and was ended with its process group")]

@@ -17,6 +17,7 @@ mod folder;
 mod http;
 mod interrupt;
 mod machine;
+mod memory;
 mod network;
 mod random;
 mod remains;
@@ -24,7 +25,7 @@ mod remove;
 mod tree;
 mod users;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -42,6 +43,7 @@ pub use folder::Folder;
 pub use http::{Fetched, Progress, Request, check_url};
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
+pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 pub use tree::{Entries, Occupant, Tree};
 
@@ -64,6 +66,9 @@ struct Inner {
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     interrupt: Interrupt,
     progress: RefCell<http::ProgressSink>,
+    /// How many commands ran that may have changed something.
+    commands: Cell<u64>,
+    memory: memory::Memory,
 }
 
 impl Host {

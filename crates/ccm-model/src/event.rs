@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,11 +12,13 @@ use crate::{EventId, HealthCheckResult, ResourceRef};
 
 /// The outcome of one resource, as it is written to sessions and reports.
 #[expect(clippy::struct_excessive_bools, reason = "the wire format has these flags")]
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct Event {
-    /// [`Event::PROTOCOL`].
+    /// The name of this format.
+    #[schemars(extend("const" = Event::PROTOCOL))]
     pub protocol: Cow<'static, str>,
     /// Sorts in the order of recording.
+    #[schemars(with = "String")]
     pub event_id: EventId,
     /// When the resource was finished.
     pub timestamp: Timestamp,
@@ -33,8 +36,9 @@ pub struct Event {
     pub requested_ensure: String,
     /// What there was in the end.
     pub final_ensure: String,
-    /// How long it took.
+    /// How long it took, in nanoseconds.
     #[serde(with = "nanoseconds")]
+    #[schemars(with = "u64")]
     pub duration: Duration,
     /// Its properties, secrets redacted; null when nobody asked for them.
     #[serde(default)]
@@ -64,6 +68,7 @@ pub struct Event {
     /// Nothing was really done.
     pub noop: bool,
     /// The requirements that kept it from being managed.
+    #[schemars(with = "Vec<String>")]
     pub unmet_requirements: Vec<ResourceRef>,
 }
 

@@ -202,9 +202,10 @@ impl fmt::Display for Health {
 }
 
 /// What became of one check.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
 pub struct HealthCheckResult {
-    /// The last answer.
+    /// The last answer: 0 is OK, 1 a warning, 2 critical, 3 unknown.
+    #[schemars(with = "u8", range(max = 3))]
     pub status: Health,
     /// How often it was asked.
     pub tries: u32,

@@ -150,7 +150,7 @@ impl ResourceType for Apply {
         Self::child(want).map_or(Ok(()), |child| on.apply_manifest(&child, cx))
     }
 
-    fn has_changed(have: &State) -> bool {
+    fn has_changed(_before: &State, have: &State) -> bool {
         have.changed_count > 0
     }
 

@@ -6,8 +6,11 @@ pub mod apply;
 pub mod archive;
 pub mod exec;
 pub mod file;
+mod name;
 mod owner;
+pub mod package;
 pub mod scaffold;
+pub mod service;
 mod text_diff;
 
 use ccm_engine::{AnyType, Erased};
@@ -18,5 +21,7 @@ pub static TYPES: &[&dyn AnyType] = &[
     &Erased::<archive::Archive>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
+    &Erased::<package::Package>::NEW,
     &Erased::<scaffold::Scaffold>::NEW,
+    &Erased::<service::Service>::NEW,
 ];

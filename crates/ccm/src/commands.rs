@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod api;
 mod apply;
 mod completion;
 mod ensure;
@@ -8,6 +9,8 @@ mod flags;
 mod hiera;
 mod inputs;
 mod man;
+mod manifest;
+mod schema;
 mod session;
 mod status;
 mod validate;
@@ -21,7 +24,7 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 9] {
+pub(crate) fn all() -> [Command; 10] {
     [
         apply::command(),
         ensure::command(),
@@ -30,6 +33,7 @@ pub(crate) fn all() -> [Command; 9] {
         facts::command(),
         hiera::command(),
         session::command(),
+        schema::command(),
         completion::command(),
         man::command(),
     ]
@@ -43,6 +47,7 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("validate", matches)) => validate::run(ui, matches),
         Some(("facts", matches)) => facts::run(ui, matches),
         Some(("hiera", matches)) => hiera::run(ui, matches),
+        Some(("schema", matches)) => schema::run(ui, matches),
         Some(("session", matches)) => session::run(ui, matches),
         Some(("completion", matches)) => completion::run(ui, matches),
         Some(("man", matches)) => man::run(ui, matches),

@@ -24,7 +24,11 @@ pub(crate) enum Error {
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
     #[error(transparent)]
+    Archive(#[from] ccm_archive::Error),
+    #[error(transparent)]
     Host(#[from] ccm_host::Error),
+    #[error("interrupted while fetching {name}")]
+    Interrupted { name: String, signal: i32 },
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
     #[error("cannot write report {}", path.display())]
@@ -39,6 +43,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
+            Self::Interrupted { signal, .. } => Exit::Interrupted(*signal),
             _ => Exit::Failed,
         }
     }
@@ -47,10 +52,15 @@ impl Error {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
             Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
+            Self::Archive(error) => error.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
             Self::Facts(error) => error.hint(),
-            Self::Manifest(_) | Self::Session(_) | Self::Data(_) | Self::Output { .. } => None,
+            Self::Manifest(_)
+            | Self::Session(_)
+            | Self::Data(_)
+            | Self::Interrupted { .. }
+            | Self::Output { .. } => None,
         }
     }
 

@@ -32,9 +32,9 @@ pub(super) fn wait(
     interrupt: &Interrupt,
     mut child: Child,
     command: &Command,
-    capture: usize,
     on_line: &mut dyn FnMut(Stream, &str),
 ) -> Result<Output> {
+    let capture = command.capture;
     let spawn_error = |source| Error::Spawn { command: command.name(), source };
     // A process id is positive and below 2^22.
     let group = Pid::from_child(&child);
@@ -62,7 +62,8 @@ pub(super) fn wait(
         if drain_until.is_some_and(|until| now >= until) {
             break;
         }
-        let reason = if interrupt.signal().is_some() {
+        let is_interrupted = interrupt.signal().is_some() && !command.is_finished;
+        let reason = if is_interrupted {
             Some(Ending::Interrupt)
         } else {
             command.timeout.filter(|&timeout| now - begin >= timeout).map(|_| Ending::Timeout)
@@ -81,7 +82,7 @@ pub(super) fn wait(
             command.timeout.map(|timeout| begin + timeout).filter(|_| ending.is_none()),
         ];
         let patience = next.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
-        let wake = interrupt.wake().filter(|_| ending.is_none());
+        let wake = interrupt.wake().filter(|_| ending.is_none() && !command.is_finished);
         let watched = status.is_none().then(|| ended.as_fd());
         wait_for_any(&pipes, watched, wake, patience);
         for pipe in &mut pipes {

@@ -50,7 +50,7 @@ fn outcomes_of_resources_are_that_of_the_manifest() {
         ),
     ] {
         let state = State::from(tally);
-        assert_eq!(Apply::has_changed(&state), is_changed, "{tally:?}");
+        assert_eq!(Apply::has_changed(&state, &state), is_changed, "{tally:?}");
         assert_eq!(Apply::mismatch(&named("c.yaml"), &state).as_deref(), reason, "{tally:?}");
     }
 }

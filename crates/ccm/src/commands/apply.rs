@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, Manifest, Observer as _, Report, Run, Settings, Stop};
+use ccm_engine::{Detail, Inputs, Manifest, Observer as _, Report, Run, Settings, Stop};
 use ccm_host::{FileKind, Host};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs};
+use super::{Result, example, flags, inputs, manifest};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -19,7 +19,7 @@ pub(super) fn command() -> Command {
     Command::new("apply")
         .about("Apply a manifest")
         .after_help(example("ccm apply manifest.yaml --noop --diff"))
-        .arg(manifest())
+        .arg(manifest::argument())
         .arg(flags::noop())
         .arg(flags::diff())
         .arg(flag("monitor-only", "Only run health checks, change nothing").conflicts_with("noop"))
@@ -45,23 +45,13 @@ pub(super) fn command() -> Command {
         .arg(flag("profile", "Show the slowest resources at the end"))
 }
 
-pub(super) fn manifest() -> Arg {
-    Arg::new("manifest")
-        .value_name("MANIFEST")
-        .required(true)
-        .value_parser(clap::value_parser!(PathBuf))
-        .value_hint(ValueHint::FilePath)
-        .help("Manifest to read")
-}
-
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = flags::host()?;
     ui.follow(&host);
-    let path: &PathBuf =
-        matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
+    let origin = manifest::locate(&host, matches)?;
     let in_session = flags::session_path(matches).is_some();
-    let inputs = inputs::inputs(&host, matches)?;
-    let manifest = Manifest::load(&host, path, TYPES, &inputs, in_session)?;
+    let inputs = Inputs { served: origin.served(), ..inputs::inputs(&host, matches)? };
+    let manifest = Manifest::load(&host, &origin.path, TYPES, &inputs, in_session)?;
     ui.diagnosis(&manifest.warnings);
     if matches.get_flag("render") {
         ui.print(&ccm_yaml::to_yaml(&manifest.render()));
@@ -91,11 +81,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(message) = declared.pre_message {
         ui.message(&message);
     }
-    let file = flags::from_here(&host, path);
+    let file = flags::from_here(&host, &origin.path);
     let mut engine = Run::new(settings, &manifest.templates, &mut *session, ui)
         .of_manifest(&file, TYPES, &inputs);
     let stop = engine.apply_all(declared.resources);
-    let (report, unrecorded) = engine.finish(path.display().to_string());
+    let (report, unrecorded) = engine.finish(origin.name);
     let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
     if stop == Some(Stop::Failed) && !is_json {
         ui.note("ERROR", "Terminating manifest execution due to failed resource");

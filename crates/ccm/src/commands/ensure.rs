@@ -7,7 +7,7 @@ use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Result, example, flags, inputs};
+use super::{Result, api, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -24,6 +24,7 @@ pub(super) fn command() -> Command {
         .arg_required_else_help(true)
         // A manifest is applied by `ccm apply`.
         .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
+        .subcommand(api::command())
 }
 
 fn type_command(kind: &'static dyn AnyType) -> Command {
@@ -145,6 +146,9 @@ fn health_check_flags() -> [Arg; 3] {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (kind, matches) = matches.subcommand().ok_or_else(|| Error::usage("no type", ""))?;
+    if kind == "api" {
+        return api::run(ui, matches);
+    }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
     let host = flags::host()?;
     ui.follow(&host);

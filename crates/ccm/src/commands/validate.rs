@@ -1,16 +1,12 @@
 //! `ccm validate MANIFEST`
 
-use std::path::PathBuf;
-
-use ccm_engine::{Diagnosis, Manifest, ManifestError};
-use ccm_host::Host;
+use ccm_engine::{Diagnosis, Inputs, Manifest, ManifestError};
 use ccm_model::{Severity, redact_credentials};
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Result, apply, example, flags, inputs};
-use crate::error::Error;
+use super::{Result, example, flags, inputs, manifest};
 use crate::exit::Exit;
 use crate::ui::Ui;
 
@@ -18,7 +14,7 @@ pub(super) fn command() -> Command {
     Command::new("validate")
         .about("Check a manifest as `apply` would before it acts")
         .after_help(example("ccm validate manifest.yaml"))
-        .arg(apply::manifest())
+        .arg(manifest::argument())
         .args(inputs::flags())
         .arg(flags::json("Print the findings as JSON"))
 }
@@ -44,12 +40,19 @@ struct Located {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let path: &PathBuf =
-        matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
-    let host = Host::new();
-    let inputs = inputs::inputs(&host, matches)?;
-    let loaded = Manifest::load(&host, path, TYPES, &inputs, false);
+    let host = flags::host()?;
     let is_json = matches.get_flag("json");
+    let origin = match manifest::locate(&host, matches) {
+        Err(error) if is_json && error.exit() == Exit::Failed => {
+            let finding =
+                unreadable(manifest::name(matches), ccm_engine::chain(&error), error.hint());
+            ui.print_json(&Verdict { valid: false, findings: vec![finding] });
+            return Ok(Exit::Failed);
+        }
+        origin => origin?,
+    };
+    let inputs = Inputs { served: origin.served(), ..inputs::inputs(&host, matches)? };
+    let loaded = Manifest::load(&host, &origin.path, TYPES, &inputs, false);
     let (valid, findings) = match loaded {
         Ok(manifest) => {
             let children = manifest.check_children(&host, TYPES, &inputs);
@@ -64,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
                         0 => String::new(),
                         count => format!(", {} below", plural(count, "manifest")),
                     };
-                    ui.print(&format!("{} is valid: {resources}{below}\n", path.display()));
+                    ui.print(&format!("{} is valid: {resources}{below}\n", origin.name));
                 }
                 return Ok(exit);
             }
@@ -72,21 +75,19 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         }
         Err(ManifestError::Invalid(diagnosis)) if is_json => (false, located(&diagnosis)),
         Err(ManifestError::Read { path, source }) if is_json => {
-            let finding = Located {
-                severity: Severity::Error,
-                hint: source.hint(),
-                message: ccm_engine::chain(&source),
-                file: path.display().to_string(),
-                line: None,
-                column: None,
-                resource: None,
-            };
-            (false, vec![finding])
+            let file = path.display().to_string();
+            (false, vec![unreadable(file, ccm_engine::chain(&source), source.hint())])
         }
         Err(error) => return Err(error.into()),
     };
     ui.print_json(&Verdict { valid, findings });
     Ok(if valid { Exit::Done } else { Exit::Failed })
+}
+
+/// A file that nothing else is known of.
+fn unreadable(file: String, message: String, hint: Option<String>) -> Located {
+    let severity = Severity::Error;
+    Located { severity, message, file, line: None, column: None, resource: None, hint }
 }
 
 fn plural(count: usize, word: &str) -> String {

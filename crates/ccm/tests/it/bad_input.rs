@@ -110,7 +110,7 @@ ccm:
     13 |     - servce: {}
        |       ^^^^^^
        |
-       = help: it is one of apply, archive, exec, file, scaffold
+       = help: did you mean `service`?
 
     error: an entry has one type, this has `exec` and `file`
       --> manifest.yaml:15:7

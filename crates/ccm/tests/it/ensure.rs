@@ -127,6 +127,46 @@ fn states_are_shown() {
 }
 
 #[test]
+fn names_and_versions_that_could_mean_more_are_refused() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(env.ccm(["ensure", "package", "app; rm -rf /"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: package#app; rm -rf /: name: package name contains dangerous characters: "app; rm -rf /"
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "pkg", "app", "1.0$(reboot)"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: package#app: ensure: version contains dangerous characters: "1.0$(reboot)"
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "pkg", "app", "latst"]), @"
+    exit: 1
+    --- stderr ---
+    error: package#app: ensure: `latst` is neither a state nor a version
+    hint: did you mean `latest`?
+    ");
+    insta::assert_snapshot!(env.ccm(["ensure", "svc", "--", "-app"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: service#-app: name: service name must start with a letter or digit: "-app"
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "service", "app@one"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: service#app@one: name: service name contains dangerous characters: "app@one"
+    "#);
+    insta::assert_snapshot!(env.ccm(["ensure", "service", "app", "--enable", "--disable"]), @"
+    exit: 64
+    --- stderr ---
+    error: the argument '--enable' cannot be used with '--disable'
+
+    Usage: ccm ensure service --enable <NAME> [ENSURE]
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
 fn a_resource_that_cannot_be_is_an_error() {
     let env = TestEnv::new();
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/no/f", "--content", "x"]), @"

@@ -7,6 +7,7 @@
     reason = "tests set their stage by themselves"
 )]
 
+mod api;
 mod apply;
 mod archive;
 mod bad_input;
@@ -15,6 +16,7 @@ mod ensure;
 mod env;
 mod faults;
 mod health;
+mod http;
 mod nested;
 mod scaffold;
 mod session;

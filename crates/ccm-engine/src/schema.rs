@@ -1,0 +1,335 @@
+//! JSON Schemas, rendered from the types and their field tables: what the
+//! engine accepts, they accept; what it refuses by its shape, they refuse.
+
+use ccm_model::{Event, Field, Required, Shape};
+use serde_json::{Map, Value, json};
+
+use crate::resource::AnyType;
+use crate::resource_type::Ensure;
+
+/// The dialect of all schemas.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+/// Text with a placeholder in it may become anything.
+const PLACEHOLDER: &str = r"\{\{|\$\{";
+/// `type#name`, or a placeholder.
+const REFERENCE: &str = r"^[^#]+#.|\{\{|\$\{";
+
+/// The schema of manifests.
+pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
+    let mut definitions = Map::new();
+    let mut entries = Map::new();
+    for kind in types {
+        let (name, strict, loose) = (kind.name(), strict(*kind), loose(*kind));
+        entries.insert(name.into(), reference(&format!("{name}.block")));
+        definitions.insert(name.into(), properties(*kind, Manner::Strict));
+        definitions.insert(loose, properties(*kind, Manner::Loose));
+        definitions.insert(format!("{name}.block"), block(*kind, &strict));
+    }
+    let text = |description: &str| json!({"description": description, "type": SCALAR});
+    let map = |description: &str| json!({"description": description, "type": ["object", "null"]});
+    let ccm = json!({
+        "description": "What is to be managed",
+        "type": "object",
+        "properties": {
+            "pre_message": text("Printed before the run"),
+            "post_message": text("Printed after a run without errors"),
+            "fail_on_error": {
+                "description": "Stop at the first resource that fails",
+                "type": ["boolean", "null"],
+            },
+            "resources": {
+                "description": "Resources, in the order in which they run",
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": entries,
+                    "additionalProperties": false,
+                },
+            },
+            "resources_jet_file": {
+                "description": "Jet template that makes the resources",
+                "type": "string",
+                "minLength": 1,
+            },
+        },
+        "oneOf": [{"required": ["resources"]}, {"required": ["resources_jet_file"]}],
+        "additionalProperties": false,
+    });
+    let hierarchy = json!({
+        "description": "Which overrides apply, and how",
+        "type": ["object", "null"],
+        "properties": {
+            "order": {
+                "description": "Names of overrides, the most specific first",
+                "type": ["array", "null"],
+                "items": {"type": SCALAR},
+            },
+            "merge": {
+                "description": "Whether the first match counts, or all are merged",
+                "enum": ["first", "deep", null],
+            },
+        },
+    });
+    json!({
+        "$schema": DIALECT,
+        "$id": "urn:ccm:v1:manifest",
+        "title": "Manifest",
+        "description": "The state that a machine should be in",
+        "type": "object",
+        "properties": {
+            "data": map("Data for templates"),
+            "hierarchy": hierarchy,
+            "overrides": map("Data that depends on the machine"),
+            "ccm": ccm,
+        },
+        "required": ["ccm"],
+        "additionalProperties": false,
+        "$defs": definitions,
+    })
+}
+
+/// The schema of requests.
+pub fn request(types: &[&'static dyn AnyType], protocol: &str) -> Value {
+    let offered: Vec<_> = types.iter().copied().filter(|kind| !kind.nests()).collect();
+    let mut definitions = Map::new();
+    let mut cases = Vec::new();
+    for kind in &offered {
+        definitions.insert(kind.name().into(), properties(*kind, Manner::Named));
+        cases.push(json!({
+            "if": {"properties": {"type": {"const": kind.name()}}},
+            "then": {"properties": {"properties": reference(kind.name())}},
+        }));
+    }
+    let names: Vec<_> = offered
+        .iter()
+        .flat_map(|kind| {
+            std::iter::once(kind.name()).chain(kind.command_line().aliases.iter().copied())
+        })
+        .collect();
+    json!({
+        "$schema": DIALECT,
+        "$id": "urn:ccm:v1:request",
+        "title": "Request",
+        "description": "One resource to manage",
+        "type": "object",
+        "properties": {
+            "protocol": {"description": "The name of this format", "const": protocol},
+            "type": {"description": "Type of the resource", "enum": names},
+            "properties": {"description": "Its properties, as in a manifest", "type": "object"},
+        },
+        "required": ["protocol", "type", "properties"],
+        "additionalProperties": false,
+        "allOf": cases,
+        "$defs": definitions,
+    })
+}
+
+/// The schema of something that is only written.
+pub fn of<T: schemars::JsonSchema>(name: &str, title: &str) -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(map) = schema.as_object_mut() {
+        map.insert("$id".into(), format!("urn:ccm:v1:{name}").into());
+        map.insert("title".into(), title.into());
+    }
+    schema
+}
+
+/// The schema of events.
+pub fn event() -> Value {
+    of::<Event>("event", "Event")
+}
+
+/// Who asks for the properties of a resource.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// The name stands elsewhere, nothing else does.
+    Strict,
+    /// What is required may stand elsewhere.
+    Loose,
+    /// The name stands here too.
+    Named,
+}
+
+/// What a scalar may be where text is wanted: it is taken as written.
+const SCALAR: [&str; 4] = ["string", "number", "boolean", "null"];
+
+fn strict(kind: &dyn AnyType) -> String {
+    kind.name().to_owned()
+}
+
+fn loose(kind: &dyn AnyType) -> String {
+    format!("{}.defaulted", kind.name())
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/$defs/{name}")})
+}
+
+/// What may stand below the name of a type: one resource with a name, a list
+/// of named ones, or a map of them.
+fn block(kind: &'static dyn AnyType, strict: &str) -> Value {
+    let loose = loose(kind);
+    let named = |properties: &str| {
+        json!({
+            "type": "object",
+            "propertyNames": {"minLength": 1},
+            "properties": {"defaults": {"anyOf": [reference(&loose), {"type": "null"}]}},
+            "additionalProperties": {"anyOf": [reference(properties), {"type": "null"}]},
+        })
+    };
+    let item = |properties: &str| {
+        let mut item = named(properties);
+        item["minProperties"] = 1.into();
+        item["maxProperties"] = 1.into();
+        json!({"anyOf": [item, {"type": ["string", "number", "boolean"]}]})
+    };
+    let has_defaults = json!({"type": "object", "required": ["defaults"]});
+    let has_name = json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": ["string", "number", "boolean"]}},
+    });
+    json!({
+        "description": kind.about(),
+        "type": ["array", "object"],
+        "if": {"type": "array"},
+        "then": {
+            "if": {"contains": has_defaults},
+            "then": {"items": item(&loose)},
+            "else": {"items": item(strict)},
+        },
+        "else": {
+            "if": has_name,
+            "then": properties(kind, Manner::Named),
+            "else": {"if": has_defaults, "then": named(&loose), "else": named(strict)},
+        },
+    })
+}
+
+/// The properties of one resource.
+fn properties(kind: &'static dyn AnyType, manner: Manner) -> Value {
+    let fields = kind.fields();
+    let mut all = Map::new();
+    for field in fields.iter().filter(|field| manner == Manner::Named || field.name != "name") {
+        let schema = match (field.name, kind.ensure()) {
+            ("ensure", Ensure::OneOf(words)) => described(field, one_of(words)),
+            _ => described(field, shape(&field.shape)),
+        };
+        for alias in field.aliases {
+            all.insert((*alias).into(), schema.clone());
+        }
+        all.insert(field.name.into(), schema);
+    }
+    let mut object = json!({
+        "description": kind.about(),
+        "type": "object",
+        "properties": all,
+        "additionalProperties": false,
+    });
+    let mut rules: Vec<Value> = fields.iter().flat_map(|field| conflicts(field, fields)).collect();
+    if manner != Manner::Loose {
+        rules.extend(fields.iter().filter_map(|field| required(field, kind.ensure())));
+    }
+    if manner == Manner::Named {
+        rules.push(given("name"));
+    }
+    if !rules.is_empty() {
+        object["allOf"] = rules.into();
+    }
+    object
+}
+
+fn described(field: &Field, mut schema: Value) -> Value {
+    schema["description"] = field.doc.into();
+    schema
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({"anyOf": [{"enum": words}, {"type": "null"}, {"type": "string", "pattern": PLACEHOLDER}]})
+}
+
+/// What a shape accepts; null is the same as absent everywhere.
+fn shape(shape: &Shape) -> Value {
+    match shape {
+        Shape::Text => json!({"type": SCALAR}),
+        Shape::Boolean => json!({"type": ["boolean", "null"]}),
+        Shape::Integer => json!({
+            "type": ["integer", "string", "null"],
+            "pattern": r"^[+-]?[0-9]+$",
+        }),
+        Shape::Reference => json!({"type": "string", "pattern": REFERENCE}),
+        Shape::List(inner) => json!({"type": ["array", "null"], "items": item(inner)}),
+        Shape::Texts => {
+            json!({"type": ["object", "null"], "additionalProperties": {"type": SCALAR}})
+        }
+        Shape::Data => json!({"type": ["object", "null"]}),
+        Shape::Struct(fields) => {
+            let known = fields.iter().flat_map(|field| {
+                let schema = described(field, self::shape(&field.shape));
+                let names = std::iter::once(field.name).chain(field.aliases.iter().copied());
+                names.map(move |name| (name.to_owned(), schema.clone()))
+            });
+            let known: Map<String, Value> = known.collect();
+            json!({
+                "type": ["object", "null"],
+                "properties": known,
+                "additionalProperties": false,
+            })
+        }
+    }
+}
+
+/// In a list there is something, or nothing at all.
+fn item(inner: &Shape) -> Value {
+    let mut schema = shape(inner);
+    if !matches!(inner, Shape::Text)
+        && let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut)
+    {
+        types.retain(|name| name != "null");
+    }
+    schema
+}
+
+/// Something is given under this name.
+fn given(name: &str) -> Value {
+    json!({"required": [name], "properties": {name: {"not": {"type": "null"}}}})
+}
+
+/// The field is given under one of its names.
+fn given_somehow(field: &Field) -> Value {
+    if field.aliases.is_empty() {
+        return given(field.name);
+    }
+    let names = std::iter::once(field.name).chain(field.aliases.iter().copied());
+    json!({"anyOf": names.map(given).collect::<Vec<_>>()})
+}
+
+fn required(field: &Field, ensure: Ensure) -> Option<Value> {
+    match field.required {
+        Required::Never => None,
+        Required::Always => Some(given_somehow(field)),
+        Required::UnlessEnsure(word) => {
+            // A placeholder may turn out to be the word.
+            let is_word =
+                json!({"anyOf": [{"const": word}, {"type": "string", "pattern": PLACEHOLDER}]});
+            let mut other = json!({"properties": {"ensure": is_word}, "required": ["ensure"]});
+            if ensure.default() == word {
+                other = json!({"properties": {"ensure": {"anyOf": [is_word, {"type": "null"}]}}});
+            }
+            Some(json!({"anyOf": [other, given_somehow(field)]}))
+        }
+    }
+}
+
+/// Pairs of fields that cannot be given together.
+fn conflicts(field: &'static Field, fields: &'static [Field]) -> impl Iterator<Item = Value> {
+    let others = field
+        .conflicts
+        .iter()
+        .filter_map(|other| fields.iter().find(|field| field.is_called(other)));
+    others.map(|other| json!({"not": {"allOf": [given_somehow(field), given_somehow(other)]}}))
+}

@@ -1,0 +1,82 @@
+//! What others remember of the machine during one run, and how they know when
+//! it may no longer be true.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use crate::Host;
+
+/// How often the run has done something that may have changed the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Commands run, but for those that only look.
+    pub commands: u64,
+    /// Files and directories written or removed by ccm itself.
+    pub files: u64,
+}
+
+/// One value of each type.
+#[derive(Default)]
+pub(crate) struct Memory {
+    values: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} values", self.values.borrow().len())
+    }
+}
+
+impl Host {
+    /// Counts what may have changed the machine so far.
+    pub fn changes(&self) -> Changes {
+        let files = self.inner.barrier.borrow().changes;
+        Changes { commands: self.inner.commands.get(), files }
+    }
+
+    /// The run's own value of a type, made when it is first asked for. All
+    /// clones of a host share it.
+    pub fn remembered<T: Default + 'static>(&self) -> Rc<T> {
+        let mut values = self.inner.memory.values.borrow_mut();
+        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
+        // The key is the type, so the value is of it.
+        Rc::clone(value).downcast().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::{Attributes, Content};
+
+    #[test]
+    fn one_value_of_each_type_is_shared_by_clones() {
+        let host = Host::new();
+        host.remembered::<Cell<u32>>().set(7);
+        host.remembered::<Cell<i64>>().set(8);
+        assert_eq!(host.clone().remembered::<Cell<u32>>().get(), 7);
+        assert_eq!(Host::new().remembered::<Cell<u32>>().get(), 0);
+    }
+
+    #[test]
+    fn files_count_as_changes_also_across_the_barrier() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::new();
+        let (uid, gid) = host.whoami();
+        let attributes = Attributes { uid, gid, mode: 0o600 };
+        let path = dir.path().join("f");
+        host.replace(&path, Content::Bytes(b"x"), &attributes).unwrap();
+        let written = host.changes();
+        assert_ne!(written, Changes::default());
+        host.sync().unwrap();
+        assert_eq!(host.changes(), written);
+        host.remove(&path).unwrap();
+        assert_ne!(host.changes(), written);
+        assert_eq!(host.changes().commands, 0);
+    }
+}

@@ -1,0 +1,325 @@
+//! Software packages: whether they are installed, and in which version.
+
+mod apt;
+mod command_line;
+mod dnf;
+mod manager;
+#[cfg(test)]
+mod tests;
+pub mod version;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ccm_engine::{
+    CommandLine, Context, Detail, Ensure, Findings, ProviderDef, ResourceType, Result, Trigger,
+};
+use ccm_model::{Common, Stage, did_you_mean};
+use serde::{Serialize, Serializer};
+
+use crate::name;
+
+/// The `package` type.
+pub struct Package;
+
+/// Manage packages
+#[derive(Clone, Debug, Default, ccm_model::Properties)]
+pub struct Properties {
+    #[property(common)]
+    pub(crate) common: Common,
+}
+
+impl Properties {
+    fn wanted(&self) -> Wanted<'_> {
+        match self.common.ensure.as_str() {
+            "present" => Wanted::Present,
+            "absent" => Wanted::Absent,
+            "latest" => Wanted::Latest,
+            version => Wanted::Version(version),
+        }
+    }
+}
+
+/// What `ensure` asks for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Present,
+    Absent,
+    Latest,
+    Version(&'a str),
+}
+
+/// What a package provider can do. Every step may tell what it waits for.
+pub trait Provider {
+    /// Its name.
+    fn name(&self) -> &'static str;
+    /// Whether it could know such a version at all.
+    fn check_version(&self, _version: &str) -> Result<()> {
+        Ok(())
+    }
+    /// What is installed under a name.
+    fn find(&mut self, package: &str) -> Result<Found>;
+    /// What else is known of an installed package.
+    fn details(&mut self, package: &str) -> Result<Details>;
+    /// How an installed version and a wanted one are ordered.
+    fn compare(&self, installed: &Installed, wanted: &str) -> Ordering;
+    /// Installs a package.
+    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// Brings an installed package forward.
+    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// Brings an installed package back.
+    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// Removes a package.
+    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()>;
+}
+
+/// Which version is to be installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Whatever the package manager chooses.
+    Any,
+    /// The newest that the package manager knows.
+    Latest,
+    /// This one.
+    Version(String),
+}
+
+/// What is there under the name of a package.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The package, if it is wholly installed.
+    pub installed: Option<Installed>,
+    /// What only this provider knows.
+    pub extended: BTreeMap<&'static str, String>,
+}
+
+/// An installed package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Installed {
+    /// Its version.
+    pub version: String,
+    /// Above everything else in the version, where that is told apart.
+    pub epoch: u64,
+    /// Its architecture.
+    pub arch: String,
+}
+
+/// What people may want to know of a package.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// Its licence.
+    pub license: String,
+    /// Its home page.
+    pub url: String,
+    /// What it is, in one line.
+    pub summary: String,
+    /// What it is, in full.
+    pub description: String,
+}
+
+/// What is installed, compared with what is wanted.
+#[derive(Clone, Debug)]
+pub struct State {
+    name: String,
+    provider: &'static str,
+    found: Found,
+    /// The installed version against the wanted one.
+    order: Ordering,
+    details: Details,
+}
+
+impl State {
+    fn is_installed(&self) -> bool {
+        self.found.installed.is_some()
+    }
+}
+
+impl ccm_engine::State for State {
+    fn ensure(&self) -> &str {
+        self.found.installed.as_ref().map_or("absent", |installed| &installed.version)
+    }
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Outer<'a> {
+            metadata: Metadata<'a>,
+        }
+        #[derive(Serialize)]
+        struct Metadata<'a> {
+            name: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            version: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            arch: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            license: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            url: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            summary: &'a str,
+            #[serde(skip_serializing_if = "str::is_empty")]
+            description: &'a str,
+            provider: &'a str,
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            extended: &'a BTreeMap<&'static str, String>,
+        }
+        let installed = self.found.installed.as_ref();
+        let metadata = Metadata {
+            name: &self.name,
+            version: installed.map_or("", |installed| &installed.version),
+            arch: installed.map_or("", |installed| &installed.arch),
+            license: &self.details.license,
+            url: &self.details.url,
+            summary: &self.details.summary,
+            description: &self.details.description,
+            provider: self.provider,
+            extended: &self.found.extended,
+        };
+        Outer { metadata }.serialize(to)
+    }
+}
+
+/// A step towards the desired state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Install what is not there.
+    Install(Target),
+    /// Bring forward what is there.
+    Upgrade(Target),
+    /// Bring back what is there, to this version.
+    Downgrade(String),
+    /// Remove what is there.
+    Uninstall,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Install(Target::Version(version)) => {
+                write!(f, "Would have installed version {version}")
+            }
+            // Without a version a package manager takes the newest.
+            Self::Install(Target::Any | Target::Latest) => {
+                f.write_str("Would have installed latest")
+            }
+            Self::Upgrade(Target::Version(version)) => {
+                write!(f, "Would have upgraded to {version}")
+            }
+            Self::Upgrade(Target::Any | Target::Latest) => {
+                f.write_str("Would have upgraded to latest")
+            }
+            Self::Downgrade(version) => write!(f, "Would have downgraded to {version}"),
+            Self::Uninstall => f.write_str("Would have uninstalled"),
+        }
+    }
+}
+
+impl ResourceType for Package {
+    type Properties = Properties;
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const NAME: &'static str = "package";
+    const ABOUT: &'static str = "Manage packages";
+    const ENSURE: Ensure = Ensure::Any("present");
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[apt::DEF, dnf::DEF];
+    const COMMAND_LINE: CommandLine = command_line::VIEW;
+
+    fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
+        let package = want.common.name.as_str();
+        if let Some(problem) = name::problem("package name", package) {
+            if !package.is_empty() {
+                findings.add("name", problem);
+            }
+        } else if package.ends_with('-') {
+            // To apt this is an order to remove the package without the dash.
+            findings.add("name", format!("package name cannot end with a dash: {package:?}"));
+        }
+        if let Wanted::Version(version) = want.wanted() {
+            if let Some(problem) = name::version_problem(version) {
+                findings.add("ensure", problem);
+            } else if !version.contains(|c: char| c.is_ascii_digit()) {
+                let words = ["present", "absent", "latest"];
+                let hint = did_you_mean(version, words)
+                    .unwrap_or_else(|| format!("it is one of {}, or a version", words.join(", ")));
+                let message = format!("`{version}` is neither a state nor a version");
+                findings.add_with_hint("ensure", message, hint);
+            }
+        }
+    }
+
+    fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        let package = &want.common.name;
+        if let Wanted::Version(version) = want.wanted() {
+            on.check_version(version)?;
+        }
+        let found = on.find(package)?;
+        let order = match (want.wanted(), &found.installed) {
+            (Wanted::Version(version), Some(installed)) => on.compare(installed, version),
+            _ => Ordering::Equal,
+        };
+        let details = if found.installed.is_some() && cx.detail >= Detail::Inspect {
+            on.details(package)?
+        } else {
+            Details::default()
+        };
+        Ok(State { name: package.clone(), provider: on.name(), found, order, details })
+    }
+
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
+        let is_installed = have.is_installed();
+        Ok(match want.wanted() {
+            Wanted::Absent if is_installed => vec![Action::Uninstall],
+            Wanted::Absent => vec![],
+            Wanted::Present if is_installed => vec![],
+            Wanted::Present => vec![Action::Install(Target::Any)],
+            // Only the package manager knows what is the latest.
+            Wanted::Latest if is_installed => vec![Action::Upgrade(Target::Latest)],
+            Wanted::Latest => vec![Action::Install(Target::Latest)],
+            Wanted::Version(version) => {
+                let version = version.to_owned();
+                match have.order {
+                    _ if !is_installed => vec![Action::Install(Target::Version(version))],
+                    Ordering::Less => vec![Action::Upgrade(Target::Version(version))],
+                    Ordering::Equal => vec![],
+                    Ordering::Greater => vec![Action::Downgrade(version)],
+                }
+            }
+        })
+    }
+
+    fn act(
+        on: &mut Self::Provider,
+        want: &Properties,
+        step: &Action,
+        cx: &mut Context<'_>,
+    ) -> Result<()> {
+        let (package, say) = (&want.common.name, &mut *cx.output);
+        match step {
+            Action::Install(target) => on.install(package, target, say),
+            Action::Upgrade(target) => on.upgrade(package, target, say),
+            Action::Downgrade(version) => on.downgrade(package, version, say),
+            Action::Uninstall => on.uninstall(package, say),
+        }
+    }
+
+    fn mismatch(want: &Properties, have: &State) -> Option<String> {
+        let is_reached = match want.wanted() {
+            Wanted::Absent => !have.is_installed(),
+            Wanted::Present | Wanted::Latest => have.is_installed(),
+            Wanted::Version(_) => have.is_installed() && have.order.is_eq(),
+        };
+        let found = ccm_engine::State::ensure(have);
+        (!is_reached).then(|| format!("ensure is {found}, should be {}", want.common.ensure))
+    }
+
+    /// `latest` asks the package manager every time, and mostly it has nothing
+    /// to do.
+    fn has_changed(before: &State, after: &State) -> bool {
+        before.found.installed != after.found.installed
+    }
+}

@@ -1,0 +1,258 @@
+//! Debian's packages.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use ccm_engine::{Error, ProviderDef, Result};
+use ccm_host::{Command, Exit, Host};
+
+use super::manager::{self, Advice};
+use super::version::debian;
+use super::{Details, Found, Installed, Package, Provider, Target};
+
+const NAME: &str = "apt";
+
+/// Every package at once: asking for one costs dpkg-query as much.
+const STATUS: &str = "-f=${Package} ${Version} ${Architecture} ${db:Status-Status}\\n";
+const DETAILS: &str = "-f=${Homepage}\\n${binary:Summary}\\n${Description}";
+
+/// Another package manager has two minutes to finish.
+const LOCK_TIMEOUT: [&str; 2] = ["-o", "DPkg::Lock::Timeout=120"];
+/// A name that apt does not know is not taken for a regular expression.
+const EXACT: [&str; 2] = ["-o", "APT::Cmd::Pattern-Only=true"];
+const KEEP_CONFIGURATION: [&str; 2] = ["-o", "DPkg::Options::=--force-confold"];
+
+const ADVICE: Advice = &[
+    ("Unable to locate package", "check the name; the lists are refreshed by `apt-get update`"),
+    ("was not found", "`apt-cache policy` lists the versions that there are"),
+    ("Unable to fetch", "check the repository, and refresh the lists with `apt-get update`"),
+    ("Held packages", "`apt-mark unhold` lets it change"),
+    ("are you root?", "run ccm as root"),
+    ("Could not get lock", "another package manager is at work, try again when it is done"),
+];
+
+pub(super) const DEF: ProviderDef<Package> = ProviderDef {
+    name: NAME,
+    rank: |host, _| {
+        let is_there = host.which("apt-get") && host.which("dpkg-query");
+        is_there.then(|| manager::rank(host, &["/etc/debian_version"]))
+    },
+    open: |host| Box::new(Apt { host: host.clone() }),
+};
+
+struct Apt {
+    host: Host,
+}
+
+/// What dpkg says of one package.
+#[derive(Clone, Debug)]
+struct Entry {
+    version: String,
+    arch: String,
+    status: String,
+}
+
+/// What dpkg says of all packages, by name.
+type Packages = HashMap<String, Vec<Entry>>;
+
+/// The packages of a run, and how many commands had run when dpkg was asked.
+#[derive(Default)]
+struct Known {
+    packages: RefCell<Option<(u64, Rc<Packages>)>>,
+}
+
+impl Apt {
+    fn packages(&self) -> Result<Rc<Packages>> {
+        let known = self.host.remembered::<Known>();
+        let commands = self.host.changes().commands;
+        if let Some((then, packages)) = &*known.packages.borrow()
+            && *then == commands
+        {
+            return Ok(Rc::clone(packages));
+        }
+        let command = Command::new("dpkg-query", ["-W", STATUS]);
+        let output = manager::query(&self.host, command.clone())?;
+        // A machine without a single package is not an error.
+        if output.exit != Exit::Code(0) && !output.stderr_tail(1).contains("no packages found") {
+            return Err(output.failure(&command).into());
+        }
+        let packages = Rc::new(parse(&String::from_utf8_lossy(&output.stdout)));
+        known.packages.replace(Some((commands, Rc::clone(&packages))));
+        Ok(packages)
+    }
+
+    /// The newest version that apt could install.
+    fn candidate(&self, package: &str) -> Result<String> {
+        let command = Command::new("apt-cache", EXACT.into_iter().chain(["policy", package]));
+        let output = manager::query(&self.host, command.clone())?;
+        if output.exit != Exit::Code(0) {
+            return Err(output.failure(&command).into());
+        }
+        candidate(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| Error::Refused {
+            reason: format!("apt knows no version of package {package}"),
+            hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+        })
+    }
+
+    fn run(&self, before: &[&str], package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let args = before.iter().copied().chain(LOCK_TIMEOUT).chain(EXACT).chain([package]);
+        let command = Command::new("apt-get", args)
+            .variable("DEBIAN_FRONTEND", "noninteractive")
+            .variable("APT_LISTBUGS_FRONTEND", "none")
+            .variable("APT_LISTCHANGES_FRONTEND", "none");
+        manager::change(&self.host, command, ADVICE, say)
+    }
+}
+
+fn parse(status: &str) -> Packages {
+    let mut packages = Packages::new();
+    for line in status.lines() {
+        // A package that is only known by name has no version.
+        let mut fields = line.split(' ').map(str::to_owned);
+        let mut next = || fields.next().unwrap_or_default();
+        let (name, version, arch, status) = (next(), next(), next(), next());
+        packages.entry(name).or_default().push(Entry { version, arch, status });
+    }
+    packages
+}
+
+/// What a name means: with an architecture behind a colon that one, without
+/// the machine's own before a foreign one.
+fn look_up<'a>(packages: &'a Packages, name: &str) -> Option<&'a Entry> {
+    let native = packages.get("dpkg").and_then(|entries| entries.first()).map(|dpkg| &dpkg.arch);
+    let is_native = |entry: &Entry| entry.arch == "all" || Some(&entry.arch) == native;
+    let is_installed = |entry: &&Entry| entry.status == "installed";
+    if let Some((name, arch)) = name.split_once(':') {
+        let is_meant = |entry: &&Entry| {
+            entry.arch == arch || (entry.arch == "all" && native.is_some_and(|own| own == arch))
+        };
+        return packages.get(name)?.iter().find(is_meant);
+    }
+    let entries = packages.get(name)?;
+    entries
+        .iter()
+        .find(|entry| is_native(entry))
+        .or_else(|| entries.iter().find(is_installed))
+        .or_else(|| entries.first())
+}
+
+fn candidate(policy: &str) -> Option<String> {
+    let line = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
+    (line != "(none)").then(|| line.to_owned())
+}
+
+impl Provider for Apt {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn check_version(&self, version: &str) -> Result<()> {
+        let parsed = debian::Version::parse(version).map(drop);
+        let invalid = |error: debian::ParseError| Error::Invalid {
+            property: "ensure".into(),
+            message: error.to_string(),
+        };
+        parsed.map_err(invalid)
+    }
+
+    fn find(&mut self, package: &str) -> Result<Found> {
+        let packages = self.packages()?;
+        let Some(entry) = look_up(&packages, package) else { return Ok(Found::default()) };
+        // What is half done counts as absent, so that installing it repairs it.
+        let installed = (entry.status == "installed").then(|| Installed {
+            version: entry.version.clone(),
+            epoch: 0,
+            arch: entry.arch.clone(),
+        });
+        Ok(Found { installed, extended: BTreeMap::from([("status", entry.status.clone())]) })
+    }
+
+    fn details(&mut self, package: &str) -> Result<Details> {
+        let command = Command::new("dpkg-query", ["-W", DETAILS, package]);
+        let output = manager::query(&self.host, command)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut parts = text.splitn(3, '\n').map(|part| part.trim_end().to_owned());
+        let mut next = || parts.next().unwrap_or_default();
+        let (url, summary, description) = (next(), next(), next());
+        Ok(Details { license: String::new(), url, summary, description })
+    }
+
+    fn compare(&self, installed: &Installed, wanted: &str) -> Ordering {
+        debian::compare(&installed.version, wanted)
+    }
+
+    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let mut args = ["install", "-y", "-q"].to_vec();
+        args.extend(KEEP_CONFIGURATION);
+        match target {
+            Target::Any => self.run(&args, package, say),
+            Target::Latest => {
+                let version = self.candidate(package)?;
+                self.run(&args, &format!("{package}={version}"), say)
+            }
+            Target::Version(version) => {
+                args.push("--allow-downgrades");
+                self.run(&args, &format!("{package}={version}"), say)
+            }
+        }
+    }
+
+    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.install(package, target, say)
+    }
+
+    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.install(package, &Target::Version(version.to_owned()), say)
+    }
+
+    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.run(&["-q", "-y", "remove"], package, say)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATUS: &str = "dpkg 1.21 amd64 installed\n\
+        libc6 2.36 i386 installed\n\
+        libc6 2.37 amd64 installed\n\
+        wine 8.0 i386 installed\n\
+        docs 1.0 all installed\n\
+        gone 1.0 amd64 config-files\n\
+        known   not-installed\n";
+
+    #[test]
+    fn names_mean_the_machines_own_architecture_unless_they_say_otherwise() {
+        let packages = parse(STATUS);
+        let version = |name| look_up(&packages, name).map(|entry| entry.version.as_str());
+        for (name, wanted) in [
+            ("libc6", Some("2.37")),
+            ("libc6:i386", Some("2.36")),
+            ("libc6:amd64", Some("2.37")),
+            ("libc6:arm64", None),
+            ("wine", Some("8.0")),
+            ("wine:amd64", None),
+            ("docs", Some("1.0")),
+            ("docs:all", Some("1.0")),
+            ("docs:amd64", Some("1.0")),
+            ("docs:i386", None),
+            ("missing", None),
+            ("known", Some("")),
+        ] {
+            assert_eq!(version(name), wanted, "{name}");
+        }
+        assert_eq!(look_up(&packages, "gone").unwrap().status, "config-files");
+        assert_eq!(look_up(&packages, "known").unwrap().status, "not-installed");
+    }
+
+    #[test]
+    fn the_candidate_is_that_of_the_policy() {
+        let policy = "zsh:\n  Installed: 5.9-8+b18\n  Candidate: 5.9-8+b19\n  Version table:\n";
+        assert_eq!(candidate(policy).as_deref(), Some("5.9-8+b19"));
+        assert_eq!(candidate("zsh:\n  Installed: (none)\n  Candidate: (none)\n"), None);
+        assert_eq!(candidate(""), None);
+    }
+}

@@ -1,0 +1,175 @@
+//! Packages of Fedora, Red Hat and their relatives.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use ccm_engine::{ProviderDef, Result};
+use ccm_host::{Command, Exit, Host, Output};
+
+use super::manager::{self, Advice};
+use super::version::generic;
+use super::{Details, Found, Installed, Package, Provider, Target};
+
+const NAME: &str = "dnf";
+
+const STATUS: &str = "%{NAME} %|EPOCH?{%{EPOCH}}:{0}| %{VERSION} %{RELEASE} %{ARCH}\\n";
+const DETAILS: &str = "%{LICENSE}\\n%|URL?{%{URL}}|\\n%{SUMMARY}\\n%{DESCRIPTION}";
+
+const ADVICE: Advice = &[
+    ("Unable to find a match", "check the name and the version: `dnf list --showduplicates`"),
+    ("No packages marked for downgrade", "`dnf list --showduplicates` lists the versions"),
+    ("Failed to download metadata", "check the repositories: `dnf repolist -v`"),
+    ("superuser", "run ccm as root"),
+];
+
+pub(super) const DEF: ProviderDef<Package> = ProviderDef {
+    name: NAME,
+    rank: |host, _| {
+        let is_there = host.which("dnf") && host.which("rpm");
+        is_there.then(|| manager::rank(host, &["/etc/redhat-release", "/etc/system-release"]))
+    },
+    open: |host| Box::new(Dnf { host: host.clone() }),
+};
+
+struct Dnf {
+    host: Host,
+}
+
+impl Dnf {
+    fn ask(&self, package: &str, format: &str) -> Result<(Command, Output)> {
+        let command = Command::new("rpm", ["-q", package, "--queryformat", format]);
+        Ok((command.clone(), manager::query(&self.host, command)?))
+    }
+
+    fn run(&self, before: &[&str], what: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let command = Command::new("dnf", before.iter().chain([&what]));
+        manager::change(&self.host, command, ADVICE, say)
+    }
+}
+
+/// One installed package: name, epoch, version, release, architecture.
+fn parse(line: &str) -> Option<(Installed, &str)> {
+    let mut fields = line.split(' ').skip(1);
+    let epoch = fields.next()?.parse().ok()?;
+    let (version, release, arch) = (fields.next()?, fields.next()?, fields.next()?);
+    let version = format!("{version}-{release}");
+    Some((Installed { version, epoch, arch: arch.to_owned() }, release))
+}
+
+/// A kernel may be there several times; the newest counts.
+fn newest(answer: &str) -> Option<(Installed, &str)> {
+    answer.lines().filter_map(parse).max_by(|(a, _), (b, _)| {
+        let version = || generic::compare(&a.version, &b.version, false);
+        a.epoch.cmp(&b.epoch).then_with(version)
+    })
+}
+
+/// A wanted version with an epoch is compared with it, one without is not.
+fn compare(installed: &Installed, wanted: &str) -> Ordering {
+    let with_epoch = wanted
+        .split_once(':')
+        .and_then(|(epoch, version)| Some((epoch.parse::<u64>().ok()?, version)));
+    match with_epoch {
+        Some((epoch, version)) => installed
+            .epoch
+            .cmp(&epoch)
+            .then_with(|| generic::compare(&installed.version, version, false)),
+        None => generic::compare(&installed.version, wanted, false),
+    }
+}
+
+impl Provider for Dnf {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn find(&mut self, package: &str) -> Result<Found> {
+        let (command, output) = self.ask(package, STATUS)?;
+        let answer = String::from_utf8_lossy(&output.stdout);
+        if output.exit != Exit::Code(0) {
+            // A database that cannot be read says nothing about the package.
+            if output.stderr_tail(10).lines().any(|line| line.starts_with("error:")) {
+                return Err(output.failure(&command).into());
+            }
+            return Ok(Found::default());
+        }
+        let Some((installed, release)) = newest(&answer) else { return Ok(Found::default()) };
+        let extended = BTreeMap::from([
+            ("epoch", installed.epoch.to_string()),
+            ("release", release.to_owned()),
+        ]);
+        Ok(Found { installed: Some(installed), extended })
+    }
+
+    fn details(&mut self, package: &str) -> Result<Details> {
+        let (_, output) = self.ask(package, DETAILS)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut parts = text.splitn(4, '\n').map(|part| part.trim_end().to_owned());
+        let mut next = || parts.next().unwrap_or_default();
+        let (license, url, summary, description) = (next(), next(), next(), next());
+        Ok(Details { license, url, summary, description })
+    }
+
+    fn compare(&self, installed: &Installed, wanted: &str) -> Ordering {
+        compare(installed, wanted)
+    }
+
+    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
+        match target {
+            Target::Any => self.run(&["install", "-y"], package, say),
+            // Without this, what is installed is good enough on some systems.
+            Target::Latest => self.run(&["install", "-y", "--best"], package, say),
+            Target::Version(version) => {
+                self.run(&["install", "-y"], &format!("{package}-{version}"), say)
+            }
+        }
+    }
+
+    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.install(package, target, say)
+    }
+
+    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.run(&["downgrade", "-y"], &format!("{package}-{version}"), say)
+    }
+
+    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
+        self.run(&["remove", "-y"], package, say)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_and_the_newest_kernel_counts() {
+        let (zsh, release) = newest("zsh 0 5.8 9.el9 x86_64\n").unwrap();
+        assert_eq!(
+            (zsh.version.as_str(), zsh.epoch, zsh.arch.as_str()),
+            ("5.8-9.el9", 0, "x86_64")
+        );
+        assert_eq!(release, "9.el9");
+        let kernels = "kernel 0 5.14.0 9.el9 x86_64\nkernel 0 5.14.0 70.el9 x86_64\n\
+                       kernel 0 5.14.0 10.el9 x86_64\n";
+        assert_eq!(newest(kernels).unwrap().0.version, "5.14.0-70.el9");
+        let epochs = "a 1 1.0 1 noarch\na 0 2.0 1 noarch\n";
+        assert_eq!(newest(epochs).unwrap().0.version, "1.0-1");
+        assert_eq!(newest("nonsense\n"), None);
+    }
+
+    #[test]
+    fn an_epoch_counts_only_where_it_is_wanted() {
+        let installed = Installed { version: "1.0-1".into(), epoch: 1, arch: "noarch".into() };
+        for (wanted, order) in [
+            ("1.0-1", Ordering::Equal),
+            ("1:1.0-1", Ordering::Equal),
+            ("2.0-1", Ordering::Less),
+            ("0:2.0-1", Ordering::Greater),
+            ("2:0.5-1", Ordering::Less),
+            ("0.5-1", Ordering::Greater),
+        ] {
+            assert_eq!(compare(&installed, wanted), order, "{wanted}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What the package managers share: how their commands are run.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use ccm_engine::{Error, Result};
+use ccm_host::{Command, Host, Output};
+
+/// One package command at a time in this process.
+static LOCK: Mutex<()> = Mutex::new(());
+
+/// Room for the answer about every package of a large machine.
+const CAPTURE: usize = 64 << 20;
+
+/// Words in what a package manager said, and what to do about it.
+pub(super) type Advice = &'static [(&'static str, &'static str)];
+
+/// Runs a command that only looks. It finishes too, as what was changed a
+/// moment before an interrupt is still to be verified.
+pub(super) fn query(host: &Host, command: Command) -> Result<Output> {
+    let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(host.run(&command.query().finished().capture(CAPTURE), &mut |_, _| {})?)
+}
+
+/// Runs a command that changes something, to its end even when the run is
+/// interrupted, and says when it waits for another package manager.
+pub(super) fn change(
+    host: &Host,
+    command: Command,
+    advice: Advice,
+    say: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut is_told = false;
+    let done = host.run_checked(&command.finished(), &mut |_, line| {
+        // Repeated for as long as it lasts; once is enough.
+        if line.contains("Waiting for") && !std::mem::replace(&mut is_told, true) {
+            say(line.trim());
+        }
+    });
+    done.map(drop).map_err(|error| advise(error, advice))
+}
+
+/// Adds what to do about a failure, where that is known.
+fn advise(error: ccm_host::Error, advice: Advice) -> Error {
+    let said = error.to_string();
+    match advice.iter().find(|(words, _)| said.contains(words)) {
+        Some((_, hint)) => Error::Refused { reason: said, hint: Some((*hint).to_owned()) },
+        None => error.into(),
+    }
+}
+
+/// A package manager comes first on the systems that are made of its packages,
+/// which these files mark, and second where it is only installed.
+pub(super) fn rank(host: &Host, marks: &[&str]) -> u32 {
+    let is_there = |mark: &str| host.stat(Path::new(mark)).is_ok_and(|found| found.is_some());
+    if marks.iter().copied().any(is_there) { 1 } else { 2 }
+}

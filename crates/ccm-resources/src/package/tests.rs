@@ -1,0 +1,109 @@
+//! The decision table row by row, the words of noop, and what is refused
+//! before any command runs. Real package managers are in the system tests.
+
+use std::cmp::Ordering;
+
+use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Trigger};
+use ccm_model::{Common, Reader};
+
+use super::{Action, Details, Found, Installed, Package, Properties, State, Target};
+
+fn want(ensure: &str) -> Properties {
+    Properties { common: Common { ensure: ensure.into(), name: "p".into(), ..Common::default() } }
+}
+
+fn state(version: Option<&str>, order: Ordering) -> State {
+    let installed =
+        version.map(|version| Installed { version: version.into(), ..Installed::default() });
+    let found = Found { installed, ..Found::default() };
+    State { name: "p".into(), provider: "apt", found, order, details: Details::default() }
+}
+
+#[test]
+fn the_decision_table() {
+    let absent = state(None, Ordering::Equal);
+    let same = state(Some("1.5"), Ordering::Equal);
+    let older = state(Some("1.0"), Ordering::Less);
+    let newer = state(Some("2.0"), Ordering::Greater);
+    let version = || Target::Version("1.5".into());
+    for (ensure, have, plan, noop) in [
+        ("present", &same, vec![], ""),
+        ("present", &absent, vec![Action::Install(Target::Any)], "Would have installed latest"),
+        ("absent", &absent, vec![], ""),
+        ("absent", &same, vec![Action::Uninstall], "Would have uninstalled"),
+        ("latest", &absent, vec![Action::Install(Target::Latest)], "Would have installed latest"),
+        ("latest", &same, vec![Action::Upgrade(Target::Latest)], "Would have upgraded to latest"),
+        ("1.5", &same, vec![], ""),
+        ("1.5", &older, vec![Action::Upgrade(version())], "Would have upgraded to 1.5"),
+        ("1.5", &newer, vec![Action::Downgrade("1.5".into())], "Would have downgraded to 1.5"),
+        ("1.5", &absent, vec![Action::Install(version())], "Would have installed version 1.5"),
+    ] {
+        let decided = Package::decide(&want(ensure), have, Trigger::Turn).unwrap();
+        assert_eq!(decided, plan, "{ensure} with {have:?}");
+        assert_eq!(Package::describe(&decided), noop, "{ensure} with {have:?}");
+    }
+}
+
+#[test]
+fn what_is_verified() {
+    let absent = state(None, Ordering::Equal);
+    let older = state(Some("1.0"), Ordering::Less);
+    let same = state(Some("1.5"), Ordering::Equal);
+    for (ensure, have, reason) in [
+        ("present", &older, None),
+        ("present", &absent, Some("ensure is absent, should be present")),
+        ("absent", &absent, None),
+        ("absent", &older, Some("ensure is 1.0, should be absent")),
+        ("latest", &older, None),
+        ("latest", &absent, Some("ensure is absent, should be latest")),
+        ("1.5", &same, None),
+        ("1.5", &older, Some("ensure is 1.0, should be 1.5")),
+        ("1.5", &absent, Some("ensure is absent, should be 1.5")),
+    ] {
+        assert_eq!(Package::mismatch(&want(ensure), have).as_deref(), reason, "{ensure}");
+    }
+    assert!(Package::has_changed(&older, &same));
+    assert!(Package::has_changed(&absent, &same));
+    assert!(!Package::has_changed(&same, &same));
+}
+
+fn problem(name: &str, ensure: &str) -> Option<String> {
+    let mut arguments = Arguments::default();
+    arguments.set("name", name);
+    arguments.set("ensure", ensure);
+    let mut reader = Reader::default();
+    let resource = Erased::<Package>::NEW.declare(arguments.into_entries(), None, &mut reader);
+    assert!(reader.findings.is_empty());
+    resource.findings().into_iter().next().map(|finding| match finding.hint {
+        Some(hint) => format!("{} ({hint})", finding.message),
+        None => finding.message,
+    })
+}
+
+#[test]
+fn what_is_refused_before_any_command_runs() {
+    for (name, ensure) in [
+        ("nginx", "present"),
+        ("g++", "absent"),
+        ("libc6:i386", "latest"),
+        ("python3.11-minimal", "1:3.11.2-6+deb12u3"),
+        ("kernel", "6.1^20230101git.fc39"),
+    ] {
+        assert_eq!(problem(name, ensure), None, "{name} {ensure}");
+    }
+    for name in ["", "a;b", "$(reboot)", "a b", "-y", "--purge", "../x", "a/b", "vim-", "~i", "`x`"]
+    {
+        assert!(problem(name, "present").is_some(), "{name:?}");
+    }
+    for version in ["1.0;reboot", "1.0 2.0", "-1.0", "1/0", "1.0|x", "1.0\n", "1=2", "'1'", "1*"] {
+        assert!(problem("nginx", version).is_some(), "{version:?}");
+    }
+    assert_eq!(
+        problem("nginx", "latst").unwrap(),
+        "ensure: `latst` is neither a state nor a version (did you mean `latest`?)"
+    );
+    assert_eq!(
+        problem("vim-", "absent").unwrap(),
+        "name: package name cannot end with a dash: \"vim-\""
+    );
+}

@@ -1,0 +1,272 @@
+//! Services of systemd.
+
+use std::cell::Cell;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ccm_engine::{Error, ProviderDef, Result};
+use ccm_host::{Changes, Command, FileKind, Host, Output};
+
+use super::{Provider, Service, State};
+
+const NAME: &str = "systemd";
+
+/// Where unit files are.
+const UNIT_DIRECTORIES: [&str; 5] = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// A service that dies as soon as it has started is still active in the first
+/// moment.
+const SETTLE: Duration = Duration::from_millis(250);
+
+/// One systemctl at a time in this process.
+static LOCK: Mutex<()> = Mutex::new(());
+
+pub(super) const DEF: ProviderDef<Service> = ProviderDef {
+    name: NAME,
+    rank: |host, _| host.which("systemctl").then_some(1),
+    open: |host| Box::new(Systemd { host: host.clone(), is_started: false }),
+};
+
+struct Systemd {
+    host: Host,
+    /// It was started for this resource, so it should run.
+    is_started: bool,
+}
+
+/// What the run knows of the unit files that systemd has loaded.
+#[derive(Default)]
+struct Loaded {
+    /// The unit files, and what had changed on the machine when they were
+    /// looked at.
+    units: Cell<Option<(Changes, u64)>>,
+}
+
+impl Systemd {
+    fn query(&self, verb: &str, service: &str) -> Result<(Output, String)> {
+        let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let command = Command::new("systemctl", [verb, "--system", service]).query();
+        let output = self.host.run(&command, &mut |_, _| {})?;
+        let answer = String::from_utf8_lossy(&output.stdout);
+        let word = answer.lines().last().unwrap_or_default().trim().to_owned();
+        Ok((output, word))
+    }
+
+    fn change(&self, args: &[&str]) -> Result<(), ccm_host::Error> {
+        let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        self.host.run_checked(&Command::new("systemctl", args), &mut |_, _| {}).map(drop)
+    }
+
+    /// Starts or restarts a service; what it said goes into the error.
+    fn bring_up(&mut self, verb: &str, service: &str) -> Result<()> {
+        let mut done = self.change(&[verb, "--system", service]);
+        if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
+            let journal = self.journal(service);
+            if !journal.is_empty() {
+                last_words.push('\n');
+                last_words.push_str(&journal);
+            }
+        }
+        done?;
+        self.is_started = true;
+        std::thread::sleep(SETTLE);
+        Ok(())
+    }
+
+    /// The last that a service said, as far as anybody can know.
+    fn journal(&self, service: &str) -> String {
+        if !self.host.which("journalctl") {
+            return String::new();
+        }
+        let run = |args: &[&str]| {
+            let command = Command::new("journalctl", args).query();
+            self.host.run(&command.timeout(Some(Duration::from_secs(10))), &mut |_, _| {})
+        };
+        let _ = run(&["--sync"]);
+        let shown =
+            run(&["--no-pager", "--quiet", "--output=cat", "--lines=10", "--unit", service]);
+        shown.map_or_else(
+            |_| String::new(),
+            |output| String::from_utf8_lossy(&output.stdout).trim_end().to_owned(),
+        )
+    }
+
+    /// Takes note of the unit files as they are now.
+    fn note(&self, units: u64) {
+        self.host.remembered::<Loaded>().units.set(Some((self.host.changes(), units)));
+    }
+}
+
+/// Changes whenever a unit file or drop-in does. Links that only order what
+/// starts with what are left out: `enable` makes them and tells systemd.
+fn unit_files(host: &Host) -> Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    for directory in UNIT_DIRECTORIES.map(Path::new) {
+        look_through(host, directory, &mut hasher)?;
+    }
+    Ok(hasher.finish())
+}
+
+fn look_through(host: &Host, directory: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    let Some(folder) = host.open_folder(directory)? else { return Ok(()) };
+    for name in folder.names()? {
+        let path = directory.join(&name);
+        let Some(stat) = host.lstat(&path)? else { continue };
+        match stat.kind {
+            FileKind::Directory if name.to_string_lossy().ends_with(".d") => {
+                look_through(host, &path, hasher)?;
+            }
+            FileKind::Directory => {}
+            _ => (&path, stat.size, stat.mtime).hash(hasher),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an answer of `is-active` means that the service runs.
+fn is_running(word: &str) -> Option<bool> {
+    match word {
+        "active" => Some(true),
+        "inactive" | "failed" | "activating" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether an answer of `is-enabled` means that the service starts at boot.
+fn is_enabled(word: &str) -> Option<bool> {
+    match word {
+        "enabled" | "enabled-runtime" | "alias" | "static" | "indirect" | "generated"
+        | "transient" => Some(true),
+        "linked" | "linked-runtime" | "masked" | "masked-runtime" | "disabled" => Some(false),
+        _ => None,
+    }
+}
+
+fn invalid(verb: &str, word: &str, output: &Output) -> Error {
+    let reason = format!("invalid systemctl {verb} output: {word:?}");
+    Error::refused(match output.stderr_tail(10).as_str() {
+        "" => reason,
+        words => format!("{reason}\n{words}"),
+    })
+}
+
+impl Provider for Systemd {
+    fn prepare(&mut self) -> Result<()> {
+        let now = self.host.changes();
+        if let Some((then, units)) = self.host.remembered::<Loaded>().units.get() {
+            if then == now {
+                return Ok(());
+            }
+            if unit_files(&self.host)? == units {
+                self.note(units);
+                return Ok(());
+            }
+        }
+        // Looked at first: what changes meanwhile is then seen the next time.
+        let units = unit_files(&self.host)?;
+        self.change(&["daemon-reload"])?;
+        self.note(units);
+        Ok(())
+    }
+
+    fn status(&mut self, service: &str) -> Result<State> {
+        let (output, active) = self.query("is-active", service)?;
+        let running = is_running(&active).ok_or_else(|| invalid("is-active", &active, &output))?;
+        let (output, boot) = self.query("is-enabled", service)?;
+        let enabled = is_enabled(&boot).ok_or_else(|| {
+            let said = output.stderr_tail(10);
+            // Older versions answer in a sentence.
+            if boot == "not-found" || said.contains("No such file or directory") {
+                return Error::Refused {
+                    reason: format!("service not found: {service}"),
+                    hint: Some("`systemctl list-unit-files` lists those that there are".to_owned()),
+                };
+            }
+            invalid("is-enabled", &boot, &output)
+        })?;
+        let last_words =
+            if self.is_started && !running { self.journal(service) } else { String::new() };
+        Ok(State {
+            name: service.to_owned(),
+            provider: NAME,
+            running,
+            enabled,
+            words: (active, boot),
+            last_words,
+        })
+    }
+
+    fn start(&mut self, service: &str) -> Result<()> {
+        self.bring_up("start", service)
+    }
+
+    fn stop(&mut self, service: &str) -> Result<()> {
+        Ok(self.change(&["stop", "--system", service])?)
+    }
+
+    fn restart(&mut self, service: &str) -> Result<()> {
+        self.bring_up("restart", service)
+    }
+
+    fn enable(&mut self, service: &str) -> Result<()> {
+        self.change(&["enable", "--system", service])?;
+        self.note(unit_files(&self.host)?);
+        Ok(())
+    }
+
+    fn disable(&mut self, service: &str) -> Result<()> {
+        self.change(&["disable", "--system", service])?;
+        self.note(unit_files(&self.host)?);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_is_active() {
+        for (word, running) in [
+            ("active", Some(true)),
+            ("inactive", Some(false)),
+            ("failed", Some(false)),
+            ("activating", Some(false)),
+            ("deactivating", None),
+            ("unknown", None),
+            ("", None),
+        ] {
+            assert_eq!(is_running(word), running, "{word}");
+        }
+    }
+
+    #[test]
+    fn answers_of_is_enabled() {
+        for (word, enabled) in [
+            ("enabled", Some(true)),
+            ("enabled-runtime", Some(true)),
+            ("alias", Some(true)),
+            ("static", Some(true)),
+            ("indirect", Some(true)),
+            ("generated", Some(true)),
+            ("transient", Some(true)),
+            ("linked", Some(false)),
+            ("linked-runtime", Some(false)),
+            ("masked", Some(false)),
+            ("masked-runtime", Some(false)),
+            ("disabled", Some(false)),
+            ("not-found", None),
+            ("bad", None),
+            ("", None),
+        ] {
+            assert_eq!(is_enabled(word), enabled, "{word}");
+        }
+    }
+}

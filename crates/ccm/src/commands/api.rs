@@ -1,0 +1,355 @@
+//! `ccm ensure api pipe`: requests on standard input, responses on standard
+//! output, for other programs.
+
+use std::io::{self, BufRead, Read as _};
+use std::path::PathBuf;
+
+use ccm_engine::{
+    AnyResource, AnyType, Detail, Diffs, Handed, MemorySession, Observer, Run, Session, Settings,
+    find_type,
+};
+use ccm_hiera::Document;
+use ccm_host::Host;
+use ccm_model::{Event, Finding, Reader, Stage, did_you_mean};
+use ccm_resources::TYPES;
+use ccm_template::Engine;
+use ccm_yaml::{Entry, Kind, Node, Source};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+use serde::Serialize;
+
+use super::{Result, example, flags, inputs};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// The format of requests.
+pub(super) const REQUEST: &str = "io.choria.ccm.v1.resource.ensure.request";
+/// The format of responses.
+pub(super) const RESPONSE: &str = "io.choria.ccm.v1.resource.ensure.response";
+
+/// The largest request.
+const MAX_REQUEST: u64 = 64 << 20;
+/// How much is gathered of responses while more requests are waiting.
+const BATCH: usize = 1 << 20;
+/// Data that `--data` names is written by people.
+const MAX_DATA: u64 = 16 << 20;
+
+/// What is answered.
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(extend("oneOf" = [{"required": ["state"]}, {"required": ["error"]}]))]
+pub(super) struct Response {
+    /// The name of this format
+    #[schemars(extend("const" = RESPONSE))]
+    protocol: &'static str,
+    /// What became of the resource
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<Event>,
+    /// Why nothing was tried
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) fn command() -> Command {
+    let pipe = Command::new("pipe")
+        .visible_alias("piped")
+        .about("Read requests from standard input, write responses to standard output")
+        .after_help(example(
+            "echo '{\"protocol\": \"io.choria.ccm.v1.resource.ensure.request\", \"type\": \
+             \"file\", \"properties\": {\"name\": \"/tmp/hello\", \"ensure\": \"absent\"}}' | ccm \
+             ensure api pipe",
+        ))
+        .arg(Arg::new("yaml").long("yaml").action(ArgAction::SetTrue).help("Write YAML, not JSON"))
+        .arg(
+            Arg::new("stream")
+                .long("stream")
+                .action(ArgAction::SetTrue)
+                .help("One request per line until the end, in one session"),
+        )
+        .arg(
+            Arg::new("data")
+                .long("data")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath)
+                .help("Data for templates, hierarchical or a plain map"),
+        )
+        .args(inputs::flags())
+        .arg(flags::session())
+        .arg(flags::noop())
+        .arg(flags::no_sync());
+    Command::new("api")
+        .about("Manage resources on behalf of other programs")
+        .after_help(example("ccm ensure api pipe --stream < requests.jsonl"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(pipe)
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let (_, matches) = matches.subcommand().ok_or_else(|| Error::usage("no subcommand", ""))?;
+    let host = flags::host()?;
+    let engine = engine(&host, matches)?;
+    let settings = Settings {
+        host: host.clone(),
+        noop: matches.get_flag("noop"),
+        health_check_only: false,
+        diffs: Diffs::None,
+        detail: Detail::Report,
+        working_directory: flags::working_directory(&host),
+        fail_on_error: false,
+    };
+    let mut session = match flags::session_path(matches) {
+        Some(_) => flags::open_session(&host, matches, true)?,
+        None => Box::new(MemorySession::default()) as Box<dyn Session>,
+    };
+    let mut silent = Silent;
+    let run = Run::new(settings, &engine, &mut *session, &mut silent).without_events();
+    let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
+    let sync = !matches.get_flag("no-sync");
+    let mut pipe = Pipe { ui, host, engine: &engine, run, format, sync, is_failed: false };
+    match (matches.get_flag("stream"), format) {
+        (false, _) => pipe.single()?,
+        (true, Format::Json) => pipe.lines()?,
+        (true, Format::Yaml) => pipe.documents()?,
+    }
+    let Pipe { host, run, is_failed, .. } = pipe;
+    let (_, unrecorded) = run.finish("");
+    if let Some(signal) = host.interrupt().signal() {
+        return Ok(Exit::Interrupted(signal));
+    }
+    unrecorded.map_or(Ok(()), Err)?;
+    Ok(if is_failed { Exit::Failed } else { Exit::Done })
+}
+
+/// What templates see: `--data`, with `--hiera` over it.
+fn engine(host: &Host, matches: &ArgMatches) -> Result<Engine> {
+    let mut inputs = inputs::inputs_here(host, matches)?;
+    let directory = flags::working_directory(host);
+    let Some(path) = matches.get_one::<PathBuf>("data") else {
+        return Ok(inputs.templates(&directory)?);
+    };
+    let name = path.display().to_string();
+    let (text, _) = host.read_text(path, MAX_DATA)?;
+    let mut document = Document::parse(&name, &text)?;
+    if !document.is_hierarchical() {
+        inputs.handed = Handed::Some(document.root().clone());
+        document = Document::parse(&name, "data: {}")?;
+    }
+    Ok(inputs.templates_for(&document, &directory)?.0)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Json,
+    Yaml,
+}
+
+/// Nothing but responses goes to standard output.
+struct Silent;
+
+impl Observer for Silent {
+    fn output(&mut self, line: &str) {
+        tracing::info!("{line}");
+    }
+}
+
+struct Pipe<'a> {
+    ui: &'a mut Ui,
+    host: Host,
+    engine: &'a Engine,
+    run: Run<'a>,
+    format: Format,
+    sync: bool,
+    is_failed: bool,
+}
+
+impl Pipe<'_> {
+    /// Everything that comes is one request.
+    fn single(&mut self) -> Result<()> {
+        let mut bytes = Vec::new();
+        io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut bytes).map_err(input)?;
+        let response =
+            if bytes.len() as u64 > MAX_REQUEST { Err(too_large()) } else { self.answer(&bytes) };
+        let mut out = String::new();
+        self.write(response, &mut out);
+        self.send(&mut out)
+    }
+
+    /// Every line is a request.
+    fn lines(&mut self) -> Result<()> {
+        let mut reader = io::BufReader::with_capacity(BATCH, io::stdin().lock());
+        let (mut line, mut out) = (Vec::new(), String::new());
+        while self.host.interrupt().signal().is_none() {
+            line.clear();
+            let read = (&mut reader).take(MAX_REQUEST + 1).read_until(b'\n', &mut line);
+            let read = read.map_err(input)?;
+            if read == 0 {
+                break;
+            }
+            if read as u64 > MAX_REQUEST {
+                self.write(Err(too_large()), &mut out);
+                break;
+            }
+            if !line.trim_ascii().is_empty() {
+                let response = self.answer(&line);
+                self.write(response, &mut out);
+            }
+            // Whoever waits for an answer gets it; whoever sends many in a row
+            // gets them together.
+            if out.len() > BATCH || !reader.buffer().contains(&b'\n') {
+                self.send(&mut out)?;
+            }
+        }
+        self.send(&mut out)
+    }
+
+    /// Requests end with `---`, `...` or the input, as YAML's documents do.
+    fn documents(&mut self) -> Result<()> {
+        let mut reader = io::BufReader::new(io::stdin().lock());
+        let (mut document, mut out) = (Vec::new(), String::new());
+        while self.host.interrupt().signal().is_none() {
+            let begin = document.len();
+            let read = (&mut reader).take(MAX_REQUEST).read_until(b'\n', &mut document);
+            let read = read.map_err(input)?;
+            let is_end = matches!(document[begin..].trim_ascii_end(), b"---" | b"...");
+            if read > 0 && !is_end && document.len() as u64 <= MAX_REQUEST {
+                continue;
+            }
+            if is_end {
+                document.truncate(begin);
+            }
+            if document.len() as u64 > MAX_REQUEST {
+                self.write(Err(too_large()), &mut out);
+                break;
+            }
+            if !document.trim_ascii().is_empty() {
+                let response = self.answer(&document);
+                out.push_str("---\n");
+                self.write(response, &mut out);
+                self.send(&mut out)?;
+            }
+            document.clear();
+            if read == 0 {
+                break;
+            }
+        }
+        self.send(&mut out)
+    }
+
+    /// Manages what a request asks for.
+    fn answer(&mut self, bytes: &[u8]) -> Result<Event, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "the request is not UTF-8".to_owned())?;
+        let mut resource = read(text, self.engine)?;
+        Ok(self.run.apply(&mut *resource))
+    }
+
+    fn write(&mut self, answer: Result<Event, String>, out: &mut String) {
+        let (state, error) = match answer {
+            Ok(event) => (Some(event), None),
+            Err(error) => (None, Some(error)),
+        };
+        let is_bad = |event: &Event| event.failed || !event.unmet_requirements.is_empty();
+        self.is_failed |= state.as_ref().is_none_or(is_bad);
+        let response = Response { protocol: RESPONSE, state, error };
+        match self.format {
+            Format::Json => {
+                out.push_str(&serde_json::to_string(&response).unwrap_or_default());
+                out.push('\n');
+            }
+            Format::Yaml => {
+                let value = serde_json::to_value(&response).unwrap_or_default();
+                out.push_str(&ccm_yaml::to_yaml(&value));
+            }
+        }
+    }
+
+    /// Hands responses out, once what they tell of is on disk.
+    fn send(&mut self, out: &mut String) -> Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let on_disk = if self.sync { self.host.sync() } else { Ok(()) };
+        self.ui.print(out);
+        out.clear();
+        Ok(on_disk?)
+    }
+}
+
+fn input(source: io::Error) -> Error {
+    Error::Invalid { message: format!("cannot read standard input: {source}"), hint: None }
+}
+
+fn too_large() -> String {
+    format!("a request has at most {} MiB", MAX_REQUEST >> 20)
+}
+
+/// The resource that a request is about, with its templates resolved.
+fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
+    let source = Source::new("request", text);
+    let root = ccm_yaml::parse(&source).map_err(|error| {
+        let place = source.position(error.span.start);
+        let message = error.message;
+        format!(
+            "the request cannot be read: {message} (line {}, column {})",
+            place.line, place.column
+        )
+    })?;
+    let (kind, entries) = parts(root)?;
+    let mut reader = Reader::default();
+    let mut resource = kind.declare(entries, None, &mut reader);
+    let mut findings = reader.findings;
+    if findings.is_empty() {
+        findings.extend(resource.resolve(Stage::Parse, engine).into_iter().map(|failure| {
+            Finding::error(failure.span, format!("{}: {}", failure.property, failure.error))
+        }));
+        findings.extend(resource.findings());
+    }
+    match findings.into_iter().next() {
+        None => Ok(resource),
+        Some(Finding { message, hint, resource, .. }) => {
+            let subject = resource.unwrap_or_else(|| kind.name().to_owned());
+            let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            Err(format!("{subject}: {message}{hint}"))
+        }
+    }
+}
+
+/// The type and the properties in a request.
+fn parts(root: Node<'_>) -> Result<(&'static dyn AnyType, Vec<Entry<'_>>), String> {
+    let described = root.describe();
+    let Kind::Mapping(entries) = root.kind else {
+        return Err(format!("a request is one map about one resource, this is {described}"));
+    };
+    let (mut protocol, mut kind, mut properties) = (None, None, None);
+    for Entry { key, value } in entries {
+        match &*key.text {
+            "protocol" => protocol = value.scalar().map(|scalar| scalar.text.to_string()),
+            "type" => kind = value.scalar().map(|scalar| scalar.text.to_string()),
+            "properties" => properties = Some(value),
+            other => {
+                let hint = did_you_mean(other, ["protocol", "type", "properties"]);
+                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+                return Err(format!("unknown key `{other}` in the request{hint}"));
+            }
+        }
+    }
+    match protocol.as_deref() {
+        Some(REQUEST) => {}
+        Some(other) => return Err(format!("wrong protocol `{other}`, expected `{REQUEST}`")),
+        None => return Err(format!("the protocol is missing, expected `{REQUEST}`")),
+    }
+    let kind = kind.ok_or("the type is missing")?;
+    let offered = || TYPES.iter().copied().filter(|kind| !kind.nests()).map(AnyType::name);
+    let known = find_type(TYPES, &kind).filter(|kind| !kind.nests()).ok_or_else(|| {
+        let hint = did_you_mean(&kind, offered()).unwrap_or_else(|| {
+            format!("it is one of {}", offered().collect::<Vec<_>>().join(", "))
+        });
+        format!("the type `{kind}` is not offered here ({hint})")
+    })?;
+    let properties = properties.ok_or("the properties are missing")?;
+    let described = properties.describe();
+    match properties.kind {
+        Kind::Mapping(entries) => Ok((known, entries)),
+        _ => Err(format!("the properties must be a map, not {described}")),
+    }
+}

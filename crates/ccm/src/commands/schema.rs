@@ -1,0 +1,40 @@
+//! `ccm schema [NAME]`
+
+use ccm_engine::schema;
+use ccm_resources::TYPES;
+use clap::{Arg, ArgMatches, Command};
+use serde_json::Value;
+
+use super::{Result, api, example};
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+const NAMES: [&str; 4] = ["manifest", "request", "response", "event"];
+
+pub(super) fn command() -> Command {
+    Command::new("schema")
+        .about("Print a JSON Schema")
+        .after_help(example("ccm schema manifest > manifest.json"))
+        .arg(
+            Arg::new("name")
+                .value_name("NAME")
+                .value_parser(NAMES)
+                .default_value("manifest")
+                .help("What the schema is of"),
+        )
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let name = matches.get_one::<String>("name").map(String::as_str).unwrap_or_default();
+    ui.print_json(&render(name));
+    Ok(Exit::Done)
+}
+
+fn render(name: &str) -> Value {
+    match name {
+        "request" => schema::request(TYPES, api::REQUEST),
+        "response" => schema::of::<api::Response>("response", "Response"),
+        "event" => schema::event(),
+        _ => schema::manifest(TYPES),
+    }
+}

@@ -1,0 +1,18 @@
+//! ccm on throw-away machines.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot read an answer has to fail")]
+
+mod apt;
+mod bed;
+mod dnf;
+mod example;
+mod selection;
+mod service;
+
+pub(crate) use system_tests::Outcome::{Changed, Failed, Refreshed, Stable};
+pub(crate) use system_tests::{Layer, Machine};
+
+/// A manifest of one package.
+pub(crate) fn package(name: &str, ensure: &str) -> String {
+    format!("ccm: {{resources: [{{package: [{{{name}: {{ensure: \"{ensure}\"}}}}]}}]}}\n")
+}
