@@ -289,15 +289,14 @@ fn too_large() -> String {
 
 /// The resource that a request is about, with its templates resolved.
 fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
-    let source = Source::new("request", text);
-    let root = ccm_yaml::parse(&source).map_err(|error| {
-        let place = source.position(error.span.start);
-        let message = error.message;
-        format!(
-            "the request cannot be read: {message} (line {}, column {})",
-            place.line, place.column
-        )
-    })?;
+    let source;
+    let root = match ccm_yaml::parse_json(text) {
+        Some(root) => root,
+        None => {
+            source = Source::new("request", text);
+            parse(&source)?
+        }
+    };
     let (kind, entries) = parts(root)?;
     let mut reader = Reader::default();
     let mut resource = kind.declare(entries, None, &mut reader);
@@ -316,6 +315,16 @@ fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
             Err(format!("{subject}: {message}{hint}"))
         }
     }
+}
+
+fn parse(source: &Source) -> Result<Node<'_>, String> {
+    ccm_yaml::parse(source).map_err(|error| {
+        let place = source.position(error.span.start);
+        format!(
+            "the request cannot be read: {} (line {}, column {})",
+            error.message, place.line, place.column
+        )
+    })
 }
 
 /// The type and the properties in a request.
