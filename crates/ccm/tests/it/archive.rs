@@ -239,9 +239,7 @@ fn others_than_root_get_what_tar_gives_them() {
     };
     let (theirs, ours) = (at("theirs"), at("ours"));
     as_nobody(Command::new("tar").args(["-xf", archive, "-C", theirs.to_str().unwrap()]));
-    // The binary may lie where nobody else can reach it.
-    let binary = at("ccm");
-    std::fs::copy(env!("CARGO_BIN_EXE_ccm"), &binary).unwrap();
+    let binary = env.copy_of_ccm();
     let marker = ours.join("marker");
     as_nobody(
         Command::new(&binary)

@@ -363,10 +363,9 @@ fn no_permission_is_said_clearly() {
     std::fs::create_dir(env.path("locked")).unwrap();
     env.write("secret", "s");
     std::fs::set_permissions(env.path("secret"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    // The binary may lie where the other user cannot go.
-    std::fs::copy(env!("CARGO_BIN_EXE_ccm"), env.path("ccm")).unwrap();
+    let ccm = env.copy_of_ccm();
     let nobody = |args: &[&str]| {
-        let output = std::process::Command::new(env.path("ccm"))
+        let output = std::process::Command::new(&ccm)
             .args(args)
             .current_dir("/")
             .uid(65534)

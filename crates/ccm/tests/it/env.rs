@@ -55,6 +55,18 @@ impl TestEnv {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// A copy of the binary, which itself may lie where other users cannot go.
+    ///
+    /// Another process writes it: what this one holds open for writing is held
+    /// by whatever another test is about to start as well, and the kernel runs
+    /// no file that anybody could still write to.
+    pub(crate) fn copy_of_ccm(&self) -> PathBuf {
+        let copy = self.path("ccm");
+        let status = Command::new("cp").arg(env!("CARGO_BIN_EXE_ccm")).arg(&copy).status().unwrap();
+        assert!(status.success());
+        copy
+    }
+
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ccm"));
         command
