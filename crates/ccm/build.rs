@@ -1,19 +1,75 @@
-//! Tells the binary which commit it was built from.
+//! Tells the binary which commit it was built from, and on which day.
 
-#![expect(clippy::disallowed_types, reason = "this is how builds talk to cargo")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is how builds talk to cargo"
+)]
 
+use std::path::Path;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 fn main() {
-    println!("cargo:rerun-if-changed=../../.git/HEAD");
-    println!("cargo:rerun-if-changed=../../.git/logs/HEAD");
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).output().ok()?;
-        let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-        (output.status.success() && !text.is_empty()).then_some(text)
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
+    println!("cargo:rustc-env=CCM_COMMIT={}", commit().as_deref().unwrap_or("unknown"));
+    println!("cargo:rustc-env=CCM_DATE={}", date(build_time()));
+}
+
+/// The commit, if this is a clone and not, say, unpacked inside of another.
+fn commit() -> Option<String> {
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    if Path::new(&top).canonicalize().ok()? != Path::new("../..").canonicalize().ok()? {
+        return None;
+    }
+    // Where these lie depends on how the clone was made. Cargo takes what is
+    // missing for changed.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", name])?;
+        if Path::new(&path).exists() {
+            println!("cargo:rerun-if-changed={path}");
+        }
+    }
+    git(&["rev-parse", "--short=12", "HEAD"])
+}
+
+fn git(args: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(args).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !text.is_empty()).then_some(text)
+}
+
+/// Now, or what is to be taken for it where the same source has to become the
+/// same binary. In seconds since 1970.
+fn build_time() -> u64 {
+    match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(seconds) => match seconds.trim().parse() {
+            Ok(seconds) => seconds,
+            Err(error) => panic!("SOURCE_DATE_EPOCH is {seconds:?}: {error}"),
+        },
+        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+    }
+}
+
+/// The day in UTC, as YYYY-MM-DD.
+fn date(seconds: u64) -> String {
+    let is_leap = |year: u64| {
+        (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
     };
-    let commit = git(&["rev-parse", "--short=12", "HEAD"]).unwrap_or_else(|| "unknown".into());
-    let date = git(&["show", "-s", "--format=%cs", "HEAD"]).unwrap_or_else(|| "unknown".into());
-    println!("cargo:rustc-env=CCM_COMMIT={commit}");
-    println!("cargo:rustc-env=CCM_DATE={date}");
+    let (mut year, mut day) = (1970, seconds / 86_400);
+    while day >= 365 + u64::from(is_leap(year)) {
+        day -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if day < length {
+            break;
+        }
+        day -= length;
+        month += 1;
+    }
+    format!("{year:04}-{month:02}-{:02}", day + 1)
 }

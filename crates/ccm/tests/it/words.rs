@@ -24,7 +24,17 @@ fn completions_and_manual_pages_know_the_types() {
 fn the_version_names_commit_and_date() {
     let env = TestEnv::new();
     let text = String::from_utf8(env.run(["--version"]).stdout).unwrap();
-    assert!(text.starts_with(concat!("ccm ", env!("CARGO_PKG_VERSION"), " (")), "{text}");
+    let inside = text
+        .trim()
+        .strip_prefix(concat!("ccm ", env!("CARGO_PKG_VERSION"), " ("))
+        .and_then(|text| text.strip_suffix(')'));
+    let (commit, date) = inside.and_then(|text| text.split_once(", ")).expect(&text);
+    let is_commit = commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_commit || commit == "unknown", "{text}");
+    let numbers: Vec<u32> = date.split('-').map(|number| number.parse().unwrap()).collect();
+    assert!(date.len() == 10 && numbers.len() == 3, "{text}");
+    assert!(numbers[0] >= 1970 && (1..=12).contains(&numbers[1]), "{text}");
+    assert!((1..=31).contains(&numbers[2]), "{text}");
 }
 
 #[test]
