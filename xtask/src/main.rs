@@ -7,12 +7,15 @@
 //! cargo xtask bench              the benchmarks
 //! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
 //! cargo xtask schemas            write the schemas anew
+//! cargo xtask dist               a static binary and a tarball of it
+//! cargo xtask deb [BINARY]       a Debian package, of a binary that is there
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
 
 mod licences;
 mod quickstart;
+mod release;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -33,10 +36,12 @@ fn main() -> ExitCode {
         ["schemas"] => schemas(),
         ["quickstart"] => quickstart::apply(&root(), None),
         ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
-        _ => {
-            Err("usage: cargo xtask test | tidy | bench | fuzz [RUNS] | schemas | quickstart [DIR]"
-                .into())
-        }
+        ["dist"] => release::dist(),
+        ["deb"] => release::deb(None),
+        ["deb", binary] => release::deb(Some(Path::new(binary))),
+        _ => Err("usage: cargo xtask test | tidy | bench | fuzz [RUNS] | schemas | \
+                  quickstart [DIR] | dist | deb [BINARY]"
+            .into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,7 +83,13 @@ fn test() -> Result {
             .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    step("tests", || cargo(&["test", "--workspace", "--locked"]))?;
+    step("tests", || {
+        // With the tests comes the binary. The system tests would otherwise
+        // build it by themselves, while others run.
+        cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
+        let ccm = target_directory()?.join("debug/ccm");
+        run(Command::new("cargo").args(["test", "--workspace", "--locked"]).env("CCM_BINARY", ccm))
+    })?;
     println!("\nxtask: all passed");
     Ok(())
 }
@@ -131,6 +142,21 @@ fn cargo(args: &[&str]) -> Result {
 }
 
 fn run(command: &mut Command) -> Result {
+    let status = at_root(command).status().map_err(|error| error.to_string())?;
+    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
+}
+
+/// What a command prints.
+fn output(command: &mut Command) -> Result<String> {
+    let output = at_root(command).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+fn at_root(command: &mut Command) -> &mut Command {
     // What cargo tells this program about itself would make build scripts that
     // look at it run again, and with them half of the build.
     for (name, _) in std::env::vars_os() {
@@ -143,6 +169,5 @@ fn run(command: &mut Command) -> Result {
             command.env_remove(name);
         }
     }
-    let status = command.current_dir(root()).status().map_err(|error| error.to_string())?;
-    if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
+    command.current_dir(root())
 }

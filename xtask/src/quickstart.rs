@@ -1,6 +1,7 @@
 //! The first command that a newcomer runs.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Result, cargo, run, target_directory};
@@ -9,22 +10,26 @@ use crate::{Result, cargo, run, target_directory};
 pub(crate) fn apply(root: &Path, directory: Option<&Path>) -> Result {
     cargo(&["build", "--release", "--package", "ccm"])?;
     let directory = directory.map_or_else(|| root.join("quickstart"), Path::to_owned);
+    let manifest = write(root, &directory)?;
+    let ccm = target_directory()?.join("release/ccm");
+    run(Command::new(&ccm).arg("apply").arg(&manifest).arg("--diff"))
+}
+
+/// Writes the example's manifest into a directory of the user's, for that
+/// directory and its owner.
+pub(crate) fn write(root: &Path, directory: &Path) -> Result<PathBuf> {
     let say = |error: std::io::Error| error.to_string();
-    std::fs::create_dir_all(&directory).map_err(say)?;
+    std::fs::create_dir_all(directory).map_err(say)?;
     let directory = directory.canonicalize().map_err(say)?;
     let meta = std::fs::metadata(&directory).map_err(say)?;
     let example = root.join("examples/quickstart/manifest.yaml");
     let manifest = std::fs::read_to_string(example).map_err(say)?;
-    let (uid, gid) = (
-        std::os::unix::fs::MetadataExt::uid(&meta).to_string(),
-        std::os::unix::fs::MetadataExt::gid(&meta).to_string(),
-    );
+    let (uid, gid) = (meta.uid().to_string(), meta.gid().to_string());
     let manifest = manifest
         .replace("/srv/quickstart", &directory.to_string_lossy())
         .replace("owner: root", &format!("owner: {uid:?}"))
         .replace("group: root", &format!("group: {gid:?}"));
     let copy = directory.join("manifest.yaml");
     std::fs::write(&copy, manifest).map_err(say)?;
-    let ccm = target_directory()?.join("release/ccm");
-    run(Command::new(&ccm).arg("apply").arg(&copy).arg("--diff"))
+    Ok(copy)
 }

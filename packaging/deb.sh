@@ -1,0 +1,86 @@
+#!/bin/bash
+# deb.sh BINARY DIRECTORY [OPTION...]
+#
+# Makes DIRECTORY/ccm_VERSION_ARCHITECTURE.deb of a binary that runs here, with
+# options for `dpkg-deb` (such as -Znone). Says the name of what was made. The
+# same binary makes the same bytes where SOURCE_DATE_EPOCH, DEBFULLNAME and
+# DEBEMAIL are the same. Needs dpkg and objdump.
+set -euo pipefail
+umask 022
+export LC_ALL=C.UTF-8
+binary=$(realpath "$1") directory=$2
+shift 2
+project=$(cd "$(dirname "$0")/.." && pwd)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)}
+# How many threads compress shows in the result.
+export DPKG_DEB_THREADS_MAX=1
+
+IFS=' (,)' read -r _ upstream commit _ < <("$binary" --version)
+version=${upstream/-/\~}-1 # What comes before a release is less than it.
+architecture=$(dpkg --print-architecture)
+maintainer="${DEBFULLNAME:-ccm} <${DEBEMAIL:-ccm@example.org}>"
+
+# What the binary is linked to, as packages.
+depends() {
+    local needed libraries='' glibc
+    needed=$(objdump -p "$binary" | awk '$1 == "NEEDED" { print $2 }')
+    for library in $needed; do
+        case $library in
+        libc.so.6 | libm.so.6 | ld-linux-*.so.*) libraries+=$'libc6\n' ;;
+        libgcc_s.so.1) libraries+=$'libgcc-s1\n' ;;
+        *)
+            echo "deb.sh: the package that $library is in is not known" >&2
+            return 1
+            ;;
+        esac
+    done
+    glibc=$(objdump -T "$binary" 2> /dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1 || true)
+    sort -u <<< "$libraries" | sed -e '/^$/d' -e "s/^libc6$/libc6 (>= ${glibc#GLIBC_})/" | paste -sd, |
+        sed 's/,/, /g'
+}
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+chmod 755 "$tree"
+"$project/packaging/stage.sh" "$binary" "$tree/usr" vendor-completions
+doc=$tree/usr/share/doc/ccm
+install -D -m 644 "$project/LICENSE" "$doc/copyright"
+gzip -9nc "$project/CHANGELOG.md" > "$doc/changelog.gz"
+gzip -9n > "$doc/changelog.Debian.gz" <<CHANGES
+ccm ($version) unstable; urgency=medium
+
+  * Made from ccm $upstream, commit $commit.
+
+ -- $maintainer  $(date -uR -d "@$SOURCE_DATE_EPOCH")
+CHANGES
+
+mkdir "$tree/DEBIAN"
+(
+    cd "$tree"
+    find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums
+)
+# In KiB: files by their size, all else counted as one.
+size=$(find "$tree/usr" \( -type f -printf '%s\n' \) -o -printf '1\n' |
+    awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')
+depends=$(depends)
+cat > "$tree/DEBIAN/control" <<CONTROL
+Package: ccm
+Version: $version
+Architecture: $architecture
+Maintainer: $maintainer
+Installed-Size: $size
+${depends:+Depends: $depends
+}Section: admin
+Priority: optional
+Description: configuration management in one binary
+ ccm brings a machine to the state that a person has written down. Files,
+ commands, packages, services, archives and rendered directories are described
+ in a manifest or at the shell. ccm compares, changes only what differs,
+ verifies the result and reports it.
+CONTROL
+
+find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+mkdir -p "$directory"
+file=$directory/ccm_${version}_$architecture.deb
+dpkg-deb --root-owner-group "$@" --build "$tree" "$file" > /dev/null
+echo "$file"
