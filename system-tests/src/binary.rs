@@ -4,10 +4,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// `ccm` as it is built by the profile that the tests are built by.
-pub(crate) fn ccm() -> &'static Path {
+/// The binary that `CCM_BINARY` names, or else `ccm` built by the profile that
+/// the tests are built by.
+pub fn ccm() -> &'static Path {
     static CCM: OnceLock<PathBuf> = OnceLock::new();
-    CCM.get_or_init(build)
+    CCM.get_or_init(|| match std::env::var_os("CCM_BINARY") {
+        Some(binary) => {
+            let binary = PathBuf::from(binary);
+            assert!(binary.is_file(), "CCM_BINARY: {} is missing", binary.display());
+            binary
+        }
+        None => build(),
+    })
 }
 
 fn build() -> PathBuf {

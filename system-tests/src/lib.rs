@@ -30,5 +30,6 @@ mod machine;
 mod report;
 
 pub use bed::Layer;
+pub use binary::ccm;
 pub use machine::{Machine, Ran};
 pub use report::{Outcome, Report};

@@ -89,7 +89,7 @@ impl Machine {
         command
     }
 
-    fn run_with(&self, words: &[&str], input: &str) -> Ran {
+    fn run_with(&self, words: &[&str], input: &[u8]) -> Ran {
         let mut child = self
             .command(words)
             .stdin(Stdio::piped())
@@ -99,7 +99,7 @@ impl Machine {
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // What does not read its input to the end need not.
-        let _ = stdin.write_all(input.as_bytes());
+        let _ = stdin.write_all(input);
         drop(stdin);
         let output = child.wait_with_output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
@@ -112,7 +112,7 @@ impl Machine {
 
     /// Runs a command.
     pub fn run(&self, words: &[&str]) -> Ran {
-        self.run_with(words, "")
+        self.run_with(words, b"")
     }
 
     /// Runs a shell script.
@@ -152,8 +152,13 @@ impl Machine {
 
     /// Writes a file.
     pub fn put(&self, path: &str, content: &str) {
-        let ran =
-            self.run_with(&["sh", "-c", "mkdir -p \"${1%/*}\"; cat > \"$1\"", "sh", path], content);
+        self.put_bytes(path, content.as_bytes());
+    }
+
+    /// Writes a file that need not be text.
+    pub fn put_bytes(&self, path: &str, content: &[u8]) {
+        let script = "mkdir -p \"${1%/*}\"; cat > \"$1\"";
+        let ran = self.run_with(&["sh", "-c", script, "sh", path], content);
         assert_eq!(ran.code, 0, "{path}\n{ran:?}");
     }
 

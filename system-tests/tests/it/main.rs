@@ -4,6 +4,7 @@
 
 mod apt;
 mod bed;
+mod deb;
 mod dnf;
 mod example;
 mod selection;
