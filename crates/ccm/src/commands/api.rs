@@ -284,7 +284,7 @@ fn too_large() -> String {
 }
 
 /// The resource that a request is about, with its templates resolved.
-fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
+pub(super) fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
     let source = Source::new("request", text);
     let root = ccm_yaml::parse(&source).map_err(|error| {
         let place = source.position(error.span.start);
