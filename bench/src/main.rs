@@ -11,6 +11,7 @@
 
 #![expect(clippy::print_stdout, reason = "figures are what this is for")]
 
+mod api;
 mod archive;
 mod floor;
 mod generate;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Usage, median};
-use crate::{archive, generate, packages, scaffold};
+use crate::{api, archive, generate, packages, scaffold};
 
 pub(crate) const TIMES: usize = 7;
 
@@ -64,6 +64,7 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
             row("one stable `ccm ensure file`", median(21, &ensure, || Ok(()))?, None);
         }
         if n == 10_000 {
+            api::measure(&ccm, Path::new(&directory), n, stable)?;
             stage.barrier(&ccm)?;
             let templated = stage.base.join("templated.yaml");
             fs::write(&templated, generate::templated(Path::new(&directory), n))?;

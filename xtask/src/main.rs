@@ -7,6 +7,7 @@
 //! cargo xtask tidy               only the rules that no compiler knows
 //! cargo xtask bench              the benchmarks
 //! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
+//! cargo xtask schemas            write the schemas anew
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
@@ -32,10 +33,11 @@ fn main() -> ExitCode {
         ["bench"] => bench(),
         ["fuzz"] => fuzz("200000"),
         ["fuzz", runs] => fuzz(runs),
+        ["schemas"] => schemas(),
         ["quickstart"] => quickstart::apply(&root(), None),
         ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
         _ => {
-            Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | quickstart [DIR]"
+            Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | quickstart [DIR]"
                 .into())
         }
     };
@@ -51,6 +53,20 @@ fn main() -> ExitCode {
 /// The root of the project.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Writes what `ccm schema` prints to where editors and others find it.
+fn schemas() -> Result {
+    cargo(&["build", "--locked", "-p", "ccm"])?;
+    for name in ["manifest", "request", "response", "event"] {
+        let output = Command::new("cargo")
+            .args(["run", "--quiet", "--locked", "-p", "ccm", "--", "schema", name])
+            .output()
+            .map_err(|error| error.to_string())?;
+        let path = root().join("schemas/v1").join(format!("{name}.json"));
+        std::fs::write(&path, output.stdout).map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 fn test() -> Result {

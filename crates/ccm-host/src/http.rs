@@ -184,6 +184,7 @@ impl<'a> Request<'a> {
             ureq::Error::Timeout(_) => format!("{at}it took too long"),
             // The value may be a secret, and the client's words may show it.
             ureq::Error::Http(_) => format!("{at}a header or the URL is not valid"),
+            ureq::Error::Io(error) => format!("{at}{error}"),
             error => format!("{at}{error}"),
         })
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("validate", matches)) => validate::run(ui, matches),
         Some(("facts", matches)) => facts::run(ui, matches),
         Some(("hiera", matches)) => hiera::run(ui, matches),
-        Some(("schema", matches)) => schema::run(ui, matches),
+        Some(("schema", matches)) => Ok(schema::run(ui, matches)),
         Some(("session", matches)) => session::run(ui, matches),
         Some(("completion", matches)) => completion::run(ui, matches),
         Some(("man", matches)) => man::run(ui, matches),

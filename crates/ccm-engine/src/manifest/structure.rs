@@ -203,8 +203,8 @@ impl Reading<'_> {
                     self.reader.findings.push(Finding::error(span, message).hint(hint));
                 }
                 // `- /usr/bin/true` without the colon: only a name, too.
-                Kind::Scalar(Scalar { text, .. }) if !text.is_empty() => {
-                    let key = Key { text, span: item.span };
+                Kind::Scalar(scalar) if !scalar.is_null() => {
+                    let key = Key { text: scalar.text, span: item.span };
                     entries.push(Entry { key, value: Node::plain("") });
                 }
                 _ => {

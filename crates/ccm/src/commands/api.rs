@@ -167,7 +167,11 @@ impl Pipe<'_> {
     /// Everything that comes is one request.
     fn single(&mut self) -> Result<()> {
         let mut bytes = Vec::new();
-        io::stdin().lock().take(MAX_REQUEST + 1).read_to_end(&mut bytes).map_err(input)?;
+        io::stdin()
+            .lock()
+            .take(MAX_REQUEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| input(&error))?;
         let response =
             if bytes.len() as u64 > MAX_REQUEST { Err(too_large()) } else { self.answer(&bytes) };
         let mut out = String::new();
@@ -182,7 +186,7 @@ impl Pipe<'_> {
         while self.host.interrupt().signal().is_none() {
             line.clear();
             let read = (&mut reader).take(MAX_REQUEST + 1).read_until(b'\n', &mut line);
-            let read = read.map_err(input)?;
+            let read = read.map_err(|error| input(&error))?;
             if read == 0 {
                 break;
             }
@@ -210,7 +214,7 @@ impl Pipe<'_> {
         while self.host.interrupt().signal().is_none() {
             let begin = document.len();
             let read = (&mut reader).take(MAX_REQUEST).read_until(b'\n', &mut document);
-            let read = read.map_err(input)?;
+            let read = read.map_err(|error| input(&error))?;
             let is_end = matches!(document[begin..].trim_ascii_end(), b"---" | b"...");
             if read > 0 && !is_end && document.len() as u64 <= MAX_REQUEST {
                 continue;
@@ -275,7 +279,7 @@ impl Pipe<'_> {
     }
 }
 
-fn input(source: io::Error) -> Error {
+fn input(source: &io::Error) -> Error {
     Error::Invalid { message: format!("cannot read standard input: {source}"), hint: None }
 }
 

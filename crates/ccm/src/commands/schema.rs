@@ -5,7 +5,7 @@ use ccm_resources::TYPES;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::{Result, api, example};
+use super::{api, example};
 use crate::exit::Exit;
 use crate::ui::Ui;
 
@@ -24,10 +24,10 @@ pub(super) fn command() -> Command {
         )
 }
 
-pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Exit {
     let name = matches.get_one::<String>("name").map(String::as_str).unwrap_or_default();
     ui.print_json(&render(name));
-    Ok(Exit::Done)
+    Exit::Done
 }
 
 fn render(name: &str) -> Value {

@@ -1,6 +1,5 @@
 //! Manifests, data, requests, templates and quotes.
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -115,8 +114,7 @@ fn check_request(directory: &Path, text: &str) -> Result<(), String> {
 
 #[test]
 fn every_block_of_json_is_valid() {
-    let schema = ccm(Path::new("/")).args(["schema", "response"]).output().unwrap();
-    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    let (request, response) = (schema("request"), schema("response"));
     let mut requests = 0;
     for page in pages() {
         let stage = stage(&page);
@@ -130,11 +128,12 @@ fn every_block_of_json_is_valid() {
             match value["protocol"].as_str() {
                 Some("io.choria.ccm.v1.resource.ensure.request") => {
                     requests += 1;
+                    assert!(request.is_valid(&value), "{place}: against its schema");
                     check_request(stage.path(), &block.text)
                         .unwrap_or_else(|e| panic!("{place}: {e}"));
                 }
                 Some("io.choria.ccm.v1.resource.ensure.response") => {
-                    check_against(&value, &schema, &schema, &place);
+                    assert!(response.is_valid(&value), "{place}: against its schema");
                 }
                 other => panic!("{place}: neither a request nor a response: {other:?}"),
             }
@@ -143,31 +142,10 @@ fn every_block_of_json_is_valid() {
     assert!(requests >= 6, "one for each type that is offered");
 }
 
-/// The names in a value are those of the schema, and none that is required is
-/// missing.
-fn check_against(value: &Value, schema: &Value, all: &Value, place: &str) {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let target = all.pointer(reference.trim_start_matches('#')).unwrap();
-        return check_against(value, target, all, place);
-    }
-    let either = schema["anyOf"].as_array();
-    if let Some(referred) =
-        either.and_then(|list| list.iter().find(|one| one.get("$ref").is_some()))
-    {
-        return check_against(value, referred, all, place);
-    }
-    let (Some(map), Some(known)) = (value.as_object(), schema["properties"].as_object()) else {
-        return;
-    };
-    for (name, inner) in map {
-        let schema = known.get(name).unwrap_or_else(|| panic!("{place}: nothing has a `{name}`"));
-        check_against(inner, schema, all, place);
-    }
-    let required: BTreeSet<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for name in required {
-        assert!(map.contains_key(name), "{place}: `{name}` is missing");
-    }
+/// The schema of that name.
+fn schema(name: &str) -> jsonschema::Validator {
+    let text = std::fs::read_to_string(root().join(format!("schemas/v1/{name}.json"))).unwrap();
+    jsonschema::draft202012::new(&serde_json::from_str(&text).unwrap()).unwrap()
 }
 
 #[test]

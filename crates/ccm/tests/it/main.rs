@@ -19,6 +19,7 @@ mod health;
 mod http;
 mod nested;
 mod scaffold;
+mod schema;
 mod session;
 mod words;
 
