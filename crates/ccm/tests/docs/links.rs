@@ -51,6 +51,20 @@ fn the_table_of_contents_has_every_page_once() {
     assert_eq!(distinct, all);
 }
 
+/// Figures are kept in one place; the page about them has copies.
+#[test]
+fn figures_are_those_that_were_measured() {
+    let measured = std::fs::read_to_string(root().join("bench/README.md")).unwrap();
+    let page = pages().into_iter().find(|page| page.name == "docs/performance.md").unwrap();
+    let rows = page.rows(&["What", "CPU", "Floor", "Ratio", "Memory"]);
+    assert!(rows.len() > 5, "the table is not found");
+    for (line, row) in rows {
+        for figure in [&row[1], &row[2], &row[4]] {
+            assert!(measured.contains(figure.as_str()), "{}: {figure}", page.at(line));
+        }
+    }
+}
+
 #[test]
 fn pages_keep_to_the_style() {
     for page in pages() {
