@@ -142,6 +142,20 @@ fn every_block_of_json_is_valid() {
     assert!(requests >= 6, "one for each type that is offered");
 }
 
+#[test]
+fn what_events_are_said_to_hold_they_hold() {
+    let text = std::fs::read_to_string(root().join("schemas/v1/event.json")).unwrap();
+    let event: Value = serde_json::from_str(&text).unwrap();
+    let page = pages().into_iter().find(|page| page.name == "docs/api.md").unwrap();
+    let rows = page.rows(&["In `state`"]);
+    assert!(!rows.is_empty());
+    for (line, row) in rows {
+        for name in row[0].split('`').skip(1).step_by(2) {
+            assert!(event["properties"].get(name).is_some(), "{}: {name}", page.at(line));
+        }
+    }
+}
+
 /// The schema of that name.
 fn schema(name: &str) -> jsonschema::Validator {
     let text = std::fs::read_to_string(root().join(format!("schemas/v1/{name}.json"))).unwrap();
