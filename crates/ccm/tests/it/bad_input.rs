@@ -140,7 +140,7 @@ ccm:
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
        |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        |
-       = help: did you mean `late`?
+       = help: did you mean `exec#late`?
 
     error: exec#later: fle#/a has an unknown resource type
       --> manifest.yaml:18:30
@@ -213,7 +213,7 @@ fn manifests_of_a_wrong_shape() {
         ("ccm: {resources: [{exec: [{a: , b: }]}]}", "found 2 keys"),
         ("ccm: {resources: [{exec: [{defaults: {name: x}}, a]}]}", "a name cannot be a default"),
         ("ccm: {resources: [{exec: a}], fail_on_error: maybe}", "expected `true` or `false`"),
-        ("ccm: {resources: [{exec: [\"\"]}]}", "a name with its properties"),
+        ("ccm: {resources: [{exec: [\"\"]}]}", "a resource needs a name"),
         ("a: 1\na: 2\n", "duplicate key `a`"),
         ("a: [1", "unclosed bracket"),
         ("a: 1\n---\nb: 2", "a second document begins here"),
