@@ -19,6 +19,7 @@
 mod build;
 mod comments;
 mod emit;
+mod json;
 mod node;
 mod source;
 mod value;
@@ -26,6 +27,7 @@ mod value;
 pub use build::{SyntaxError, parse};
 pub use comments::{Comments, parse_annotated};
 pub use emit::to_yaml;
+pub use json::parse_json;
 pub use node::{Entry, Key, Kind, Node, Scalar};
 pub use source::{Position, Source, Span};
 pub use value::to_value;

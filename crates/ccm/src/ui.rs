@@ -98,9 +98,14 @@ impl Ui {
 
     /// Prints a result as it is.
     pub(crate) fn print(&mut self, text: &str) {
+        self.print_bytes(text.as_bytes());
+    }
+
+    /// Prints a result that is known to be text.
+    pub(crate) fn print_bytes(&mut self, text: &[u8]) {
         self.clear_live();
         // What cannot be written is no reason to stop managing the machine.
-        let written = self.out.write_all(text.as_bytes());
+        let written = self.out.write_all(text);
         self.remember_loss(written);
         self.flush();
     }

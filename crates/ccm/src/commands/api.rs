@@ -174,7 +174,7 @@ impl Pipe<'_> {
             .map_err(|error| input(&error))?;
         let response =
             if bytes.len() as u64 > MAX_REQUEST { Err(too_large()) } else { self.answer(&bytes) };
-        let mut out = String::new();
+        let mut out = Vec::new();
         self.write(response, &mut out);
         self.send(&mut out)
     }
@@ -182,7 +182,7 @@ impl Pipe<'_> {
     /// Every line is a request.
     fn lines(&mut self) -> Result<()> {
         let mut reader = io::BufReader::with_capacity(BATCH, io::stdin().lock());
-        let (mut line, mut out) = (Vec::new(), String::new());
+        let (mut line, mut out) = (Vec::new(), Vec::new());
         while self.host.interrupt().signal().is_none() {
             line.clear();
             let read = (&mut reader).take(MAX_REQUEST + 1).read_until(b'\n', &mut line);
@@ -210,7 +210,7 @@ impl Pipe<'_> {
     /// Requests end with `---`, `...` or the input, as YAML's documents do.
     fn documents(&mut self) -> Result<()> {
         let mut reader = io::BufReader::new(io::stdin().lock());
-        let (mut document, mut out) = (Vec::new(), String::new());
+        let (mut document, mut out) = (Vec::new(), Vec::new());
         while self.host.interrupt().signal().is_none() {
             let begin = document.len();
             let read = (&mut reader).take(MAX_REQUEST).read_until(b'\n', &mut document);
@@ -228,7 +228,7 @@ impl Pipe<'_> {
             }
             if !document.trim_ascii().is_empty() {
                 let response = self.answer(&document);
-                out.push_str("---\n");
+                out.extend_from_slice(b"---\n");
                 self.write(response, &mut out);
                 self.send(&mut out)?;
             }
@@ -247,7 +247,7 @@ impl Pipe<'_> {
         Ok(self.run.apply(&mut *resource))
     }
 
-    fn write(&mut self, answer: Result<Event, String>, out: &mut String) {
+    fn write(&mut self, answer: Result<Event, String>, out: &mut Vec<u8>) {
         let (state, error) = match answer {
             Ok(event) => (Some(event), None),
             Err(error) => (None, Some(error)),
@@ -257,23 +257,24 @@ impl Pipe<'_> {
         let response = Response { protocol: RESPONSE, state, error };
         match self.format {
             Format::Json => {
-                out.push_str(&serde_json::to_string(&response).unwrap_or_default());
-                out.push('\n');
+                // Writing to memory cannot fail, and a response is always JSON.
+                let _ = serde_json::to_writer(&mut *out, &response);
+                out.push(b'\n');
             }
             Format::Yaml => {
                 let value = serde_json::to_value(&response).unwrap_or_default();
-                out.push_str(&ccm_yaml::to_yaml(&value));
+                out.extend_from_slice(ccm_yaml::to_yaml(&value).as_bytes());
             }
         }
     }
 
     /// Hands responses out, once what they tell of is on disk.
-    fn send(&mut self, out: &mut String) -> Result<()> {
+    fn send(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if out.is_empty() {
             return Ok(());
         }
         let on_disk = if self.sync { self.host.sync() } else { Ok(()) };
-        self.ui.print(out);
+        self.ui.print_bytes(out);
         out.clear();
         Ok(on_disk?)
     }
@@ -289,15 +290,14 @@ fn too_large() -> String {
 
 /// The resource that a request is about, with its templates resolved.
 pub(super) fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
-    let source = Source::new("request", text);
-    let root = ccm_yaml::parse(&source).map_err(|error| {
-        let place = source.position(error.span.start);
-        let message = error.message;
-        format!(
-            "the request cannot be read: {message} (line {}, column {})",
-            place.line, place.column
-        )
-    })?;
+    let source;
+    let root = match ccm_yaml::parse_json(text) {
+        Some(root) => root,
+        None => {
+            source = Source::new("request", text);
+            parse(&source)?
+        }
+    };
     let (kind, entries) = parts(root)?;
     let mut reader = Reader::default();
     let mut resource = kind.declare(entries, None, &mut reader);
@@ -316,6 +316,16 @@ pub(super) fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, 
             Err(format!("{subject}: {message}{hint}"))
         }
     }
+}
+
+fn parse(source: &Source) -> Result<Node<'_>, String> {
+    ccm_yaml::parse(source).map_err(|error| {
+        let place = source.position(error.span.start);
+        format!(
+            "the request cannot be read: {} (line {}, column {})",
+            error.message, place.line, place.column
+        )
+    })
 }
 
 /// The type and the properties in a request.

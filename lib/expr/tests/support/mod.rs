@@ -1,13 +1,10 @@
 //! What the recorded cases need around the language.
 
-pub(crate) mod paths;
 pub(crate) mod placeholders;
-pub(crate) mod typed;
 
 use expr::{Context, Environment, Function, FunctionError, Type, Vars};
+use gjson::Document;
 use govalue::{Map, MapShape, Value};
-
-use paths::Document;
 
 /// The world of a case: members, files and the document behind `lookup`.
 pub(crate) struct World {
@@ -35,7 +32,14 @@ impl World {
         let (facts, data) =
             (member("facts", MapShape::StringAny), member("data", MapShape::StringAny));
         let environ = member("environ", MapShape::Strings);
-        let document = Document::new([("facts", &facts), ("data", &data), ("environ", &environ)]);
+        // JSON knows no nil maps.
+        let shown = |value: &Value| {
+            let is_nil = value.as_map().is_some_and(Map::is_nil);
+            if is_nil { Value::Nil } else { value.clone() }
+        };
+        let members =
+            [("facts", shown(&facts)), ("data", shown(&data)), ("environ", shown(&environ))];
+        let document = Document::new(Map::from_iter(members).into());
         Self {
             environment: environment(flag("restrict")),
             values: vec![
@@ -103,7 +107,8 @@ fn lookup(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> 
         [Value::String(key), default] => (key, default),
         _ => return Err("lookup takes a string and a default".into()),
     };
-    match world.document.lookup(&key.to_str_lossy()) {
+    let path = gjson::Path::compile(&key.to_str_lossy());
+    match world.document.lookup(&path).map_err(|error| error.to_string())? {
         Some(value) => Ok(value),
         None if !default.is_nil() => Ok(default.clone()),
         None if world.default_on_missing => Ok("".into()),
