@@ -51,6 +51,26 @@ fn the_table_of_contents_has_every_page_once() {
     assert_eq!(distinct, all);
 }
 
+#[test]
+fn files_of_the_project_that_are_named_exist() {
+    const PLACES: [&str; 8] =
+        ["bench/", "crates/", "docs/", "examples/", "fuzz/", "lib/", "schemas/", "system-tests/"];
+    let mut count = 0;
+    for page in pages() {
+        for (line, code) in page.inline_code() {
+            // Names in capitals stand for others.
+            let is_pattern =
+                code.contains(|c: char| c.is_uppercase() || c == '*') && !code.ends_with(".md");
+            if PLACES.iter().any(|place| code.starts_with(place)) && !is_pattern {
+                count += 1;
+                let is_there = root().join(code).exists() || code == "docs/resources/TYPE.md";
+                assert!(is_there, "{}: there is no {code}", page.at(line));
+            }
+        }
+    }
+    assert!(count > 5, "only {count} were found");
+}
+
 /// Figures are kept in one place; the page about them has copies.
 #[test]
 fn figures_are_those_that_were_measured() {
