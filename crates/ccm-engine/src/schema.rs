@@ -185,7 +185,7 @@ fn block(kind: &'static dyn AnyType, strict: &str) -> Value {
         let mut item = named(properties);
         item["minProperties"] = 1.into();
         item["maxProperties"] = 1.into();
-        json!({"anyOf": [item, {"type": ["string", "number", "boolean"]}]})
+        json!({"anyOf": [item, {"type": ["string", "number", "boolean"], "minLength": 1}]})
     };
     let has_defaults = json!({"type": "object", "required": ["defaults"]});
     let has_name = json!({

@@ -203,7 +203,7 @@ impl Reading<'_> {
                     self.reader.findings.push(Finding::error(span, message).hint(hint));
                 }
                 // `- /usr/bin/true` without the colon: only a name, too.
-                Kind::Scalar(scalar) if !scalar.is_null() => {
+                Kind::Scalar(scalar) if !scalar.is_null() && !scalar.text.is_empty() => {
                     let key = Key { text: scalar.text, span: item.span };
                     entries.push(Entry { key, value: Node::plain("") });
                 }

@@ -45,9 +45,35 @@ impl Choria {
             })?;
             render(&self.root_of(tree.path())?, rules, engine)?
         } else {
-            render(&cx.working_directory.join(&want.source), rules, engine)?
+            let source = cx.working_directory.join(&want.source);
+            self.check_apart(&source, want.target())?;
+            render(&source, rules, engine)?
         };
         Stage::new(&self.host, outputs, &want.post, cx)
+    }
+
+    /// Templates in the target would be purged, a target among the templates
+    /// rendered into itself.
+    fn check_apart(&self, source: &Path, target: &Path) -> Result<()> {
+        let Ok(source) = self.host.canonicalize(source) else { return Ok(()) };
+        let mut ancestors = target.ancestors();
+        // What is not there yet has no links in it.
+        let real = ancestors.find_map(|path| {
+            let rest = target.strip_prefix(path).ok()?;
+            Some(self.host.canonicalize(path).ok()?.join(rest))
+        });
+        let Some(target) = real else { return Ok(()) };
+        if source.starts_with(&target) || target.starts_with(&source) {
+            return Err(Error::Refused {
+                reason: format!(
+                    "the source {} and the target {} lie within one another",
+                    source.display(),
+                    target.display()
+                ),
+                hint: Some("keep templates and what is made of them apart".to_owned()),
+            });
+        }
+        Ok(())
     }
 
     /// The directory of templates in an unpacked tarball: all of it, or the one

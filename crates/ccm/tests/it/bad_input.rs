@@ -213,7 +213,7 @@ fn manifests_of_a_wrong_shape() {
         ("ccm: {resources: [{exec: [{a: , b: }]}]}", "found 2 keys"),
         ("ccm: {resources: [{exec: [{defaults: {name: x}}, a]}]}", "a name cannot be a default"),
         ("ccm: {resources: [{exec: a}], fail_on_error: maybe}", "expected `true` or `false`"),
-        ("ccm: {resources: [{exec: [\"\"]}]}", "a resource needs a name"),
+        ("ccm: {resources: [{exec: [\"\"]}]}", "a name with its properties"),
         ("a: 1\na: 2\n", "duplicate key `a`"),
         ("a: [1", "unclosed bracket"),
         ("a: 1\n---\nb: 2", "a second document begins here"),

@@ -456,6 +456,23 @@ fn links_in_the_target_lead_nothing_astray() {
 }
 
 #[test]
+fn a_source_and_a_target_within_one_another_are_refused() {
+    let env = TestEnv::new();
+    env.write("src/a", "a");
+    symlink(env.path("src"), env.path("link")).unwrap();
+    for (target, source) in [("src", "src"), ("src/out", "src"), ("", "src"), ("link/out/x", "src")]
+    {
+        let target = env.path(target);
+        let target = target.to_str().unwrap().trim_end_matches('/');
+        let output = env.run(["ensure", "scaffold", target, source, "--purge"]);
+        assert_eq!(output.status.code(), Some(1), "{target}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("lie within one another"), "{text}");
+        assert_eq!(env.names(), ["link", "src", "src/a"]);
+    }
+}
+
+#[test]
 fn a_kill_at_any_moment_leaves_each_file_old_or_new() {
     let env = TestEnv::new();
     const FILES: usize = 200;
