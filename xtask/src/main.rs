@@ -3,6 +3,7 @@
 //! ```text
 //! cargo xtask quickstart [DIR]   build ccm and apply examples/quickstart
 //! cargo xtask test               everything that must hold before a change lands
+//! cargo xtask docs               make what is generated in docs/ current, and the book
 //! cargo xtask tidy               only the rules that no compiler knows
 //! cargo xtask bench              the benchmarks
 //! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
@@ -13,6 +14,7 @@
 
 #![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
 
+mod docs;
 mod licences;
 mod quickstart;
 mod release;
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args.as_slice() {
         ["test"] => test(),
+        ["docs"] => docs::write(&root()),
         ["tidy"] => tidy::check(&root()),
         ["bench"] => bench(),
         ["fuzz"] => fuzz("200000"),
@@ -39,7 +42,7 @@ fn main() -> ExitCode {
         ["dist"] => release::dist(),
         ["deb"] => release::deb(None),
         ["deb", binary] => release::deb(Some(Path::new(binary))),
-        _ => Err("usage: cargo xtask test | tidy | bench | fuzz [RUNS] | schemas | \
+        _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | \
                   quickstart [DIR] | dist | deb [BINARY]"
             .into()),
     };

@@ -41,5 +41,5 @@ pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
     Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
 };
-pub use suggest::did_you_mean;
+pub use suggest::{closest, did_you_mean};
 pub use summary::Summary;

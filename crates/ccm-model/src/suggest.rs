@@ -8,6 +8,12 @@
 /// assert_eq!(ccm_model::did_you_mean("zebra", ["content", "owner"]), None);
 /// ```
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    closest(word, known).map(|known| format!("did you mean `{known}`?"))
+}
+
+/// The closest of the known words, if one is close; of two that are equally
+/// close the first.
+pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A novel given as a word is not a slip of the finger.
     if word.len() > 64 {
         return None;
@@ -17,5 +23,5 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
         .min_by_key(|&(distance, _)| distance)?;
     let tolerance = (closest.1.chars().count() / 3).max(1);
-    (closest.0 <= tolerance).then(|| format!("did you mean `{}`?", closest.1))
+    (closest.0 <= tolerance).then_some(closest.1)
 }

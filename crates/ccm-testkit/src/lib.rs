@@ -1,11 +1,13 @@
-//! What tests share: servers that misbehave on purpose, and snapshots that show
-//! whether anything in a directory has changed.
+//! What tests share: servers that misbehave on purpose, snapshots that show
+//! whether anything in a directory has changed, and what the documentation
+//! shows.
 #![expect(
     clippy::unwrap_used,
     clippy::missing_panics_doc,
     reason = "only tests use it, and they should stop at once"
 )]
 
+pub mod markdown;
 mod server;
 mod snapshot;
 mod tls;

@@ -3,6 +3,8 @@
 mod api;
 mod apply;
 mod completion;
+#[cfg(test)]
+mod docs;
 mod ensure;
 mod facts;
 mod flags;

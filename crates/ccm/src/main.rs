@@ -83,7 +83,7 @@ fn cli() -> Command {
                 .value_parser(["auto", "always", "never"])
                 .default_value("auto")
                 .value_hint(ValueHint::Other)
-                .help("When to use colour"),
+                .help("When to use color"),
         ))
         .arg(global(
             Arg::new("log-format")

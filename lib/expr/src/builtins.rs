@@ -16,6 +16,8 @@ macro_rules! names {
                 }
             }
 
+            const NAMES: &'static [&'static str] = &[$($name,)*];
+
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -123,6 +125,11 @@ impl Predicate {
     pub(crate) fn backwards(self) -> bool {
         matches!(self, Self::FindLast | Self::FindLastIndex)
     }
+}
+
+/// The names of the functions that are part of the language.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    Builtin::NAMES.iter().chain(Predicate::NAMES).copied()
 }
 
 /// Whether a name belongs to the language.

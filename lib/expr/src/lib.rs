@@ -40,6 +40,7 @@ mod regexp;
 mod types;
 mod vm;
 
+pub use builtins::names as function_names;
 pub use environment::{Context, Environment, Function, FunctionError, Limits, Vars};
 pub use error::{Error, ErrorKind, Snippet};
 pub use program::Program;

@@ -307,8 +307,8 @@ pub(crate) fn sprig(name: &str) -> Option<Function> {
     TABLE.get(name).copied().map(Function::Native)
 }
 
-/// The names of all of them.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+/// The names of the functions that every template has, Go's and Sprig's.
+pub fn names() -> impl Iterator<Item = &'static str> {
     let natives = sprig::GROUPS.iter().flat_map(|group| group.iter()).chain(builtins::FUNCTIONS);
     natives.map(|native| native.name).chain(["and", "or"])
 }

@@ -62,6 +62,7 @@ mod val;
 
 pub use engine::{Clock, Engine, Failure, Random, Template};
 pub use error::{Error, ErrorKind};
+pub use functions::names as function_names;
 pub use limits::Limits;
 
 /// The examples of the README must work as well.

@@ -70,6 +70,11 @@ const ALL: &[(&str, Builtin)] = &[
     ("writeJson", Builtin::WriteJson),
 ];
 
+/// The names of the functions that every template has.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|(name, _)| *name)
+}
+
 pub(crate) fn find(name: &str) -> Option<Builtin> {
     let at = ALL.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
     Some(ALL[at].1)

@@ -34,6 +34,7 @@ mod set;
 mod source;
 mod variables;
 
+pub use builtins::names as function_names;
 pub use error::{Error, ErrorKind};
 pub use function::{Function, Param};
 pub use limits::Limits;

@@ -1,8 +1,8 @@
 //! Names that clash, and references that cannot be met.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use ccm_model::{Finding, ResourceRef, did_you_mean};
+use ccm_model::{Finding, ResourceRef, closest, did_you_mean};
 use ccm_yaml::Source;
 
 use crate::resource::{AnyResource, AnyType};
@@ -89,7 +89,10 @@ fn unmet(
         None => {
             let names = declared.into_iter().flat_map(HashMap::keys);
             let names = names.filter(|(kind, _)| *kind == reference.kind);
-            let hint = did_you_mean(&reference.name, names.map(|(_, name)| *name));
+            // The same suggestion in every run, whatever the order of the map.
+            let names = names.map(|(_, name)| *name).collect::<BTreeSet<_>>();
+            let hint = closest(&reference.name, names);
+            let hint = hint.map(|name| format!("did you mean `{}#{name}`?", reference.kind));
             Finding::error(None, format!("{reference} is not in this manifest")).hint(hint)
         }
     }

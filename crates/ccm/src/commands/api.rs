@@ -289,7 +289,7 @@ fn too_large() -> String {
 }
 
 /// The resource that a request is about, with its templates resolved.
-fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
+pub(super) fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
     let source;
     let root = match ccm_yaml::parse_json(text) {
         Some(root) => root,

@@ -216,7 +216,11 @@ fn check_session(kind: &'static dyn AnyType, matches: &ArgMatches) -> Result<()>
     Ok(())
 }
 
-fn arguments(kind: &'static dyn AnyType, matches: &ArgMatches, host: &Host) -> Result<Arguments> {
+pub(super) fn arguments(
+    kind: &'static dyn AnyType,
+    matches: &ArgMatches,
+    host: &Host,
+) -> Result<Arguments> {
     let mut arguments = Arguments::default();
     let view = kind.command_line();
     let positional = view.arguments.iter().map(|argument| argument.trim_matches(['[', ']']));

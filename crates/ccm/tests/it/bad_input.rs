@@ -140,7 +140,7 @@ ccm:
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
        |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        |
-       = help: did you mean `late`?
+       = help: did you mean `exec#late`?
 
     error: exec#later: fle#/a has an unknown resource type
       --> manifest.yaml:18:30
