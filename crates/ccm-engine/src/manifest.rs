@@ -347,10 +347,7 @@ impl Declarations {
 
 /// As root, whoever can write the manifest can do everything.
 fn writable_by_others(host: &Host, stat: ccm_host::Stat) -> Option<Finding> {
-    let by_owner = stat.uid != 0;
-    let by_group = stat.mode & 0o020 != 0 && stat.gid != 0;
-    let by_all = stat.mode & 0o002 != 0;
-    if !host.is_root() || !(by_owner || by_group || by_all) {
+    if !host.is_root() || !stat.is_writable_by_others() {
         return None;
     }
     let message = format!(

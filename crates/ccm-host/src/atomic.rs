@@ -218,7 +218,7 @@ impl Host {
     }
 }
 
-fn is_temporary_name(name: &[u8]) -> bool {
+pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
     name.len() == NAME_LENGTH
         && name.strip_prefix(PREFIX.as_bytes()).is_some_and(|digits| {
             digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))

@@ -65,6 +65,14 @@ impl Stat {
         }
     }
 
+    /// Whether anyone but root can write it.
+    pub fn is_writable_by_others(&self) -> bool {
+        let by_owner = self.uid != 0;
+        let by_group = self.mode & 0o020 != 0 && self.gid != 0;
+        let by_all = self.mode & 0o002 != 0;
+        by_owner || by_group || by_all
+    }
+
     pub(crate) fn of(file: impl AsFd, path: &Path) -> Result<Self> {
         let stat = rustix::fs::fstat(file).map_err(Error::io("inspect", path))?;
         Ok(Self::new(&stat))

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::atomic::is_temporary_name;
 use crate::file::mode;
 use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
 
@@ -44,6 +45,10 @@ impl Host {
     /// there is nothing.
     pub fn open_tree(&self, path: &Path) -> Result<Option<Tree>> {
         match self.stat(path)? {
+            // A link that leads nowhere is in the way.
+            None if self.lstat(path)?.is_some() => {
+                return Err(Error::NotADirectory { path: path.to_owned() });
+            }
             None => return Ok(None),
             Some(stat) if stat.kind != FileKind::Directory => {
                 return Err(Error::NotADirectory { path: path.to_owned() });
@@ -215,15 +220,17 @@ impl Tree {
         found: &mut Entries,
     ) -> Result<()> {
         let path = self.path.join(place);
+        // Nobody's files lie deeper, and everything must end.
         if depth > MAX_DEPTH {
-            return Err(Error::io("list", &path)(Errno::NAMETOOLONG));
+            return Ok(());
         }
         let entries = rustix::fs::Dir::read_from(directory).map_err(Error::io("list", &path))?;
         let mut folders = Vec::new();
         for entry in entries {
             let entry = entry.map_err(Error::io("list", &path))?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if matches!(name.as_bytes(), b"." | b"..") {
+            // What another run is about to put in place is neither there nor not.
+            if matches!(name.as_bytes(), b"." | b"..") || is_temporary_name(name.as_bytes()) {
                 continue;
             }
             let is_directory = match entry.file_type() {
@@ -245,8 +252,10 @@ impl Tree {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
             let below = match rustix::fs::openat2(directory, &name, flags, Mode::empty(), resolve) {
                 Ok(below) => below,
-                // A mount; or gone, or swapped for a link, since the listing.
-                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                // A mount; someone else's; or gone, or swapped for a link, since the listing.
+                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ACCESS) => {
+                    continue;
+                }
                 Err(errno) => return Err(Error::io("open", &path.join(&name))(errno)),
             };
             found.directories.push(inner.clone());

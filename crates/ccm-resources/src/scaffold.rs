@@ -206,10 +206,12 @@ impl ResourceType for Scaffold {
         if want.common.name == "/" {
             findings.add("name", "the root directory cannot be a target");
         }
-        if want.source.contains('\0') {
+        if want.source.trim().is_empty() {
+            findings.add("source", "cannot be empty");
+        } else if want.source.contains('\0') {
             findings.add("source", "is not a path");
         } else if let Some((scheme, _)) = want.source.split_once("://")
-            && !matches!(scheme, "http" | "https")
+            && !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
         {
             let hint = "give a directory, or a tarball by http:// or https://";
             findings.add_with_hint("source", format!("cannot fetch from {scheme}://"), hint);

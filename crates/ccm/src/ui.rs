@@ -47,6 +47,7 @@ pub(crate) struct Ui {
     slowest: Vec<(Duration, String)>,
     flushed: Instant,
     lost: Option<io::Error>,
+    reader_is_gone: bool,
 }
 
 /// Output that is not for a terminal is written at most this late.
@@ -81,6 +82,7 @@ impl Ui {
             slowest: Vec::new(),
             flushed: Instant::now(),
             lost: None,
+            reader_is_gone: false,
         }
     }
 
@@ -124,11 +126,16 @@ impl Ui {
 
     /// A reader that went away does not want more; other losses are told.
     fn remember_loss(&mut self, written: io::Result<()>) {
-        if let Err(error) = written
-            && error.kind() != io::ErrorKind::BrokenPipe
-        {
-            self.lost.get_or_insert(error);
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.reader_is_gone = true,
+            Err(error) => drop(self.lost.get_or_insert(error)),
+            Ok(()) => {}
         }
+    }
+
+    /// Whether nobody reads any more.
+    pub(crate) fn reader_is_gone(&self) -> bool {
+        self.reader_is_gone
     }
 
     /// The output that was lost, if any was.

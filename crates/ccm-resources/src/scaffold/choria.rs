@@ -43,11 +43,11 @@ impl Choria {
             let tree = fetch_tree(&self.host, &want.source, &Limits::TREE).map_err(|error| {
                 Error::Refused { reason: ccm_engine::chain(&error), hint: error.hint() }
             })?;
-            render(&self.root_of(tree.path())?, rules, engine)?
+            render(&self.host, &self.root_of(tree.path())?, rules, engine)?
         } else {
             let source = cx.working_directory.join(&want.source);
             self.check_apart(&source, want.target())?;
-            render(&source, rules, engine)?
+            render(&self.host, &source, rules, engine)?
         };
         Stage::new(&self.host, outputs, &want.post, cx)
     }
@@ -89,10 +89,10 @@ impl Choria {
         Ok(if is_directory { only } else { unpacked.to_owned() })
     }
 
-    pub(super) fn compare(&mut self, target: &Path) -> Result<bool> {
-        let tree = self.host.open_tree(target)?;
+    pub(super) fn compare(&mut self, want: &Properties) -> Result<bool> {
+        let tree = self.host.open_tree(want.target())?;
         if let Some(stage) = &self.stage {
-            self.compared = Comparison::new(&self.host, stage, tree.as_ref())?;
+            self.compared = Comparison::new(&self.host, stage, tree.as_ref(), want.is_removal())?;
         }
         Ok(tree.is_some())
     }
@@ -158,7 +158,7 @@ impl Provider for Choria {
         if self.stage.is_none() {
             self.stage = Some(self.stage(want, cx)?);
         }
-        let target_exists = self.compare(want.target())?;
+        let target_exists = self.compare(want)?;
         let is_kept = |fate: Fate| !want.is_removal() || fate != Fate::Added;
         let files = self.compared.files.iter().filter(|(_, fate)| is_kept(*fate));
         let missing = self.compared.missing_directories.len() + usize::from(!target_exists);
@@ -205,11 +205,16 @@ impl Provider for Choria {
         }
         // What is inside comes before what it is in.
         for place in directories.into_iter().rev() {
-            target.remove_empty(place)?;
+            if let Err(error) = target.remove_empty(place) {
+                tracing::warn!(%error, "cannot remove a directory, going on with the others");
+            }
         }
         drop(target);
-        if failure.is_none() && self.host.is_empty_directory(want.target())? {
-            self.host.remove(want.target())?;
+        // The target goes too if nothing else is in it; a link to it stays.
+        if let Ok(true) = self.host.is_empty_directory(want.target())
+            && let Err(error) = self.host.remove(want.target())
+        {
+            tracing::debug!(%error, "the target is left");
         }
         failure.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -30,7 +30,14 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    pub(super) fn new(host: &Host, stage: &Stage, target: Option<&Tree>) -> Result<Self> {
+    /// `is_removal` says that only what is there matters: what could not be
+    /// rendered over is not of the scaffold.
+    pub(super) fn new(
+        host: &Host,
+        stage: &Stage,
+        target: Option<&Tree>,
+        is_removal: bool,
+    ) -> Result<Self> {
         let Some(target) = target else {
             return Ok(Self {
                 files: stage.files.keys().map(|place| (place.clone(), Fate::Added)).collect(),
@@ -40,15 +47,24 @@ impl Comparison {
         let entries = target.entries()?;
         let mut this = Self::default();
         for place in &stage.directories {
-            if !entries.directories.contains(place) && !target.is_directory(place)? {
+            let is_there =
+                entries.directories.contains(place) || is_removal || target.is_directory(place)?;
+            if !is_there {
                 this.missing_directories.push(place.clone());
             }
         }
         for (place, wanted) in &stage.files {
-            let fate = fate(host, target, place, &wanted.bytes)?;
+            let fate = match fate(host, target, place, &wanted.bytes) {
+                Err(_) if is_removal => Fate::Added,
+                other => other?,
+            };
             this.files.push((place.clone(), fate));
         }
-        let foreign = entries.files.into_iter().filter(|place| !stage.files.contains_key(place));
+        // A link that serves as one of the directories belongs to the scaffold.
+        let is_foreign = |place: &PathBuf| {
+            !stage.files.contains_key(place) && !stage.directories.contains(place)
+        };
+        let foreign = entries.files.into_iter().filter(is_foreign);
         this.files.extend(foreign.map(|place| (place, Fate::Foreign)));
         this.files.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(this)

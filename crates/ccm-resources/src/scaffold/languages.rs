@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ccm_engine::{Error, Result};
-use ccm_host::Host;
+use ccm_host::{Host, Interrupt};
 use ccm_template::Engine;
 use govalue::{Map, Value};
 
@@ -16,6 +16,10 @@ use super::render::{Output, RenderedFile, Rules, is_blank};
 
 /// Templates that render templates, at most.
 const MAX_DEPTH: usize = 12;
+/// Templates that are rendered for one file, at most.
+const MAX_PARTIALS: usize = 10_000;
+/// Bytes of one rendered file, at most.
+const MAX_OUTPUT: usize = 64 << 20;
 /// All that is rendered, in bytes.
 const MAX_TOTAL: usize = 256 << 20;
 /// The largest template.
@@ -30,6 +34,7 @@ struct Inner {
     source: PathBuf,
     skip_empty: bool,
     calls: Mutex<Calls>,
+    interrupt: Interrupt,
     language: Spoken,
 }
 
@@ -41,6 +46,8 @@ pub(super) struct Calls {
     total: usize,
     /// The templates that render one another now.
     chain: Vec<PathBuf>,
+    /// How many templates were rendered for the file at work.
+    partials: usize,
     /// Why they do not stop.
     too_deep: Option<String>,
     /// A partial came out empty, and with it the file that wanted it.
@@ -51,6 +58,7 @@ impl Calls {
     /// Forgets what the last template did beside its output.
     fn begin(&mut self) {
         self.chain.clear();
+        self.partials = 0;
         self.too_deep = None;
         self.skip = false;
     }
@@ -91,11 +99,17 @@ enum Spoken {
 }
 
 impl Templates {
-    pub(super) fn new(source: &Path, rules: Rules<'_>, engine: &Engine) -> Self {
+    pub(super) fn new(
+        source: &Path,
+        rules: Rules<'_>,
+        engine: &Engine,
+        interrupt: Interrupt,
+    ) -> Self {
         Self(Arc::new_cyclic(|inner| Inner {
             source: source.to_owned(),
             skip_empty: rules.skip_empty,
             calls: Mutex::default(),
+            interrupt,
             language: match rules.language {
                 Language::Jet => jet_language(rules, engine, inner),
                 Language::Go => go_language(rules, engine, inner),
@@ -156,7 +170,16 @@ impl Inner {
     }
 
     fn enter(&self, place: &Path) -> Result<(), Failure> {
+        if self.interrupt.signal().is_some() {
+            return Err("rendering was interrupted".into());
+        }
         let mut calls = self.calls();
+        calls.partials += 1;
+        if calls.partials > MAX_PARTIALS {
+            return Err(
+                format!("more than {MAX_PARTIALS} templates are rendered for one file").into()
+            );
+        }
         if calls.chain.len() < MAX_DEPTH {
             calls.chain.push(place.to_owned());
             return Ok(());
@@ -287,7 +310,9 @@ fn jet_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoke
         scope.set_function("render", render).set_function("write", write);
     }
     Spoken::Jet {
-        set: jet::Set::new().with_delimiters(left, right),
+        set: jet::Set::new()
+            .with_delimiters(left, right)
+            .with_limits(jet::Limits { output: MAX_OUTPUT, ..jet::Limits::default() }),
         variables,
         functions,
         context: context.into(),
@@ -299,7 +324,8 @@ fn go_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoken
     let (left, right) = rules.delimiters;
     let (engine, data) = engine.go_scope();
     let weak = inner.clone();
-    let engine = engine.delimiters(left, right).function("render", move |args| {
+    let limits = gotemplate::Limits { output: MAX_OUTPUT, ..gotemplate::Limits::default() };
+    let engine = engine.delimiters(left, right).limits(limits).function("render", move |args| {
         let [path, data] = args else { return Err("render takes a path and data".into()) };
         weak.upgrade().ok_or_else(gone)?.partial(path_argument(path)?, data)
     });

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Error, Result};
-use ccm_host::{FileKind, Folder, Host};
+use ccm_host::{FileKind, Folder, Host, Interrupt, Stat};
 use ccm_template::Engine;
 
 use super::Language;
@@ -41,9 +41,15 @@ pub(super) struct RenderedFile {
 }
 
 /// Renders everything in a directory.
-pub(super) fn render(source: &Path, rules: Rules<'_>, engine: &Engine) -> Result<Vec<Output>> {
+pub(super) fn render(
+    host: &Host,
+    source: &Path,
+    rules: Rules<'_>,
+    engine: &Engine,
+) -> Result<Vec<Output>> {
+    let interrupt = host.interrupt().clone();
     let rendering = std::thread::scope(|scope| {
-        let work = || Rendering::new(source, rules, engine)?.run();
+        let work = || Rendering::new(source, rules, engine, interrupt)?.run();
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         thread.map(std::thread::ScopedJoinHandle::join)
     });
@@ -58,16 +64,22 @@ struct Rendering<'a> {
     source: Folder,
     rules: Rules<'a>,
     templates: Templates,
+    interrupt: Interrupt,
+    is_root: bool,
+    is_strict: bool,
 }
 
 impl<'a> Rendering<'a> {
-    fn new(source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
-        let folder = Host::new().open_folder(source)?.ok_or_else(|| Error::Refused {
+    fn new(source: &Path, rules: Rules<'a>, engine: &Engine, interrupt: Interrupt) -> Result<Self> {
+        let host = Host::new();
+        let folder = host.open_folder(source)?.ok_or_else(|| Error::Refused {
             reason: format!("the source directory {} does not exist", source.display()),
             hint: Some("relative sources begin in the manifest's directory".to_owned()),
         })?;
-        let templates = Templates::new(source, rules, engine);
-        Ok(Self { source: folder, rules, templates })
+        let is_strict = host.env("CCM_STRICT").is_some_and(|value| value == "1");
+        let is_root = host.is_root();
+        let templates = Templates::new(source, rules, engine, interrupt.clone());
+        Ok(Self { source: folder, rules, templates, interrupt, is_root, is_strict })
     }
 
     fn run(self) -> Result<Vec<Output>> {
@@ -100,9 +112,35 @@ impl<'a> Rendering<'a> {
         Ok(())
     }
 
+    /// As root, whoever can write a template decides what is rendered.
+    fn check_writers(&self, place: &Path, stat: Stat) -> Result<()> {
+        if !self.is_root || !stat.is_writable_by_others() {
+            return Ok(());
+        }
+        let path = self.source.path().join(place);
+        let reason = format!("others can write the template {}", path.display());
+        if self.is_strict {
+            let hint = "give it to root with chown, or take rights away with chmod".to_owned();
+            return Err(Error::Refused { reason, hint: Some(hint) });
+        }
+        tracing::warn!("{reason}, and it is rendered as root");
+        Ok(())
+    }
+
+    /// Most files of a source may be plain text, and are taken as they are.
+    fn may_hold_actions(&self, text: &str) -> bool {
+        let is_comment = self.rules.language == Language::Jet && text.contains("{*");
+        is_comment || text.contains(self.rules.delimiters.0)
+    }
+
     fn file(&self, folder: &Folder, name: &OsStr, place: &Path) -> Result<()> {
+        if self.interrupt.signal().is_some() {
+            return Err(Error::refused("rendering was interrupted"));
+        }
         let (bytes, stat) = folder.read(name, MAX_FILE)?;
+        self.check_writers(place, stat)?;
         let bytes = match String::from_utf8(bytes) {
+            Ok(text) if !self.may_hold_actions(&text) => text.into_bytes(),
             Ok(text) => match self.templates.render(place, &text)? {
                 Some(bytes) => bytes,
                 None => return Ok(()),

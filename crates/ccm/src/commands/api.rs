@@ -167,11 +167,14 @@ impl Pipe<'_> {
     /// Everything that comes is one request.
     fn single(&mut self) -> Result<()> {
         let mut bytes = Vec::new();
-        io::stdin()
-            .lock()
+        self.host
+            .standard_input()
             .take(MAX_REQUEST + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| input(&error))?;
+        if self.host.interrupt().signal().is_some() {
+            return Ok(());
+        }
         let response =
             if bytes.len() as u64 > MAX_REQUEST { Err(too_large()) } else { self.answer(&bytes) };
         let mut out = Vec::new();
@@ -181,13 +184,14 @@ impl Pipe<'_> {
 
     /// Every line is a request.
     fn lines(&mut self) -> Result<()> {
-        let mut reader = io::BufReader::with_capacity(BATCH, io::stdin().lock());
+        let mut reader = io::BufReader::with_capacity(BATCH, self.host.standard_input());
         let (mut line, mut out) = (Vec::new(), Vec::new());
-        while self.host.interrupt().signal().is_none() {
+        while self.goes_on() {
             line.clear();
             let read = (&mut reader).take(MAX_REQUEST + 1).read_until(b'\n', &mut line);
             let read = read.map_err(|error| input(&error))?;
-            if read == 0 {
+            // A signal ends the input within a line too.
+            if read == 0 || self.host.interrupt().signal().is_some() {
                 break;
             }
             if read as u64 > MAX_REQUEST {
@@ -209,12 +213,15 @@ impl Pipe<'_> {
 
     /// Requests end with `---`, `...` or the input, as YAML's documents do.
     fn documents(&mut self) -> Result<()> {
-        let mut reader = io::BufReader::new(io::stdin().lock());
+        let mut reader = io::BufReader::new(self.host.standard_input());
         let (mut document, mut out) = (Vec::new(), Vec::new());
-        while self.host.interrupt().signal().is_none() {
+        while self.goes_on() {
             let begin = document.len();
             let read = (&mut reader).take(MAX_REQUEST).read_until(b'\n', &mut document);
             let read = read.map_err(|error| input(&error))?;
+            if self.host.interrupt().signal().is_some() {
+                break;
+            }
             let is_end = matches!(document[begin..].trim_ascii_end(), b"---" | b"...");
             if read > 0 && !is_end && document.len() as u64 <= MAX_REQUEST {
                 continue;
@@ -238,6 +245,11 @@ impl Pipe<'_> {
             }
         }
         self.send(&mut out)
+    }
+
+    /// Nobody has asked to stop, and someone reads the answers.
+    fn goes_on(&self) -> bool {
+        self.host.interrupt().signal().is_none() && !self.ui.reader_is_gone()
     }
 
     /// Manages what a request asks for.
@@ -276,6 +288,8 @@ impl Pipe<'_> {
         let on_disk = if self.sync { self.host.sync() } else { Ok(()) };
         self.ui.print_bytes(out);
         out.clear();
+        // Answers that nobody read are no success.
+        self.is_failed |= self.ui.reader_is_gone();
         Ok(on_disk?)
     }
 }

@@ -211,3 +211,52 @@ fn the_clients_in_other_languages_work() {
     insta::assert_snapshot!(run("sh", "ensure.sh"), @"greeting: changed");
     insta::assert_snapshot!(run("sh", "ensure.sh"), @"greeting: stable");
 }
+
+#[test]
+fn a_signal_ends_the_wait_for_requests() {
+    let env = TestEnv::new();
+    for flags in [&[][..], &["--stream"], &["--stream", "--yaml"]] {
+        let mut child = env
+            .command(["ensure", "api", "pipe"].iter().chain(flags))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // Not a whole request: it must not be acted on.
+        write!(input, "{{\"protocol\": ").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(143), "{flags:?}");
+        assert_eq!(output.stdout, b"", "{flags:?}");
+        drop(input);
+    }
+}
+
+#[test]
+fn a_stream_whose_reader_is_gone_does_nothing_more() {
+    let env = TestEnv::new();
+    let mut child = env
+        .command(["ensure", "api", "pipe", "--stream"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    writeln!(input, "{}", file(&env, "f0", "x")).unwrap();
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    drop(output);
+    for n in 1..20 {
+        if writeln!(input, "{}", file(&env, &format!("f{n}"), "x")).is_err() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(env.path("f0").exists() && !env.path("f5").exists(), "{:?}", env.names());
+}
