@@ -93,10 +93,11 @@ impl Mode {
     /// The mode of a resource that brings a manifest, or of any other.
     pub(crate) fn with(self, child: Option<&Child<'_>>) -> Self {
         let Some(child) = child else { return self };
-        Self {
-            noop: self.noop || child.noop == Some(true),
-            health_check_only: self.health_check_only || child.health_check_only == Some(true),
-        }
+        let health_check_only = self.health_check_only || child.health_check_only == Some(true);
+        // Where only health is looked at nothing is changed anyway, and a
+        // child in noop is looked at like any other.
+        let noop = self.noop || child.noop == Some(true) && !self.health_check_only;
+        Self { noop, health_check_only }
     }
 
     /// The properties by which a child asks for more than it can have.
@@ -267,6 +268,8 @@ mod tests {
             assert_eq!(health.weakened_by(&asks).count(), usize::from(is_warned));
             assert_eq!(health.with(None), health);
         }
+        let monitoring = Mode { noop: false, health_check_only: true };
+        assert_eq!(monitoring.with(Some(&child(yes, None))), monitoring);
     }
 
     #[test]

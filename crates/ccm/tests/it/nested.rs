@@ -323,6 +323,12 @@ ccm:
     let log = String::from_utf8(output.stderr).unwrap();
     assert!(log.contains("`health_check_only: false` has no effect"), "{log}");
     assert!(!env.path("child").exists());
+    // Nothing is changed anyway: a child in noop is looked at too.
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, noop: true}}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--monitor-only", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["health_checks"]["ok"], 1, "{report}");
+    assert!(!env.path("child").exists());
 }
 
 /// A chain of manifests down to a depth, each with a file of its own.
