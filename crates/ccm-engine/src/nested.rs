@@ -20,6 +20,9 @@ use crate::{Error, Result};
 /// The first manifest is at depth 0, this one is the last that runs.
 pub(crate) const MAX_DEPTH: usize = 10;
 
+/// A run applies at most this many manifests below the first.
+const MAX_MANIFESTS: usize = 1000;
+
 /// What a resource may use to have a manifest applied within the run.
 pub trait Nested {
     /// Applies all resources of a manifest.
@@ -151,6 +154,10 @@ impl Nested for Surroundings<'_, '_> {
             .ok_or_else(|| Error::refused("a manifest can only be applied within a manifest"))?;
         let level = self.level;
         let files = level.files_to(child, library.inputs)?;
+        if self.record.manifests == MAX_MANIFESTS {
+            return Err(Error::TooMany { limit: MAX_MANIFESTS });
+        }
+        self.record.manifests += 1;
         for property in level.mode().weakened_by(child) {
             let manifest = child.path;
             tracing::warn!(manifest, "`{property}: false` has no effect, the run above has it on");

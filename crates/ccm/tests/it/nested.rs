@@ -431,6 +431,22 @@ fn a_manifest_that_applies_itself_ends() {
 }
 
 #[test]
+fn manifests_that_multiply_come_to_an_end() {
+    let env = TestEnv::new();
+    for name in ["a.yaml", "b.yaml", "c.yaml"] {
+        std::os::unix::fs::symlink("manifest.yaml", env.path(name)).unwrap();
+    }
+    env.manifest("ccm: {resources: [{apply: [a.yaml: {}, b.yaml: {}, c.yaml: {}]}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let events = report["events"].as_array().unwrap();
+    assert!(events.len() <= 3 * 1001, "{}", events.len());
+    let words = "a run applies at most 1000 manifests";
+    assert!(events.iter().any(|event| event["error"].to_string().contains(words)));
+}
+
+#[test]
 fn whoever_is_not_trusted_applies_nothing_further() {
     let env = TestEnv::new();
     env.write("other.yaml", "ccm: {resources: [{exec: [touch [DIR]/other]}]}\n");
