@@ -700,6 +700,15 @@ fn validation_looks_at_children_that_are_there() {
 }
 
 #[test]
+fn types_are_named_with_their_article() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{apply: {name: c.yaml, ensure: absent}}]}\n");
+    let output = env.run(["validate", "manifest.yaml"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("ensure cannot be `absent` for an apply"), "{text}");
+}
+
+#[test]
 fn there_is_no_apply_without_a_manifest() {
     let env = TestEnv::new();
     insta::assert_snapshot!(env.ccm(["status", "apply", "child.yaml"]), @"
