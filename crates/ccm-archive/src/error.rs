@@ -36,7 +36,7 @@ pub enum Error {
         /// More of what.
         reason: String,
     },
-    /// The address does not name an archive of a known kind.
+    /// The address does not name a tar archive of a known kind.
     #[error("archive type not supported: {name}")]
     Unsupported {
         /// The name.
@@ -61,7 +61,9 @@ impl Error {
             Self::Refused { .. } => {
                 Some("nothing was written; only unpack archives from those you trust".to_owned())
             }
-            Self::Unsupported { .. } => Some(format!("it is one of {}", crate::Format::known())),
+            Self::Unsupported { .. } => {
+                Some(format!("it is one of {}", crate::Format::known_tarballs()))
+            }
             Self::Host(error) => error.hint(),
             Self::Excessive { .. } | Self::Interrupted { .. } => None,
         }

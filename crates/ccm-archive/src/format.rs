@@ -57,6 +57,12 @@ impl Format {
         EXTENSIONS.map(|(extension, _)| extension).join(", ")
     }
 
+    /// The extensions of tar archives, for messages.
+    pub(crate) fn known_tarballs() -> String {
+        let is_tar = |(extension, format)| matches!(format, Self::Tar(_)).then_some(extension);
+        EXTENSIONS.into_iter().filter_map(is_tar).collect::<Vec<_>>().join(", ")
+    }
+
     /// The kind that the path of an address stands for.
     pub fn of_url(url: &str) -> Option<Self> {
         let (_, rest) = url.split_once("://")?;

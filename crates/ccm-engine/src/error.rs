@@ -107,6 +107,12 @@ pub enum Error {
         /// The files from the first to the one too many.
         files: Vec<String>,
     },
+    /// Manifests bring more and more manifests.
+    #[error("a run applies at most {limit} manifests, this would be one more")]
+    TooMany {
+        /// How many run.
+        limit: usize,
+    },
     /// The machine did not do what it was asked.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
@@ -128,7 +134,7 @@ impl Error {
             ),
             Self::Refused { hint, .. } => hint.clone(),
             Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => error.hint(),
-            Self::TooDeep { .. } => {
+            Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("a manifest that applies itself needs a `control` that ends it".to_owned())
             }
             _ => None,

@@ -20,6 +20,9 @@ use crate::{Error, Result};
 /// The first manifest is at depth 0, this one is the last that runs.
 pub(crate) const MAX_DEPTH: usize = 10;
 
+/// A run applies at most this many manifests below the first.
+const MAX_MANIFESTS: usize = 1000;
+
 /// What a resource may use to have a manifest applied within the run.
 pub trait Nested {
     /// Applies all resources of a manifest.
@@ -93,10 +96,11 @@ impl Mode {
     /// The mode of a resource that brings a manifest, or of any other.
     pub(crate) fn with(self, child: Option<&Child<'_>>) -> Self {
         let Some(child) = child else { return self };
-        Self {
-            noop: self.noop || child.noop == Some(true),
-            health_check_only: self.health_check_only || child.health_check_only == Some(true),
-        }
+        let health_check_only = self.health_check_only || child.health_check_only == Some(true);
+        // Where only health is looked at nothing is changed anyway, and a
+        // child in noop is looked at like any other.
+        let noop = self.noop || child.noop == Some(true) && !self.health_check_only;
+        Self { noop, health_check_only }
     }
 
     /// The properties by which a child asks for more than it can have.
@@ -150,6 +154,10 @@ impl Nested for Surroundings<'_, '_> {
             .ok_or_else(|| Error::refused("a manifest can only be applied within a manifest"))?;
         let level = self.level;
         let files = level.files_to(child, library.inputs)?;
+        if self.record.manifests == MAX_MANIFESTS {
+            return Err(Error::TooMany { limit: MAX_MANIFESTS });
+        }
+        self.record.manifests += 1;
         for property in level.mode().weakened_by(child) {
             let manifest = child.path;
             tracing::warn!(manifest, "`{property}: false` has no effect, the run above has it on");
@@ -267,6 +275,8 @@ mod tests {
             assert_eq!(health.weakened_by(&asks).count(), usize::from(is_warned));
             assert_eq!(health.with(None), health);
         }
+        let monitoring = Mode { noop: false, health_check_only: true };
+        assert_eq!(monitoring.with(Some(&child(yes, None))), monitoring);
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub(crate) struct Record<'a> {
     events: Option<Vec<Event>>,
     last_id: EventId,
     session_error: Option<SessionError>,
+    /// How many manifests resources have brought.
+    pub(crate) manifests: usize,
 }
 
 /// Everything that a run leaves behind, as `--report-file` writes it.
@@ -120,6 +122,7 @@ impl<'a> Run<'a> {
             events: (settings.detail >= Detail::Report).then(Vec::new),
             last_id: EventId::default(),
             session_error: None,
+            manifests: 0,
         };
         let level = Level { settings, templates, files: Vec::new() };
         Self { level, record, observer: RefCell::new(observer), library: None }

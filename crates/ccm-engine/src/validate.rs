@@ -38,7 +38,8 @@ pub(crate) fn check_table<T: ResourceType>(
         && !words.contains(&common.ensure.as_str())
     {
         let at = fields.iter().position(|field| field.name == "ensure").unwrap_or_default();
-        let message = format!("ensure cannot be `{}` for a {}", common.ensure, T::NAME);
+        let article = if T::NAME.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        let message = format!("ensure cannot be `{}` for {article} {}", common.ensure, T::NAME);
         let hint = did_you_mean(&common.ensure, words.iter().copied())
             .unwrap_or_else(|| format!("it is one of {}", words.join(", ")));
         findings.push(Finding::error(places.of(at), message).hint(hint));

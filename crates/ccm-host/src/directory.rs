@@ -9,8 +9,11 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::mode;
-use crate::remains::{lock, sweep};
+use crate::remains::{Unlocked, lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+
+/// How many directories others may take before it is no coincidence.
+const MAX_ATTEMPTS: usize = 100;
 
 /// A private directory that lasts as long as this value.
 #[derive(Debug)]
@@ -115,10 +118,22 @@ impl Host {
     /// What runs left that had no time for that is removed now.
     pub fn temporary_directory(&self, prefix: &str) -> Result<TemporaryDirectory> {
         sweep(&self.temp_dir(), prefix);
-        let path = self.private_directory(prefix)?;
-        self.interrupt().remember(&path);
-        let lock = lock(&path);
-        Ok(TemporaryDirectory { host: self.clone(), path, _lock: lock })
+        let mut attempts = 0;
+        loop {
+            let path = self.private_directory(prefix)?;
+            self.interrupt().remember(&path);
+            let lock = lock(&path);
+            // Another run may sweep it before it is locked. Then it is gone.
+            if lock.as_ref().is_err_and(|&why| why == Unlocked::Taken) {
+                self.interrupt().forget(&path);
+                attempts += 1;
+                if attempts == MAX_ATTEMPTS {
+                    return Err(Error::io("lock", &path)(Errno::WOULDBLOCK));
+                }
+                continue;
+            }
+            return Ok(TemporaryDirectory { host: self.clone(), path, _lock: lock.ok() });
+        }
     }
 
     /// Whether a directory has no entries.

@@ -120,7 +120,8 @@ impl<'a> Request<'a> {
             let answer = answer.map_err(|error| self.reason(host, &url, &error))?;
             let status = answer.status();
             if !is_redirect(status) {
-                if !status.is_success() {
+                // Any other answer has no body, a part of it, or another one.
+                if status != StatusCode::OK {
                     return Err(self.fail(format!("{}the server answered {status}", self.at(&url))));
                 }
                 let (parts, body) = answer.into_parts();

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::Stat;
 
@@ -20,29 +21,51 @@ pub(crate) fn sweep(directory: &Path, prefix: &str) {
         });
         let path = entry.path();
         // The lock is held until it is gone.
-        if is_ours && let Some(_lock) = lock(&path) {
+        if is_ours && let Ok(_lock) = lock(&path) {
             tracing::debug!(path = %path.display(), "removing what a killed run left");
             let _ = std::fs::remove_dir_all(&path);
         }
     }
 }
 
-/// Locks a directory of this user for as long as the result lives; `None` when
-/// somebody else has.
-pub(crate) fn lock(path: &Path) -> Option<OwnedFd> {
+/// Why a directory is not locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unlocked {
+    /// Somebody else has it, or had it and removed it.
+    Taken,
+    /// Its file system has no locks, or it is not this user's: nobody sweeps it.
+    Never,
+}
+
+/// Locks a directory of this user for as long as the result lives. Once it is
+/// locked, nobody else removes it.
+pub(crate) fn lock(path: &Path) -> Result<OwnedFd, Unlocked> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let stat = Stat::of(&directory, path).ok()?;
+    let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
+        Errno::NOENT => Unlocked::Taken,
+        _ => Unlocked::Never,
+    })?;
+    let stat = Stat::of(&directory, path).map_err(|_| Unlocked::Never)?;
     if stat.uid != rustix::process::geteuid().as_raw() {
-        return None;
+        return Err(Unlocked::Never);
     }
-    rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive).ok()?;
-    Some(directory)
+    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Err(Unlocked::Taken),
+        Err(_) => return Err(Unlocked::Never),
+    }
+    // Who had it before may have removed it since it was opened.
+    let is_there = rustix::fs::lstat(path).is_ok_and(|found| {
+        let found = Stat::new(&found);
+        (found.dev, found.ino) == (stat.dev, stat.ino)
+    });
+    if is_there { Ok(directory) } else { Err(Unlocked::Taken) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Host;
 
     #[test]
     fn what_killed_runs_left_is_swept() {
@@ -57,5 +80,29 @@ mod tests {
         let _held = lock(&alive).unwrap();
         sweep(dir.path(), "ccm-x-");
         assert_eq!([dead.exists(), alive.exists(), foreign.exists()], [false, true, true]);
+        assert_eq!(lock(&alive).unwrap_err(), Unlocked::Taken);
+        assert_eq!(lock(&dead).unwrap_err(), Unlocked::Taken);
+    }
+
+    /// Every one is made while others sweep.
+    #[test]
+    fn those_who_come_at_once_leave_each_other_alone() {
+        const PREFIX: &str = "ccm-at-once-";
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let host = Host::new();
+                    for _ in 0..200 {
+                        let directory = host.temporary_directory(PREFIX).unwrap();
+                        directory.create_directory(Path::new("d")).unwrap();
+                        sweep(&host.temp_dir(), PREFIX);
+                        assert!(directory.path().join("d").is_dir());
+                    }
+                });
+            }
+        });
+        let names = std::fs::read_dir(Host::new().temp_dir()).unwrap().flatten();
+        let left = names.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+        assert_eq!(left.count(), 0);
     }
 }

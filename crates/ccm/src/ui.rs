@@ -4,6 +4,7 @@
 mod diagnosis;
 mod live;
 mod outcome;
+mod secrets;
 mod summary;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};

@@ -29,9 +29,15 @@ impl Url {
             Some((user, authority)) => (Some(user), authority),
             None => (None, authority),
         };
-        let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+        let (host, port) = host_and_port(authority);
         if host.is_empty() || authority.contains('\\') {
             return Err("it names no host".to_owned());
+        }
+        // Never said which: it may be the start of a password.
+        if port.is_some_and(|port| !is_port(port)) {
+            let words = "its port is not a number from 1 to 65535 (in a password, `/` is \
+                         written %2F, `?` %3F and `#` %23)";
+            return Err(words.to_owned());
         }
         let credentials = user.map(|user| {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
@@ -94,14 +100,22 @@ impl Url {
 
     fn origin(&self) -> (&str, &str) {
         let default = if self.is_secure { "443" } else { "80" };
-        match self.authority.rsplit_once(':') {
-            // The colons of an IPv6 address are inside its brackets.
-            Some((host, port)) if !port.ends_with(']') => {
-                (host, if port.is_empty() { default } else { port })
-            }
-            _ => (&self.authority, default),
-        }
+        let (host, port) = host_and_port(&self.authority);
+        (host, port.unwrap_or(default))
     }
+}
+
+/// The colons of an IPv6 address are inside its brackets.
+fn host_and_port(authority: &str) -> (&str, Option<&str>) {
+    let end = if authority.starts_with('[') { authority.find(']').unwrap_or_default() } else { 0 };
+    match authority[end..].find(':') {
+        Some(colon) => (&authority[..end + colon], Some(&authority[end + colon + 1..])),
+        None => (authority, None),
+    }
+}
+
+fn is_port(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse().is_ok_and(|port: u16| port > 0)
 }
 
 /// The address without credentials.
@@ -111,12 +125,17 @@ impl std::fmt::Display for Url {
     }
 }
 
-/// An address as it may be shown, even one that is none.
+/// An address as it may be shown, even one that is none: what stands where the
+/// port should may be a password with a slash in it.
 pub(super) fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
+    let is_host = host_and_port(host).1.is_none_or(is_port);
+    match rest.rsplit_once('@') {
+        Some((_, rest)) if !is_host => format!("{scheme}://{rest}"),
+        _ => format!("{scheme}://{host}{path}"),
+    }
 }
 
 /// The value of an `Authorization` header.
@@ -202,6 +221,29 @@ mod tests {
         }
         for text in ["", "h/x", "ftp://h/x", "http://", "http:///x", "http://u@/x", "http://a b/"] {
             assert!(Url::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn passwords_that_look_like_ports_are_not_shown() {
+        for (text, shown) in [
+            ("http://u:se/cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://u:se?cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://u:se#cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://u:/cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://u:70000/cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://u:p@w:se/cret1@h/x.tgz", "http://h/x.tgz"),
+            ("http://h:se/x", "http://h:se/x"),
+            ("http://h:+1/x", "http://h:+1/x"),
+            ("http://h:0/x", "http://h:0/x"),
+        ] {
+            let Err(error) = Url::parse(text) else { panic!("{text}") };
+            assert!(error.contains("port") && !error.contains("cret1"), "{text}: {error}");
+            assert_eq!(without_credentials(text), shown);
+        }
+        for text in ["http://h/a@b", "http://h:80/a@b", "http://[::1]:80/a@b", "http://[::1]/a@b"] {
+            assert_eq!(without_credentials(text), text);
+            assert_eq!(url(text).to_string(), text);
         }
     }
 

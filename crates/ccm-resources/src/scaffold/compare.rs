@@ -1,5 +1,6 @@
 //! What is in the target against what should be.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Error, Result};
@@ -45,43 +46,62 @@ impl Comparison {
             });
         };
         let entries = target.entries()?;
+        let directories: HashSet<&PathBuf> = entries.directories.iter().collect();
         let mut this = Self::default();
+        // Files that are reached by a link are found under another name too.
+        let mut has_links = false;
         for place in &stage.directories {
-            let is_there =
-                entries.directories.contains(place) || is_removal || target.is_directory(place)?;
-            if !is_there {
+            if directories.contains(place) || is_removal {
+                continue;
+            }
+            if target.is_directory(place)? {
+                has_links = true;
+            } else {
                 this.missing_directories.push(place.clone());
             }
         }
+        let mut managed = HashSet::new();
         for (place, wanted) in &stage.files {
-            let fate = match fate(host, target, place, &wanted.bytes) {
-                Err(_) if is_removal => Fate::Added,
+            let (fate, found) = match fate(host, target, place, &wanted.bytes) {
+                Err(_) if is_removal => (Fate::Added, None),
                 other => other?,
             };
+            managed.extend(found.filter(|_| has_links));
             this.files.push((place.clone(), fate));
         }
         // A link that serves as one of the directories belongs to the scaffold.
         let is_foreign = |place: &PathBuf| {
             !stage.files.contains_key(place) && !stage.directories.contains(place)
         };
-        let foreign = entries.files.into_iter().filter(is_foreign);
-        this.files.extend(foreign.map(|place| (place, Fate::Foreign)));
+        let mut foreign: Vec<PathBuf> = entries.files.into_iter().filter(is_foreign).collect();
+        if has_links {
+            let is_managed = |place: &PathBuf| {
+                let stat = target.lstat(place).ok().flatten();
+                stat.is_some_and(|stat| managed.contains(&(stat.dev, stat.ino)))
+            };
+            foreign.retain(|place| !is_managed(place));
+        }
+        this.files.extend(foreign.into_iter().map(|place| (place, Fate::Foreign)));
         this.files.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(this)
     }
 }
 
-fn fate(host: &Host, target: &Tree, place: &Path, wanted: &[u8]) -> Result<Fate> {
+/// What would become of a file, and which file is there now.
+fn fate(
+    host: &Host,
+    target: &Tree,
+    place: &Path,
+    wanted: &[u8],
+) -> Result<(Fate, Option<(u64, u64)>)> {
     Ok(match target.open(place)? {
-        Occupant::Nothing => Fate::Added,
-        Occupant::Astray => Fate::Updated,
-        Occupant::File(_, stat) if stat.size != wanted.len() as u64 => Fate::Updated,
-        Occupant::File(file, _) => {
-            if host.holds(&file, &target.path().join(place), wanted)? {
-                Fate::Equal
-            } else {
-                Fate::Updated
-            }
+        Occupant::Nothing => (Fate::Added, None),
+        Occupant::Astray => (Fate::Updated, None),
+        Occupant::File(file, stat) => {
+            let is_equal = stat.size == wanted.len() as u64
+                && host.holds(&file, &target.path().join(place), wanted)?;
+            let fate = if is_equal { Fate::Equal } else { Fate::Updated };
+            (fate, Some((stat.dev, stat.ino)))
         }
         Occupant::Other(_) => {
             return Err(Error::Refused {

@@ -14,6 +14,8 @@ use super::languages::{Calls, Templates};
 const PARTIALS: &str = "_partials";
 /// The largest template.
 const MAX_FILE: u64 = 64 << 20;
+/// No template that a person writes is larger.
+const LARGE: usize = 1 << 20;
 /// Templates that render templates need more stack than a thread usually has.
 const STACK: usize = 64 << 20;
 
@@ -127,10 +129,10 @@ impl<'a> Rendering<'a> {
         Ok(())
     }
 
-    /// Most files of a source may be plain text, and are taken as they are.
-    fn may_hold_actions(&self, text: &str) -> bool {
+    /// What is this large and has no action in it is data, taken as it is.
+    fn is_data(&self, text: &str) -> bool {
         let is_comment = self.rules.language == Language::Jet && text.contains("{*");
-        is_comment || text.contains(self.rules.delimiters.0)
+        text.len() > LARGE && !is_comment && !text.contains(self.rules.delimiters.0)
     }
 
     fn file(&self, folder: &Folder, name: &OsStr, place: &Path) -> Result<()> {
@@ -140,7 +142,7 @@ impl<'a> Rendering<'a> {
         let (bytes, stat) = folder.read(name, MAX_FILE)?;
         self.check_writers(place, stat)?;
         let bytes = match String::from_utf8(bytes) {
-            Ok(text) if !self.may_hold_actions(&text) => text.into_bytes(),
+            Ok(text) if self.is_data(&text) => text.into_bytes(),
             Ok(text) => match self.templates.render(place, &text)? {
                 Some(bytes) => bytes,
                 None => return Ok(()),

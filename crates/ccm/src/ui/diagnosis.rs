@@ -7,6 +7,8 @@ use ccm_engine::Diagnosis;
 use ccm_model::{Finding, Severity, Span, mask_credentials, redact_credentials};
 use ccm_yaml::Source;
 
+use super::secrets::masked_line;
+
 /// More than this nobody reads at once.
 const MAX_SHOWN: usize = 50;
 /// A line longer than this is not shown: the place in it still is.
@@ -46,7 +48,7 @@ fn one(source: &Source, finding: &Finding, renderer: &Renderer) -> String {
     let title = redact_credentials(title);
     let mut report: Group<'_> = match finding.span.and_then(|span| window(source, span)) {
         Some((line, text, range)) => level.primary_title(&*title).element(
-            Snippet::source(mask_credentials(text))
+            Snippet::source(mask_credentials(&text).into_owned())
                 .line_start(line)
                 .path(source.name())
                 .annotation(AnnotationKind::Primary.span(range)),
@@ -69,8 +71,8 @@ fn one(source: &Source, finding: &Finding, renderer: &Renderer) -> String {
     renderer.render(&[report])
 }
 
-/// The line of a span, its number, and the span within it.
-fn window(source: &Source, span: Span) -> Option<(usize, &str, Range<usize>)> {
+/// The line of a span without secrets, its number, and the span within it.
+fn window(source: &Source, span: Span) -> Option<(usize, String, Range<usize>)> {
     let text = source.text();
     let start = (span.start as usize).min(text.len());
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -81,5 +83,6 @@ fn window(source: &Source, span: Span) -> Option<(usize, &str, Range<usize>)> {
     }
     let end = (span.end as usize).clamp(start, line_start + line.len());
     let range = (start - line_start).min(line.len())..end - line_start;
-    Some((source.position(span.start).line, line, range))
+    let shown = masked_line(text, line_start..line_start + line.len());
+    Some((source.position(span.start).line, shown, range))
 }

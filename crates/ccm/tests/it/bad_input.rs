@@ -159,13 +159,13 @@ ccm:
     error: exec#echo 'oops: name: Unterminated single-quoted string
       --> manifest.yaml:19:11
        |
-    19 |         - "echo 'oops": {environment: [X]}
+    19 |         - "echo 'oops": {environment: [*]}
        |           ^^^^^^^^^^^^
 
     error: exec#echo 'oops: environment: `X` is not `KEY=value`
       --> manifest.yaml:19:39
        |
-    19 |         - "echo 'oops": {environment: [X]}
+    19 |         - "echo 'oops": {environment: [*]}
        |                                       ^^^
 
     error: expected a name with its properties, found a list
@@ -392,4 +392,31 @@ fn no_permission_is_said_clearly() {
     ]);
     assert_eq!(code, Some(1), "{text}");
     assert_eq!(env.names(), ["ccm", "locked", "secret"]);
+}
+
+#[test]
+fn secrets_are_not_shown_with_what_is_wrong() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - archive:
+        - /a.tgz: {url: "http://h/a.tgz", headers: {Authorization: "Bearer hush"}, password: hush, ownr: me}
+        - /b.tgz:
+            pasword: hush
+            headers:
+              Not valid: hush
+              Authorization: [hush]
+            password: [hush]
+    - exec: {a: {environment: ["A=hush"], ownr: me}}
+    - exec: {b: {environment: "A=hush"}}
+"#,
+    );
+    let output = env.run(["validate", "manifest.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("unknown property `pasword`"), "{text}");
+    assert!(text.contains("{Authorization: *************}, password: ****, ownr: me}"), "{text}");
+    assert!(!text.contains("hush"), "{text}");
 }

@@ -323,6 +323,12 @@ ccm:
     let log = String::from_utf8(output.stderr).unwrap();
     assert!(log.contains("`health_check_only: false` has no effect"), "{log}");
     assert!(!env.path("child").exists());
+    // Nothing is changed anyway: a child in noop is looked at too.
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml, noop: true}}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--monitor-only", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["health_checks"]["ok"], 1, "{report}");
+    assert!(!env.path("child").exists());
 }
 
 /// A chain of manifests down to a depth, each with a file of its own.
@@ -422,6 +428,22 @@ fn a_manifest_that_applies_itself_ends() {
     assert!(env.run(["apply", "manifest.yaml"]).status.success());
     assert!((0..=3).all(|depth| env.path(&depth.to_string()).exists()));
     assert!(!env.path("4").exists());
+}
+
+#[test]
+fn manifests_that_multiply_come_to_an_end() {
+    let env = TestEnv::new();
+    for name in ["a.yaml", "b.yaml", "c.yaml"] {
+        std::os::unix::fs::symlink("manifest.yaml", env.path(name)).unwrap();
+    }
+    env.manifest("ccm: {resources: [{apply: [a.yaml: {}, b.yaml: {}, c.yaml: {}]}]}\n");
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let events = report["events"].as_array().unwrap();
+    assert!(events.len() <= 3 * 1001, "{}", events.len());
+    let words = "a run applies at most 1000 manifests";
+    assert!(events.iter().any(|event| event["error"].to_string().contains(words)));
 }
 
 #[test]
@@ -675,6 +697,15 @@ fn validation_looks_at_children_that_are_there() {
     --- stdout ---
     manifest.yaml is valid: 4 resources, 2 manifests below
     ");
+}
+
+#[test]
+fn types_are_named_with_their_article() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{apply: {name: c.yaml, ensure: absent}}]}\n");
+    let output = env.run(["validate", "manifest.yaml"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("ensure cannot be `absent` for an apply"), "{text}");
 }
 
 #[test]
