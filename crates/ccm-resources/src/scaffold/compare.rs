@@ -62,10 +62,13 @@ impl Comparison {
         }
         let mut managed = HashSet::new();
         for (place, wanted) in &stage.files {
-            let (fate, found) = match fate(host, target, place, &wanted.bytes) {
-                Err(_) if is_removal => (Fate::Added, None),
-                other => other?,
-            };
+            let (fate, found) =
+                match fate(host, target, place, &wanted.bytes) {
+                    Err(
+                        Error::Refused { .. } | Error::Host(ccm_host::Error::NotADirectory { .. }),
+                    ) if is_removal => (Fate::Added, None),
+                    other => other?,
+                };
             managed.extend(found.filter(|_| has_links));
             this.files.push((place.clone(), fate));
         }
