@@ -355,8 +355,10 @@ fn writable_by_others(host: &Host, stat: ccm_host::Stat) -> Option<Finding> {
         stat.uid, stat.mode
     );
     let hint = "give it to root with chown, or take rights away with chmod".to_owned();
-    let strict = host.env("CCM_STRICT").is_some_and(|value| value == "1");
-    let finding =
-        if strict { Finding::error(None, message) } else { Finding::warning(None, message) };
+    let finding = if host.is_strict() {
+        Finding::error(None, message)
+    } else {
+        Finding::warning(None, message)
+    };
     Some(finding.hint(hint))
 }

@@ -21,7 +21,7 @@ pub(crate) const MAX_FILE: u64 = 16 << 20;
 pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
     let (text, stat) = host.read_text(path, MAX_FILE)?;
     if let Err(error) = check_writers(host, path, stat) {
-        if host.env("CCM_STRICT").is_some_and(|value| value == "1") {
+        if host.is_strict() {
             return Err(error);
         }
         tracing::warn!("{error}");
@@ -31,17 +31,11 @@ pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
 
 /// As root, a file is only believed if nobody else could have written it.
 pub(crate) fn check_writers(host: &Host, path: &Path, stat: Stat) -> Result<()> {
-    if !host.is_root() || !others_can_write(stat) {
+    if !host.is_root() || !stat.is_writable_by_others() {
         return Ok(());
     }
     let Stat { uid, gid, mode, .. } = stat;
     Err(Error::Writable { path: path.to_owned(), uid, gid, mode })
-}
-
-/// Whether anyone but root can write it: its owner, its group or everybody.
-fn others_can_write(stat: Stat) -> bool {
-    let by_group = stat.mode & 0o020 != 0 && stat.gid != 0;
-    stat.uid != 0 || by_group || stat.mode & 0o002 != 0
 }
 
 /// The facts in a text. An empty one has none.
@@ -138,7 +132,7 @@ mod tests {
     #[test]
     fn only_root_counts_as_root() {
         let stat = Host::new().stat(Path::new("/")).unwrap().unwrap();
-        let with = |uid, gid, mode| others_can_write(Stat { uid, gid, mode, ..stat });
+        let with = |uid, gid, mode| Stat { uid, gid, mode, ..stat }.is_writable_by_others();
         assert!(!with(0, 0, 0o644) && !with(0, 0, 0o664) && !with(0, 5, 0o644));
         assert!(with(1, 0, 0o644) && with(0, 5, 0o664) && with(0, 0, 0o646));
     }

@@ -108,6 +108,11 @@ impl Host {
         std::env::var_os(name).filter(|value| !value.is_empty())
     }
 
+    /// Whether what is only worth a warning otherwise must stop a run.
+    pub fn is_strict(&self) -> bool {
+        self.env("CCM_STRICT").is_some_and(|value| value == "1")
+    }
+
     /// All variables of the environment that are text.
     pub fn env_all(&self) -> BTreeMap<String, String> {
         let text = |(key, value): (OsString, OsString)| {

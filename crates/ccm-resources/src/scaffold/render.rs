@@ -78,8 +78,7 @@ impl<'a> Rendering<'a> {
             reason: format!("the source directory {} does not exist", source.display()),
             hint: Some("relative sources begin in the manifest's directory".to_owned()),
         })?;
-        let is_strict = host.env("CCM_STRICT").is_some_and(|value| value == "1");
-        let is_root = host.is_root();
+        let (is_root, is_strict) = (host.is_root(), host.is_strict());
         let templates = Templates::new(source, rules, engine, interrupt.clone());
         Ok(Self { source: folder, rules, templates, interrupt, is_root, is_strict })
     }
