@@ -14,7 +14,7 @@ use serde_json::Value;
 /// One file of vectors.
 pub struct Vectors {
     file: String,
-    directory: Option<PathBuf>,
+    directory: PathBuf,
     listed: HashMap<String, String>,
     concerns: fn(&Value) -> bool,
 }
@@ -23,18 +23,17 @@ impl Vectors {
     /// The vectors in `file`, with the deviations that the crate at
     /// `manifest_dir` lists in `tests/deviations.txt` (`id reason` per line).
     ///
+    /// They are in `conformance/` at the root of the project, or where
+    /// `CCM_CONFORMANCE` says.
+    ///
     /// # Panics
     ///
-    /// Under `CI=true` when the directory of vectors is missing.
+    /// When the directory of vectors is missing.
     pub fn new(file: &str, manifest_dir: &str) -> Self {
         let root = Path::new(manifest_dir).join("../..");
         let directory = std::env::var_os("CCM_CONFORMANCE")
-            .map_or_else(|| root.join("../shared/conformance"), PathBuf::from);
-        let directory = directory.is_dir().then_some(directory);
-        assert!(
-            directory.is_some() || std::env::var("CI").as_deref() != Ok("true"),
-            "the conformance vectors are missing: set CCM_CONFORMANCE to their directory"
-        );
+            .map_or_else(|| root.join("conformance"), PathBuf::from);
+        assert!(directory.is_dir(), "there are no conformance vectors in {}", directory.display());
         let deviations = Path::new(manifest_dir).join("tests/deviations.txt");
         let listed = std::fs::read_to_string(deviations).unwrap_or_default();
         let listed = listed
@@ -58,10 +57,10 @@ impl Vectors {
     ///
     /// # Panics
     ///
-    /// When the vectors are there but this file is not.
+    /// When there is no such file.
     pub fn environment(&self, file: &str) -> Value {
-        let Some(directory) = &self.directory else { return Value::Null };
-        let text = std::fs::read_to_string(directory.join(file)).expect("the environment is there");
+        let path = self.directory.join(file);
+        let text = std::fs::read_to_string(path).expect("the environment is there");
         serde_json::from_str(&text).expect("the environment is JSON")
     }
 
@@ -78,11 +77,8 @@ impl Vectors {
 
     #[expect(clippy::print_stdout, reason = "the line is what the tests are read for")]
     fn outcome(&self, mut evaluate: impl FnMut(&Value) -> Result<(), String>) -> Option<String> {
-        let Some(directory) = &self.directory else {
-            println!("conformance {}: the vectors are not here; not run", self.file);
-            return None;
-        };
-        let text = std::fs::read_to_string(directory.join(&self.file)).expect("readable vectors");
+        let path = self.directory.join(&self.file);
+        let text = std::fs::read_to_string(path).expect("readable vectors");
         let (mut passed, mut total, mut listed, mut elsewhere) = (0, 0, 0, 0);
         let mut failures = Vec::new();
         for line in text.lines() {
