@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::bed::{Bed, Layer, bed, first_line, not_run, script};
+use ccm_testkit::not_run;
+
+use crate::bed::{Bed, Layer, bed, first_line, script};
 use crate::{Report, binary};
 
 /// No command may take longer, in seconds.

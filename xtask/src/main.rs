@@ -19,6 +19,7 @@ mod licences;
 mod quickstart;
 mod release;
 mod tidy;
+mod tools;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -75,6 +76,7 @@ fn schemas() -> Result {
 }
 
 fn test() -> Result {
+    step("tools", tools::install)?;
     step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
     step("tidy", || tidy::check(&root()))?;
     step("licences", licences::check)?;
@@ -90,8 +92,16 @@ fn test() -> Result {
         // With the tests comes the binary. The system tests would otherwise
         // build it by themselves, while others run.
         cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
-        let ccm = target_directory()?.join("debug/ccm");
-        run(Command::new("cargo").args(["test", "--workspace", "--locked"]).env("CCM_BINARY", ccm))
+        let target = target_directory()?;
+        let not_run = target.join("not-run.log");
+        let _ = std::fs::remove_file(&not_run);
+        let tested = run(Command::new("cargo")
+            .args(["test", "--workspace", "--locked"])
+            .env("CCM_BINARY", target.join("debug/ccm"))
+            .env("CCM_NOT_RUN_LOG", &not_run));
+        let log = std::fs::read_to_string(&not_run).unwrap_or_default();
+        println!("\n{log}{} tests not run", log.lines().count());
+        tested
     })?;
     println!("\nxtask: all passed");
     Ok(())

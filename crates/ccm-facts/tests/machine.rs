@@ -155,9 +155,7 @@ fn file_systems_are_those_of_df() {
     }
     for found in usage {
         let path = text(found, "path");
-        let Some(said) = run(&["df", "-B1", "--output=size,used,avail,itotal", path]) else {
-            return;
-        };
+        let said = run(&["df", "-B1", "--output=size,used,avail,itotal", path]).unwrap();
         let said: Vec<i64> =
             said.lines().nth(1).unwrap().split_whitespace().map(|n| n.parse().unwrap()).collect();
         assert_eq!(int(found, "total"), said[0], "{path}");
@@ -173,7 +171,10 @@ fn file_systems_are_those_of_df() {
 
 #[test]
 fn interfaces_are_those_of_ip() {
-    let Some(said) = run_json(&["ip", "-j", "addr"]) else { return };
+    if ccm_testkit::lacks_program("ip") {
+        return;
+    }
+    let said = run_json(&["ip", "-j", "addr"]).unwrap();
     let facts = facts();
     let found = at(&facts, "network.interfaces").as_array().unwrap();
     let said = said.as_array().unwrap();
@@ -207,6 +208,9 @@ fn interfaces_are_those_of_ip() {
 
 #[test]
 fn default_addresses_are_those_that_routes_lead_out_by() {
+    if ccm_testkit::lacks_program("ip") {
+        return;
+    }
     let facts = facts();
     let mut found = BTreeMap::new();
     // Documentation addresses: only the route to them is asked for.
@@ -214,9 +218,9 @@ fn default_addresses_are_those_that_routes_lead_out_by() {
         ("-4", "203.0.113.1", "network.default_ipv4"),
         ("-6", "2001:db8::1", "network.default_ipv6"),
     ] {
-        let Some(routes) = run_json(&["ip", "-j", option, "route", "show", "default"]) else {
-            return;
-        };
+        let routes = run_json(&["ip", "-j", option, "route", "show", "default"]);
+        // Without any route some versions print nothing at all.
+        let routes = routes.unwrap_or_default();
         let address = text(&facts, fact);
         found.insert(option, address.to_owned());
         if routes.as_array().is_none_or(Vec::is_empty) {

@@ -396,7 +396,7 @@ mod tests {
         let path = dir.path().join("f");
         std::fs::write(&path, "x").unwrap();
         if rustix::fs::setxattr(&path, "user.note", b"kept", XattrFlags::empty()).is_err() {
-            return; // This file system has none, so there is nothing to keep.
+            return ccm_testkit::not_run("this file system has no extended attributes");
         }
         Host::new().replace(&path, Content::Bytes(b"y"), &mine(0o644)).unwrap();
         let mut value = [0; 16];

@@ -118,7 +118,7 @@ fn templates_that_render_too_many_others_are_stopped() {
 #[test]
 fn templates_that_others_can_write_are_refused_where_that_is_wanted() {
     let env = TestEnv::new();
-    if !nix::unistd::geteuid().is_root() {
+    if ccm_testkit::lacks_root() {
         return;
     }
     let path = env.write("src/a", "a");

@@ -1,0 +1,44 @@
+//! Programs that tests compare ccm with, or attack it by.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Result, run};
+
+/// A program, and the Debian package that has it.
+const TOOLS: [(&str, &str); 9] = [
+    ("/usr/bin/strace", "strace"),
+    ("/usr/bin/zip", "zip"),
+    ("/usr/bin/unzip", "unzip"),
+    ("/usr/bin/xz", "xz-utils"),
+    ("/usr/bin/zstd", "zstd"),
+    ("/usr/bin/bzip2", "bzip2"),
+    ("/usr/bin/setpriv", "util-linux"),
+    ("/usr/sbin/ip", "iproute2"),
+    ("/lib/systemd/systemd", "systemd"),
+];
+
+/// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`
+/// does. Elsewhere the tests without their program say `NOT RUN`.
+pub(crate) fn install() -> Result {
+    let missing = TOOLS.iter().filter(|(program, _)| !Path::new(program).exists());
+    let missing: Vec<&str> = missing.map(|&(_, package)| package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
+        println!(
+            "missing: {}; some tests will say NOT RUN (CCM_INSTALL_TOOLS=1 installs them)",
+            missing.join(", ")
+        );
+        return Ok(());
+    }
+    println!("installing {}", missing.join(", "));
+    let apt = |args: &[&str]| {
+        run(Command::new("apt-get").args(args).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    apt(&["update", "-qq"])?;
+    let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    apt(&install)
+}
