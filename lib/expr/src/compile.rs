@@ -1,14 +1,13 @@
 //! The syntax tree to instructions.
 
 use govalue::Value;
-use regex::bytes::Regex;
+use govalue::regexp::{self, Regex};
 
 use crate::ast::{Ast, BinaryOp, Node, NodeId, UnaryOp};
 use crate::builtins::{Builtin, Predicate};
 use crate::check::{Checked, Place};
 use crate::error::{Error, ErrorKind, Span};
 use crate::program::Op;
-use crate::regexp;
 use crate::types::Type;
 
 pub(crate) struct Compiled {

@@ -79,7 +79,7 @@ pub(crate) fn call(
         Builtin::Type => convert::type_name(args.value(0)).into(),
         Builtin::ToJson => convert::to_json(args.value(0))?,
         Builtin::FromJson => convert::from_json(args.string(0)?)?,
-        Builtin::ToBase64 => convert::to_base64(args.bytes(0)?).into(),
+        Builtin::ToBase64 => govalue::base64::encode(args.bytes(0)?).into(),
         Builtin::FromBase64 => convert::from_base64(args.bytes(0)?)?,
         Builtin::Now => times::now(&args, shared)?,
         Builtin::Duration => times::duration(args.string(0)?)?,

@@ -36,7 +36,6 @@ mod lexer;
 mod methods;
 mod parser;
 mod program;
-mod regexp;
 mod types;
 mod vm;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use govalue::Value;
-use regex::bytes::Regex;
+use govalue::regexp::Regex;
 
 use crate::builtins::{Builtin, Predicate};
 use crate::environment::{Environment, Shared, Vars};

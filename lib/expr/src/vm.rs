@@ -8,15 +8,14 @@ mod scope;
 
 use std::sync::Arc;
 
+use govalue::regexp::{self, Regex};
 use govalue::{Map, Str, Value};
-use regex::bytes::Regex;
 
 use crate::environment::{Context, FunctionError, Vars};
 use crate::error::{Error, ErrorKind, Span};
 use crate::functions;
 use crate::methods;
 use crate::program::{Op, Program};
-use crate::regexp;
 
 pub(crate) use access::get;
 pub(crate) use budget::{Budget, weight};

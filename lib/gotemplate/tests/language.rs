@@ -62,6 +62,9 @@ fn nothing_and_missing() {
             "{{ toJson .nope }}{{ toJson (regexFindAll \"z\" \"a\" 1) }}{{ toJson (list) }}",
             "nullnull[]",
         ),
+        // RE2 does not repeat a repetition, and repeats within a class nothing.
+        (r#"{{ regexMatch "a**" "a" }}{{ regexMatch "[a**]" "*" }}"#, "falsetrue"),
+        (r#"{{ b64dec "!!" }}|{{ b64dec "YR==" }}"#, "illegal base64 data at input byte 0|a"),
     ]);
     fails(ErrorKind::Type, &["{{ .nothing.deeper }}", "{{ .n.deeper }}", "{{ nil }}"]);
     fails(

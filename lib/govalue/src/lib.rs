@@ -22,6 +22,7 @@ macro_rules! push {
     }};
 }
 
+pub mod base64;
 mod compare;
 mod convert;
 mod duration;
@@ -33,6 +34,8 @@ mod map;
 mod print;
 mod printf;
 mod quote;
+#[cfg(feature = "regexp")]
+pub mod regexp;
 mod string;
 mod time;
 mod value;

@@ -1,7 +1,7 @@
 //! Types, text, JSON and base64.
 
 use govalue::json::{self, Numbers, Options};
-use govalue::{Str, Value};
+use govalue::{Str, Value, base64};
 
 pub(super) fn string(value: &Value) -> Value {
     match value {
@@ -37,73 +37,8 @@ pub(super) fn from_json(text: &Str) -> Result<Value, String> {
     json::decode(&text.to_str_lossy(), Numbers::Floats).map_err(|error| error.to_string())
 }
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-pub(super) fn to_base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let part = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let word = part(0) << 16 | part(1) << 8 | part(2);
-        for index in 0..4 {
-            let symbol = ALPHABET[(word >> (18 - 6 * index) & 63) as usize];
-            out.push(if index <= chunk.len() { symbol as char } else { '=' });
-        }
-    }
-    out
-}
-
 pub(super) fn from_base64(text: &[u8]) -> Result<Value, String> {
-    decode(text)
+    base64::decode(text)
         .map(|bytes| Str::from(bytes).into())
         .ok_or_else(|| "illegal base64 data".to_owned())
-}
-
-/// Padding is required; line ends are skipped.
-fn decode(text: &[u8]) -> Option<Vec<u8>> {
-    let symbols: Vec<u8> = text.iter().copied().filter(|c| !matches!(c, b'\n' | b'\r')).collect();
-    if !symbols.len().is_multiple_of(4) {
-        return None;
-    }
-    let mut out = Vec::with_capacity(symbols.len() / 4 * 3);
-    let last = symbols.len() / 4;
-    for (index, chunk) in symbols.chunks(4).enumerate() {
-        let padding = match chunk {
-            [_, _, b'=', b'='] => 2,
-            [_, _, _, b'='] => 1,
-            _ => 0,
-        };
-        if padding > 0 && index + 1 != last {
-            return None;
-        }
-        let mut word = 0u32;
-        for symbol in &chunk[..4 - padding] {
-            word = word << 6 | ALPHABET.iter().position(|known| known == symbol)? as u32;
-        }
-        word <<= 6 * padding;
-        out.extend_from_slice(&word.to_be_bytes()[1..4 - padding]);
-    }
-    Some(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_there_and_back() {
-        for (text, coded) in [
-            ("", ""),
-            ("a", "YQ=="),
-            ("ab", "YWI="),
-            ("abc", "YWJj"),
-            ("Hello World", "SGVsbG8gV29ybGQ="),
-        ] {
-            assert_eq!(to_base64(text.as_bytes()), coded);
-            assert_eq!(decode(coded.as_bytes()).as_deref(), Some(text.as_bytes()));
-        }
-        assert_eq!(decode(b"YW\nI="), Some(b"ab".to_vec()));
-        for bad in ["aGk", "_-8=", "a===", "YQ==YQ==", "Y=Q="] {
-            assert_eq!(decode(bad.as_bytes()), None, "{bad}");
-        }
-    }
 }

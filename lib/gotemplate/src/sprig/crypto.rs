@@ -7,7 +7,9 @@ use cbc::cipher::block_padding::NoPadding;
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 use sha2::Digest;
 
-use super::encoding::{decode64, encode64};
+use govalue::base64;
+
+use super::encoding::decode64;
 use crate::error::Fail;
 use crate::functions::Type::{String, Uint32};
 use crate::functions::{Arguments, Context, Native, Outcome};
@@ -107,7 +109,7 @@ fn encrypt(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     cbc::Encryptor::<Aes256>::new(&key(arguments.bytes(0)).into(), &iv.into())
         .encrypt_padded::<NoPadding>(&mut blocks, length)
         .map_err(|_| "the text is not a whole number of blocks")?;
-    Ok(encode64(&[&iv[..], &blocks].concat()).into())
+    Ok(base64::encode(&[&iv[..], &blocks].concat()).into())
 }
 
 fn decrypt(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[Native] = &[
         let count = count(context, a)?;
         let mut bytes = vec![0; count];
         context.random(&mut bytes)?;
-        Ok(super::encoding::encode64(&bytes).into())
+        Ok(govalue::base64::encode(&bytes).into())
     }),
     Native::new("randInt", &[Int, Int], |context, a| {
         let (least, most) = (a.int(0), a.int(1));

@@ -1,10 +1,9 @@
 //! Regular expressions, in RE2's syntax.
 
-mod syntax;
-
 use std::collections::HashMap;
 
-use regex::{Regex, RegexBuilder};
+use govalue::Str;
+use govalue::regexp::{self, Regex};
 
 use crate::error::Fail;
 use crate::functions::Type::{Int, String};
@@ -42,31 +41,22 @@ pub(super) const FUNCTIONS: &[Native] = &[
 ];
 
 /// Patterns compiled in this rendering: loops use the same one again and again.
-pub(crate) type Cache = HashMap<std::string::String, Regex>;
+pub(crate) type Cache = HashMap<Str, Regex>;
 
 const CACHED: usize = 100;
 
-fn compiled(context: &mut Context<'_>, pattern: &str) -> Result<Regex, Fail> {
-    if let Some(regex) = context.regexes.get(pattern) {
+fn compiled(context: &mut Context<'_>, pattern: &[u8]) -> Result<Regex, Fail> {
+    let pattern = Str::from(pattern.to_vec());
+    if let Some(regex) = context.regexes.get(&pattern) {
         return Ok(regex.clone());
     }
     // Compiling is slow, and slower for long patterns.
     context.budget.spend(1000 + pattern.len() * 20)?;
-    let wrong = |reason: &str| Fail::from(format!("error parsing regexp: {reason}: {pattern:?}"));
-    let translated = syntax::translate(pattern).map_err(wrong)?;
-    let regex = RegexBuilder::new(&translated)
-        .size_limit(4 << 20)
-        .nest_limit(200)
-        .octal(true)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => wrong("expression too large"),
-            _ => wrong("invalid syntax"),
-        })?;
+    let regex = regexp::compile(&pattern).map_err(|reason| format!("{reason}: {pattern:?}"))?;
     if context.regexes.len() >= CACHED {
         context.regexes.clear();
     }
-    context.regexes.insert(pattern.to_owned(), regex.clone());
+    context.regexes.insert(pattern, regex.clone());
     Ok(regex)
 }
 
@@ -74,21 +64,21 @@ fn compiled(context: &mut Context<'_>, pattern: &str) -> Result<Regex, Fail> {
 fn prepared<'a>(
     context: &mut Context<'_>,
     arguments: &'a Arguments<'_>,
-) -> Result<(Regex, std::borrow::Cow<'a, str>), Fail> {
-    let regex = compiled(context, &arguments.text(0))?;
-    let text = arguments.text(1);
+) -> Result<(Regex, &'a [u8]), Fail> {
+    let regex = compiled(context, arguments.bytes(0))?;
+    let text = arguments.bytes(1);
     context.budget.spend(text.len() / 16 + 1)?;
     Ok((regex, text))
 }
 
 fn is_match(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (regex, text) = prepared(context, arguments)?;
-    Ok(regex.is_match(&text).into())
+    Ok(regex.is_match(text).into())
 }
 
 fn find(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (regex, text) = prepared(context, arguments)?;
-    Ok(regex.find(&text).map_or("", |found| found.as_str()).into())
+    Ok(regex.find(text).map_or(&[][..], |found| found.as_bytes()).to_vec().into())
 }
 
 /// How many are wanted; all, if the number is negative.
@@ -99,9 +89,9 @@ fn wanted(arguments: &Arguments<'_>) -> usize {
 fn find_all(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (regex, text) = prepared(context, arguments)?;
     let mut found = Vec::new();
-    for one in regex.find_iter(&text).take(wanted(arguments)) {
+    for one in regex.find_iter(text).take(wanted(arguments)) {
         context.budget.spend(1)?;
-        found.push(Val::from(one.as_str()));
+        found.push(Val::from(one.as_bytes().to_vec()));
     }
     Ok(if found.is_empty() {
         Val::nil_list(Items::Strings)
@@ -112,16 +102,16 @@ fn find_all(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
 
 fn replace(context: &mut Context<'_>, arguments: &Arguments<'_>, literal: bool) -> Outcome {
     let (regex, text) = prepared(context, arguments)?;
-    let replacement = arguments.text(2);
-    let mut out = std::string::String::new();
+    let replacement = arguments.bytes(2);
+    let mut out = Vec::new();
     let mut done = 0;
-    for captures in regex.captures_iter(&text) {
+    for captures in regex.captures_iter(text) {
         let Some(whole) = captures.get(0) else { continue };
-        out.push_str(&text[done..whole.start()]);
+        out.extend_from_slice(&text[done..whole.start()]);
         if literal {
-            out.push_str(&replacement);
+            out.extend_from_slice(replacement);
         } else {
-            captures.expand(&replacement, &mut out);
+            captures.expand(replacement, &mut out);
         }
         done = whole.end();
         context.budget.spend(1)?;
@@ -129,7 +119,7 @@ fn replace(context: &mut Context<'_>, arguments: &Arguments<'_>, literal: bool) 
             break;
         }
     }
-    out.push_str(&text[done..]);
+    out.extend_from_slice(&text[done..]);
     context.budget.spend_bytes(out.len())?;
     Ok(out.into())
 }
@@ -143,9 +133,9 @@ fn split(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     if text.is_empty() && !arguments.bytes(0).is_empty() {
         return Ok(Val::strings([""]));
     }
-    let mut pieces: Vec<&str> = Vec::new();
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
     let (mut start, mut end) = (0, 0);
-    for found in regex.find_iter(&text) {
+    for found in regex.find_iter(text) {
         context.budget.spend(1)?;
         if pieces.len() + 1 == most {
             break;
@@ -153,12 +143,12 @@ fn split(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         end = found.start();
         // An empty match before the text splits off nothing.
         if found.end() > 0 {
-            pieces.push(&text[start..end]);
+            pieces.push(text[start..end].to_vec());
         }
         start = found.end();
     }
     if end != text.len() {
-        pieces.push(&text[start..]);
+        pieces.push(text[start..].to_vec());
     }
     context.budget.spend_bytes(text.len())?;
     Ok(Val::strings(pieces))

@@ -45,21 +45,9 @@ fn value(json: &Json) -> Value {
 pub(crate) fn wanted(want: &Json) -> Vec<u8> {
     match want {
         Json::String(text) => text.clone().into_bytes(),
-        other => base64(other["$b64"].as_str().unwrap_or_default()),
+        other => govalue::base64::decode(other["$b64"].as_str().unwrap_or_default().as_bytes())
+            .unwrap_or_default(),
     }
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    let alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits: Vec<u32> =
-        text.chars().filter_map(|c| alphabet.find(c)).map(|at| at as u32).collect();
-    digits
-        .chunks(4)
-        .flat_map(|chunk| {
-            let number = (0..4).fold(0, |n, at| n << 6 | chunk.get(at).copied().unwrap_or(0));
-            number.to_be_bytes()[1..chunk.len()].to_vec()
-        })
-        .collect()
 }
 
 /// An engine with doubles for a host's functions.

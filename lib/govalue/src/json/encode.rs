@@ -65,7 +65,7 @@ impl Writer<'_> {
             Value::String(text) => self.string(&text.to_str_lossy()),
             Value::Bytes(bytes) => {
                 self.out.push('"');
-                self.out.push_str(&base64(bytes));
+                self.out.push_str(&crate::base64::encode(bytes));
                 self.out.push('"');
             }
             Value::Time(time) => {
@@ -177,22 +177,6 @@ fn number(value: f64) -> Result<String, Unsupported> {
     let text = format_float(value, FloatFormat::Exponent, None);
     // Go drops the zero of e-09, but not that of e+09, which cannot occur.
     Ok(text.replace("e-0", "e-"))
-}
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Standard base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0u32, |word, byte| word << 8 | u32::from(*byte))
-            << (8 * (3 - chunk.len()));
-        for index in 0..4 {
-            let symbol = ALPHABET[(word >> (18 - 6 * index) & 63) as usize];
-            out.push(if index <= chunk.len() { symbol as char } else { '=' });
-        }
-    }
-    out
 }
 
 #[cfg(test)]

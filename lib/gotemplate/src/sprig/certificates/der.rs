@@ -1,6 +1,6 @@
 //! As much of DER and PEM as certificates and private keys need.
 
-use super::super::encoding::{decode64, encode64};
+use govalue::base64;
 
 pub(super) const INTEGER: u8 = 0x02;
 pub(super) const BIT_STRING: u8 = 0x03;
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
 
 pub(super) fn pem(label: &str, bytes: &[u8]) -> String {
     let mut out = format!("-----BEGIN {label}-----\n");
-    for line in encode64(bytes).chunks(64) {
+    for line in base64::encode(bytes).as_bytes().chunks(64) {
         out.push_str(&String::from_utf8_lossy(line));
         out.push('\n');
     }
@@ -106,7 +106,7 @@ pub(super) fn from_pem(text: &str) -> Option<(&str, Vec<u8>)> {
     let (_, rest) = text.split_once("-----BEGIN ")?;
     let (label, rest) = rest.split_once("-----")?;
     let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
-    Some((label, decode64(body.trim().as_bytes()).ok()?))
+    Some((label, base64::decode(body.trim().as_bytes())?))
 }
 
 #[cfg(test)]

@@ -1,26 +1,40 @@
-//! Regular expressions as RE2 reads them.
+//! Regular expressions in the syntax of RE2, which Go uses.
 //!
-//! Both engines share nearly all of their syntax. The differences are turned
-//! here: what only RE2 knows is rewritten, what only the other engine knows is
-//! refused.
+//! The `regex` crate shares nearly all of that syntax. [`compile`] rewrites
+//! what only RE2 has, and rejects what only the crate has.
 
 use std::fmt::Write as _;
 
-use govalue::Str;
-use regex::bytes::{Regex, RegexBuilder};
+pub use regex::bytes::Regex;
+use regex::bytes::RegexBuilder;
+
+use crate::Str;
 
 /// Bounds the compiled size, so that counted repetitions cannot eat the memory.
 const SIZE_LIMIT: usize = 4 << 20;
 
+/// Bounds the depth of groups, and with it the stack that compiling takes.
+const NEST_LIMIT: u32 = 200;
+
 /// RE2 refuses counts beyond this.
 const MAX_REPEAT: u32 = 1000;
 
-pub(crate) fn compile(pattern: &Str) -> Result<Regex, String> {
+/// Compiles a pattern.
+///
+/// # Errors
+///
+/// Returns what Go's parser says, as far as it is known, if RE2 rejects the
+/// pattern or if it is too large.
+pub fn compile(pattern: &Str) -> Result<Regex, String> {
     let failed = |reason: String| format!("error parsing regexp: {reason}");
     let text = pattern.as_str().ok_or_else(|| failed("invalid UTF-8".to_owned()))?;
     let translated = translate(text).map_err(|reason| failed(reason.to_owned()))?;
-    RegexBuilder::new(&translated).size_limit(SIZE_LIMIT).build().map_err(|error| {
-        failed(error.to_string().lines().last().unwrap_or("invalid").trim().to_owned())
+    let mut builder = RegexBuilder::new(&translated);
+    builder.size_limit(SIZE_LIMIT).nest_limit(NEST_LIMIT).build().map_err(|error| {
+        failed(match error {
+            regex::Error::CompiledTooBig(_) => "expression too large".to_owned(),
+            error => error.to_string().lines().last().unwrap_or("invalid").trim().to_owned(),
+        })
     })
 }
 
@@ -52,13 +66,15 @@ fn translate(pattern: &str) -> Result<String, &'static str> {
             '\\' => escape(rest, class, &mut out)?,
             '[' if class => {
                 // `[:alpha:]` is a class in a class; any other bracket is itself.
-                if rest.starts_with("[:") && rest.contains(":]") {
-                    let len = rest.find(":]").map_or(1, |at| at + 2);
-                    out.push_str(&rest[..len]);
-                    len
-                } else {
-                    out.push_str("\\[");
-                    1
+                match posix_class(rest) {
+                    Some(len) => {
+                        out.push_str(&rest[..len]);
+                        len
+                    }
+                    None => {
+                        out.push_str("\\[");
+                        1
+                    }
                 }
             }
             '[' => {
@@ -110,6 +126,14 @@ fn translate(pattern: &str) -> Result<String, &'static str> {
         rest = &rest[len..];
     }
     Ok(out)
+}
+
+/// The length of `[:alpha:]` or `[:^alpha:]`, if the pattern begins with one.
+fn posix_class(rest: &str) -> Option<usize> {
+    let body = rest.strip_prefix("[:")?;
+    let end = body.find(":]")?;
+    let is_name = body[..end].chars().all(|c| c.is_ascii_lowercase() || c == '^');
+    is_name.then_some(end + 4)
 }
 
 /// An escape, with its length in the pattern.
@@ -300,6 +324,18 @@ mod tests {
             (r"^\<\ \_\>$", "< _>"),
             (r"^\p{^Greek}\P{^Greek}$", "aα"),
             (r"^\pL\PL$", "a1"),
+            (r"^[a&&b]+$", "&a"),
+            (r"^[^]a]$", "b"),
+            (r"^[a-]$", "-"),
+            (r"^[-a]$", "-"),
+            (r"^[[:digit:]x]+$", "4x"),
+            (r"^[[:^digit:]]$", "x"),
+            (r"^[A-Za-z0-9._%+-]+@", "a-b@"),
+            (r"^[\d\-.]+$", "1-.2"),
+            (r"^[\w.]+$", "a.b"),
+            (r"^\Qa.b*\E+$", "a.b**"),
+            (r"\<x\>", "<x>"),
+            (r"[^\s]", "\u{a0}"),
         ] {
             assert!(matches(pattern, text), "{pattern}");
         }
@@ -311,7 +347,7 @@ mod tests {
     #[test]
     fn what_re2_refuses() {
         for pattern in [
-            "[", "(", "a**", r"(a)\1", "(?=a)", "(?<=a)b", "(?x) a", r"\Z", r"\q", "a{1001}",
+            "[", "[a", "(", "a**", r"(a)\1", "(?=a)", "(?<=a)b", "(?x) a", r"\Z", r"\q", "a{1001}",
             "a{2,1}", r"\", "(?P<n", r"\u0041",
         ] {
             assert!(compile(&pattern.into()).is_err(), "{pattern}");
