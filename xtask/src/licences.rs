@@ -21,7 +21,7 @@ const ALLOWED: [&str; 14] = [
 ];
 
 pub(crate) fn check() -> Result {
-    let metadata = metadata()?;
+    let metadata = metadata(&[])?;
     let packages = metadata["packages"].as_array().ok_or("no packages")?;
     let refused: Vec<String> = packages
         .iter()

@@ -128,14 +128,15 @@ fn fuzz(runs: &str) -> Result {
 
 /// Where cargo puts what it builds.
 fn target_directory() -> Result<PathBuf> {
-    let metadata = metadata()?;
+    let metadata = metadata(&["--no-deps"])?;
     let directory = metadata["target_directory"].as_str().ok_or("no target directory")?;
     Ok(directory.into())
 }
 
-fn metadata() -> Result<serde_json::Value> {
+fn metadata(args: &[&str]) -> Result<serde_json::Value> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked"])
+        .args(args)
         .current_dir(root())
         .output()
         .map_err(|error| error.to_string())?;

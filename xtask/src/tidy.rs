@@ -32,7 +32,7 @@ pub(crate) fn check(root: &Path) -> Result {
         let Ok(text) = std::fs::read_to_string(root.join(name)) else { continue };
         check_file(name, &text, &mut problems);
     }
-    check_dependencies(root, &mut problems);
+    check_dependencies(root, &mut problems)?;
     if problems.is_empty() { Ok(()) } else { Err(format!("\n{problems}")) }
 }
 
@@ -63,16 +63,23 @@ fn check_file(name: &str, text: &str, problems: &mut String) {
     }
 }
 
-/// Every dependency of the workspace has its reason written down.
-fn check_dependencies(root: &Path, problems: &mut String) {
-    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap_or_default();
+/// Every crate that is not ours has its reason written down.
+fn check_dependencies(root: &Path, problems: &mut String) -> Result {
     let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap_or_default();
-    let table = manifest.split("[workspace.dependencies]").nth(1).unwrap_or_default();
-    for line in table.lines().filter(|line| !line.contains("path = ")) {
-        if let Some((name, _)) = line.split_once(" = ")
-            && !reasons.contains(&format!("`{name}`"))
-        {
-            let _ = writeln!(problems, "docs/dependencies.md: `{name}` has no reason there");
-        }
+    let metadata = crate::metadata(&["--no-deps"])?;
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_ours = |name: &str| packages.iter().any(|package| package["name"] == name);
+    let mut names: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package["dependencies"].as_array())
+        .flatten()
+        .filter_map(|dependency| dependency["name"].as_str())
+        .filter(|name| !is_ours(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names.iter().filter(|name| !reasons.contains(&format!("| `{name}` |"))) {
+        let _ = writeln!(problems, "docs/dependencies.md: `{name}` has no reason there");
     }
+    if names.is_empty() { Err("cargo metadata names no dependency".into()) } else { Ok(()) }
 }
