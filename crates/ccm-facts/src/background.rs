@@ -5,9 +5,9 @@ use std::time::Instant;
 
 /// Work that goes on beside its caller. A thread that is stuck in the kernel
 /// cannot be ended, only left behind.
-pub(crate) struct InBackground<T>(Receiver<T>);
+pub(crate) struct BackgroundTask<T>(Receiver<T>);
 
-impl<T: Send + 'static> InBackground<T> {
+impl<T: Send + 'static> BackgroundTask<T> {
     pub(crate) fn start(work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new().name("facts".to_owned());
@@ -36,10 +36,10 @@ mod tests {
     #[test]
     fn what_is_late_is_left_behind() {
         let soon = Instant::now() + Duration::from_millis(50);
-        let stuck = InBackground::start(|| std::thread::sleep(Duration::from_mins(1)));
+        let stuck = BackgroundTask::start(|| std::thread::sleep(Duration::from_mins(1)));
         assert_eq!(stuck.wait(soon), None);
         assert!(soon.elapsed() < Duration::from_secs(10));
         let later = Instant::now() + Duration::from_mins(1);
-        assert_eq!(InBackground::start(|| 5).wait(later), Some(5));
+        assert_eq!(BackgroundTask::start(|| 5).wait(later), Some(5));
     }
 }

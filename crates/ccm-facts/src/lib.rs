@@ -5,7 +5,7 @@
 //! facts files. The keys are those that users of gopsutil know.
 //!
 //! A fact that cannot be had is empty or absent, never an error, and nothing
-//! that hangs keeps the others waiting: see [`Options::patience`].
+//! that hangs keeps the others waiting: see [`Options::timeout`].
 //!
 //! # Layers
 //!
@@ -54,14 +54,14 @@ pub use error::{Error, Result};
 pub use file::read_file;
 pub use merge::{merge, set};
 
-use crate::background::InBackground;
+use crate::background::BackgroundTask;
 use crate::tree::Tree;
 
 /// Facts by name, in the order in which they were found.
 pub type Facts = Map;
 
 /// All facts come within two seconds; what may block gets most of it.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const GATHER_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// What to gather.
 #[derive(Clone, Debug)]
@@ -71,24 +71,24 @@ pub struct Options {
     /// How long to wait for what may block for ever: file systems asked for
     /// their free space, and facts files in a home directory whose server is
     /// gone. What has not answered by then is left out with a warning.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Options {
     /// The machine's and the caller's own facts files: `/etc/choria/ccm`, then
     /// `$XDG_CONFIG_HOME/choria/ccm`, which is `~/.config/choria/ccm` by default.
     pub fn new(host: &Host) -> Self {
-        Self { directories: custom::directories(host), patience: PATIENCE }
+        Self { directories: custom::directories(host), timeout: GATHER_TIMEOUT }
     }
 }
 
 /// Gathers the facts of the machine and the facts files.
 pub fn gather(host: &Host, options: &Options) -> Facts {
-    let until = Instant::now() + options.patience;
+    let until = Instant::now() + options.timeout;
     let read = |directory: &PathBuf| {
         let directory = directory.clone();
         // A host cannot be shared between threads; the files need none of its memory.
-        InBackground::start(move || custom::read_directory(&Host::new(), &directory))
+        BackgroundTask::start(move || custom::read_directory(&Host::new(), &directory))
     };
     let reading: Vec<_> = options.directories.iter().map(read).collect();
     let mut facts = machine_facts(&Tree::new(host), until);

@@ -6,7 +6,7 @@ use ccm_host::Interface;
 use govalue::Value;
 
 use crate::map;
-use crate::route::{self, Unsettled};
+use crate::route::{self, ExcludedAddresses};
 use crate::tree::Tree;
 
 pub(crate) fn facts(tree: &Tree<'_>) -> Value {
@@ -15,12 +15,12 @@ pub(crate) fn facts(tree: &Tree<'_>) -> Value {
         Vec::new()
     });
     let text = |path: &str| tree.text(path).unwrap_or_default();
-    let unsettled = Unsettled::parse(&text("proc/net/if_inet6"));
-    let way_out = |route: Option<route::WayOut>, v4| {
-        route.and_then(|route| route::source(&route, &interfaces, v4, &unsettled))
+    let excluded = ExcludedAddresses::parse(&text("proc/net/if_inet6"));
+    let default_route = |route: Option<route::DefaultRoute>, v4| {
+        route.and_then(|route| route::source(&route, &interfaces, v4, &excluded))
     };
-    let v4 = way_out(route::default_v4(&text("proc/net/route")), true);
-    let v6 = way_out(route::default_v6(&text("proc/net/ipv6_route")), false);
+    let v4 = default_route(route::default_v4(&text("proc/net/route")), true);
+    let v6 = default_route(route::default_v6(&text("proc/net/ipv6_route")), false);
     map([
         ("interfaces", Value::array(interfaces.iter().map(|found| interface(found, tree)))),
         ("addresses", Value::array(addresses(&interfaces, [v4, v6]))),

@@ -48,7 +48,7 @@ struct Mount {
 /// The file systems, with their room being asked for.
 pub(crate) struct Partitions {
     mounts: Vec<Mount>,
-    asked: Asked,
+    query: UsageQuery,
 }
 
 impl Partitions {
@@ -63,12 +63,12 @@ impl Partitions {
             .filter(|mount| is_physical(mount, physical.as_ref()))
             .collect();
         let paths = mounts.iter().map(|mount| PathBuf::from(&mount.mountpoint)).collect();
-        let asked = Asked::start(paths, |path| Host::new().space(path).ok());
-        Self { mounts, asked }
+        let query = UsageQuery::start(paths, |path| Host::new().space(path).ok());
+        Self { mounts, query }
     }
 
     pub(crate) fn finish(self, until: Instant) -> Value {
-        let spaces = self.asked.finish(until);
+        let spaces = self.query.finish(until);
         let usage = self.mounts.iter().zip(spaces).filter_map(|(mount, space)| match space {
             Answer::Space(space) => Some(usage(mount, space)),
             Answer::Refused => None,
@@ -171,7 +171,7 @@ type Ask = dyn Fn(&Path) -> Option<Space> + Send + Sync;
 
 /// File systems being asked by threads, of which one is enough as long as
 /// nothing hangs.
-struct Asked {
+struct UsageQuery {
     work: Arc<Work>,
     sender: Sender<(usize, Option<Space>)>,
     answers: Receiver<(usize, Option<Space>)>,
@@ -183,16 +183,16 @@ struct Work {
     ask: Box<Ask>,
 }
 
-impl Asked {
+impl UsageQuery {
     fn start(
         paths: Vec<PathBuf>,
         ask: impl Fn(&Path) -> Option<Space> + Send + Sync + 'static,
     ) -> Self {
         let (sender, answers) = channel();
         let work = Work { paths, next: AtomicUsize::new(0), ask: Box::new(ask) };
-        let asked = Self { work: Arc::new(work), sender, answers };
-        asked.add_thread();
-        asked
+        let query = Self { work: Arc::new(work), sender, answers };
+        query.add_thread();
+        query
     }
 
     /// Starts a thread that asks whom nobody has asked yet.
@@ -309,13 +309,13 @@ mod tests {
         let space = Space { total: 1, free: 1, available: 1, inodes: 0, inodes_free: 0 };
         let paths = ["/hangs", "/a", "/hangs/too", "/refuses", "/b"].map(PathBuf::from).to_vec();
         let start = Instant::now();
-        let asked = Asked::start(paths, move |path| {
+        let query = UsageQuery::start(paths, move |path| {
             if path.starts_with("/hangs") {
                 std::thread::sleep(Duration::from_mins(10));
             }
             (path != Path::new("/refuses")).then_some(space)
         });
-        let found = asked.finish(start + Duration::from_millis(1500));
+        let found = query.finish(start + Duration::from_millis(1500));
         assert!(start.elapsed() < Duration::from_mins(1));
         let there = Answer::Space(space);
         assert_eq!(found, [Answer::Late, there, Answer::Late, Answer::Refused, there]);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn nothing_to_ask_takes_no_time() {
-        let asked = Asked::start(Vec::new(), |_| None);
-        assert_eq!(asked.finish(Instant::now() + Duration::from_mins(1)), []);
+        let query = UsageQuery::start(Vec::new(), |_| None);
+        assert_eq!(query.finish(Instant::now() + Duration::from_mins(1)), []);
     }
 }

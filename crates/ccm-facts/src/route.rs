@@ -11,7 +11,7 @@ const REJECT: u32 = 0x200;
 
 /// The best route to everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct WayOut {
+pub(crate) struct DefaultRoute {
     interface: String,
     metric: u32,
     /// Where it leads to, for IPv4.
@@ -19,7 +19,7 @@ pub(crate) struct WayOut {
 }
 
 /// The default route in `/proc/net/route`.
-pub(crate) fn default_v4(table: &str) -> Option<WayOut> {
+pub(crate) fn default_v4(table: &str) -> Option<DefaultRoute> {
     best(table.lines().skip(1).filter_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [interface, destination, gateway, flags, _, _, metric, mask, ..] = fields[..] else {
@@ -29,7 +29,7 @@ pub(crate) fn default_v4(table: &str) -> Option<WayOut> {
         let usable = is_usable(u32::from_str_radix(flags, 16).ok()?);
         // The kernel prints an address in network order as one number.
         let gateway = u32::from_str_radix(gateway, 16).ok()?.to_ne_bytes();
-        (everywhere && usable).then_some(WayOut {
+        (everywhere && usable).then_some(DefaultRoute {
             interface: interface.to_owned(),
             metric: metric.parse().ok()?,
             gateway: Some(gateway.into()).filter(|gateway: &Ipv4Addr| !gateway.is_unspecified()),
@@ -38,7 +38,7 @@ pub(crate) fn default_v4(table: &str) -> Option<WayOut> {
 }
 
 /// The default route in `/proc/net/ipv6_route`.
-pub(crate) fn default_v6(table: &str) -> Option<WayOut> {
+pub(crate) fn default_v6(table: &str) -> Option<DefaultRoute> {
     best(table.lines().filter_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         let [destination, bits, _, source_bits, _, metric, _, _, flags, interface] = fields[..]
@@ -47,7 +47,7 @@ pub(crate) fn default_v6(table: &str) -> Option<WayOut> {
         };
         let everywhere = is_zero(destination) && is_zero(bits) && is_zero(source_bits);
         let usable = is_usable(u32::from_str_radix(flags, 16).ok()?);
-        (everywhere && usable).then_some(WayOut {
+        (everywhere && usable).then_some(DefaultRoute {
             interface: interface.to_owned(),
             metric: u32::from_str_radix(metric, 16).ok()?,
             gateway: None,
@@ -64,7 +64,7 @@ fn is_usable(flags: u32) -> bool {
 }
 
 /// Of routes that are equally good the first one.
-fn best(routes: impl Iterator<Item = WayOut>) -> Option<WayOut> {
+fn best(routes: impl Iterator<Item = DefaultRoute>) -> Option<DefaultRoute> {
     routes.min_by_key(|route| route.metric)
 }
 
@@ -72,12 +72,12 @@ fn best(routes: impl Iterator<Item = WayOut>) -> Option<WayOut> {
 /// known to be unique, known not to be, or on their way out; and those that
 /// change all the time.
 #[derive(Debug, Default)]
-pub(crate) struct Unsettled {
+pub(crate) struct ExcludedAddresses {
     unusable: Vec<IpAddr>,
     temporary: Vec<IpAddr>,
 }
 
-impl Unsettled {
+impl ExcludedAddresses {
     pub(crate) fn parse(table: &str) -> Self {
         const TEMPORARY: u32 = 0x01;
         const FAILED: u32 = 0x08;
@@ -115,22 +115,22 @@ pub(crate) fn is_global(ip: IpAddr) -> bool {
 /// The address that packets along a route would bear: one of its interface, or
 /// of any other where that has none.
 pub(crate) fn source(
-    route: &WayOut,
+    route: &DefaultRoute,
     interfaces: &[Interface],
     v4: bool,
-    unsettled: &Unsettled,
+    excluded: &ExcludedAddresses,
 ) -> Option<IpAddr> {
     let candidates = interfaces
         .iter()
         .flat_map(|interface| interface.addresses.iter().map(move |address| (interface, address)));
     let candidates = candidates
         .filter(|(_, address)| address.ip.is_ipv4() == v4 && is_global(address.ip))
-        .filter(|(_, address)| !unsettled.unusable.contains(&address.ip));
+        .filter(|(_, address)| !excluded.unusable.contains(&address.ip));
     let rank = |(interface, address): &(&Interface, &InterfaceAddress)| {
         let elsewhere = interface.name != route.interface;
         let off_link = route.gateway.is_some_and(|gateway| !contains(address, gateway));
         let private = matches!(address.ip, IpAddr::V6(ip) if ip.is_unique_local());
-        (elsewhere, off_link, private, unsettled.temporary.contains(&address.ip))
+        (elsewhere, off_link, private, excluded.temporary.contains(&address.ip))
     };
     candidates.min_by_key(rank).map(|(_, address)| address.ip)
 }
@@ -158,9 +158,9 @@ mod tests {
         format!("{interface}\t{to}\t{via}\t{flags}\t0\t0\t{metric}\t{mask}\t0\t0\t0   \n")
     }
 
-    fn route(interface: &str, metric: u32, gateway: Option<[u8; 4]>) -> WayOut {
+    fn route(interface: &str, metric: u32, gateway: Option<[u8; 4]>) -> DefaultRoute {
         let gateway = gateway.map(Ipv4Addr::from);
-        WayOut { interface: interface.to_owned(), metric, gateway }
+        DefaultRoute { interface: interface.to_owned(), metric, gateway }
     }
 
     fn interface(name: &str, addresses: &[&str]) -> Interface {
@@ -210,7 +210,7 @@ mod tests {
             interface("lo", &["127.0.0.1/8"]),
             interface("eth0", &["10.0.0.5/24", "192.0.2.7/24", "2001:db8::1/64"]),
         ];
-        let nothing = Unsettled::default();
+        let nothing = ExcludedAddresses::default();
         let found = |route| source(&route, &interfaces, true, &nothing).map(|ip| ip.to_string());
         let eth0 = |gateway| found(route("eth0", 0, gateway)).unwrap();
         assert_eq!(eth0(Some([192, 0, 2, 1])), "192.0.2.7");
@@ -228,15 +228,15 @@ mod tests {
         let table = "20010db800000000000000000000000a 02 40 00 20     eth0\n\
                      20010db800000000000000000000000b 02 40 00 01     eth0\n\
                      20010db800000000000000000000000c 02 40 00 00     eth0\nnonsense\n";
-        let unsettled = Unsettled::parse(table);
+        let excluded = ExcludedAddresses::parse(table);
         let route = route("eth0", 0, None);
-        let found = source(&route, &interfaces, false, &unsettled).unwrap();
+        let found = source(&route, &interfaces, false, &excluded).unwrap();
         assert_eq!(found.to_string(), "2001:db8::c");
         let private = [interface("eth0", &addresses[..2])];
-        let found = source(&route, &private, false, &unsettled).unwrap();
+        let found = source(&route, &private, false, &excluded).unwrap();
         assert_eq!(found.to_string(), "fd00::2");
         let link_local = [interface("eth0", &addresses[..1])];
-        assert_eq!(source(&route, &link_local, false, &unsettled), None);
+        assert_eq!(source(&route, &link_local, false, &excluded), None);
     }
 
     #[test]

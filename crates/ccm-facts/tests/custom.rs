@@ -64,7 +64,7 @@ impl Stage {
             .finish();
         let options = Options {
             directories: vec![self.path("etc"), self.path("home")],
-            patience: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
         };
         let facts =
             tracing::subscriber::with_default(subscriber, || gather(&Host::new(), &options));
@@ -139,7 +139,7 @@ fn maps_merge_and_lists_are_replaced() {
 fn they_win_over_what_the_machine_says() {
     let stage = Stage::new(&[("etc/facts.yaml", "host: {info: {hostname: other}}\n")]);
     let options =
-        Options { directories: vec![stage.path("etc")], patience: Duration::from_secs(10) };
+        Options { directories: vec![stage.path("etc")], timeout: Duration::from_secs(10) };
     let facts = Value::from(gather(&Host::new(), &options));
     let info = facts.get("host").and_then(|host| host.get("info")).unwrap();
     assert_eq!(info.get("hostname"), Some(&Value::from("other")));

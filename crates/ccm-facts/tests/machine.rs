@@ -16,7 +16,7 @@ use ccm_host::Host;
 use govalue::Value;
 
 fn facts() -> Value {
-    let options = Options { directories: Vec::new(), patience: Duration::from_secs(10) };
+    let options = Options { directories: Vec::new(), timeout: Duration::from_secs(10) };
     gather(&Host::new(), &options).into()
 }
 
