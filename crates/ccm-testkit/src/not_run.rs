@@ -78,7 +78,7 @@ pub fn runs_as_nobody() -> bool {
         .output();
     std::fs::remove_dir_all(&directory).unwrap();
     let output = output.unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{output:?}");
     true
 }
