@@ -133,6 +133,7 @@ impl Error {
                     .unwrap_or_else(|| format!("the providers are {}", known.join(", "))),
             ),
             Self::Refused { hint, .. } => hint.clone(),
+            Self::Template { source, .. } => source.hint.clone(),
             Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => error.hint(),
             Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("a manifest that applies itself needs a `control` that ends it".to_owned())

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 pub use children::Children;
 
 use crate::inputs::Inputs;
-use crate::resource::{AnyResource, AnyType};
+use crate::resource::{AnyResource, AnyType, PropertyError};
 
 /// A manifest that can be applied.
 pub struct Manifest {
@@ -47,6 +47,8 @@ pub struct Declarations {
     pub post_message: Option<String>,
     /// Stop at the first resource that fails.
     pub fail_on_error: bool,
+    /// Where `pre_message` and `post_message` stand.
+    pub(crate) message_spans: [Span; 2],
     /// The text that the resources stand in, if a template made it.
     pub(crate) rendered: Option<Rc<Source>>,
 }
@@ -241,11 +243,12 @@ impl Declarations {
     ) -> (Self, Vec<Finding>) {
         let mut this = Self::default();
         let (mut findings, jet_file) = structure::read(root, types, &mut this);
-        for (name, message) in
-            [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)]
-        {
+        let messages =
+            [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)];
+        for ((property, message), span) in messages.into_iter().zip(this.message_spans) {
             if let Err(error) = message.resolve(templates, false) {
-                findings.push(Finding::error(Span::default(), format!("{name}: {error}")));
+                let failure = PropertyError { property, span: Some(span), error };
+                findings.push(failure.finding(source));
             }
         }
         if let Some(jet_file) = jet_file {
@@ -289,8 +292,7 @@ impl Declarations {
     ) {
         for resource in &mut self.resources {
             for failure in resource.resolve(Stage::Parse, templates) {
-                let message = format!("{}: {}", failure.property, failure.error);
-                findings.push(Finding::error(failure.span, message).of(resource.display()));
+                findings.push(failure.finding(source).of(resource.display()));
             }
             findings.extend(resource.findings());
         }

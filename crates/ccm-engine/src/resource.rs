@@ -11,7 +11,7 @@ use ccm_model::{
     Span, Stage, TemplateError, Templates, redact_credentials,
 };
 use ccm_template::Engine;
-use ccm_yaml::Entry;
+use ccm_yaml::{Entry, Source};
 use serde_json::{Map, Value};
 
 use crate::cli::CommandLine;
@@ -64,6 +64,8 @@ pub trait AnyResource {
     fn display(&self) -> String {
         redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
     }
+    /// Whether its name is known: its template has not failed.
+    fn has_name(&self) -> bool;
     /// Where it stands in the source.
     fn span(&self) -> Option<Span>;
     /// Where a property stands.
@@ -99,6 +101,19 @@ pub struct PropertyError {
     pub span: Option<Span>,
     /// What is wrong.
     pub error: TemplateError,
+}
+
+impl PropertyError {
+    /// The same as a finding, as close to the part that is wrong as possible.
+    pub(crate) fn finding(&self, source: &Source) -> Finding {
+        let place = self.error.place.as_ref();
+        let exact = self.span.and_then(|span| place?.within(source, span));
+        let message = match exact {
+            Some(_) => format!("{}: {}", self.property, self.error.message),
+            None => format!("{}: {}", self.property, self.error),
+        };
+        Finding::error(exact.or(self.span), message).hint(self.error.hint.clone())
+    }
 }
 
 /// How a resource is applied.
@@ -170,7 +185,8 @@ impl<T: ResourceType> AnyType for Erased<T> {
         if ensure.is_empty() {
             T::ENSURE.default().clone_into(ensure);
         }
-        let places = Places { resource: span, properties: properties.into() };
+        let properties = properties.into();
+        let places = Places { resource: span, properties, unresolved: Vec::new() };
         Box::new(Declared::<T> { want, places })
     }
 
@@ -217,6 +233,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         T::child(&self.want)
     }
 
+    fn has_name(&self) -> bool {
+        !self.places.is_unresolved(Self::field("name"))
+    }
+
     fn span(&self) -> Option<Span> {
         self.places.resource
     }
@@ -230,11 +250,15 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         self.want.resolve(stage, templates, &mut failures);
         if stage == Stage::Parse {
             T::settle(&mut self.want);
+            self.places.unresolved = failures.iter().map(|(index, _)| *index as u8).collect();
         }
-        let located = |(index, error): (usize, TemplateError)| PropertyError {
-            property: T::Properties::FIELDS[index].name,
-            span: self.places.of(index),
-            error,
+        let located = |(index, error): (usize, TemplateError)| {
+            let field = &T::Properties::FIELDS[index];
+            PropertyError {
+                property: field.name,
+                span: self.places.of(index),
+                error: if field.secret || field.secret_values { hidden(error) } else { error },
+            }
         };
         failures.into_iter().map(located).collect()
     }
@@ -245,6 +269,9 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         T::validate(&self.want, Stage::Parse, &mut findings);
         for found in findings.into_inner() {
             let index = Self::field(found.property);
+            if self.places.is_unresolved(index) {
+                continue;
+            }
             let is_required =
                 T::Properties::FIELDS.get(index).is_some_and(|f| f.required != Required::Never);
             // What is missing is said already, not what is wrong with it too.
@@ -346,6 +373,14 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         };
         Ok(status(T::NAME, &state, &event, false))
     }
+}
+
+/// The same error without the expression, which may contain the secret itself.
+fn hidden(error: TemplateError) -> TemplateError {
+    let message = "the template cannot be resolved";
+    let hint = "ccm does not show expressions of secret properties; test the expression in another property";
+    let hint = Some(hint.to_owned());
+    TemplateError { place: error.place, hint, ..TemplateError::new(message) }
 }
 
 /// Takes credentials out of every URL.

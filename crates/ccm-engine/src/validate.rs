@@ -9,6 +9,9 @@ use crate::resource_type::{Ensure, ResourceType};
 pub(crate) struct Places {
     pub(crate) resource: Option<Span>,
     pub(crate) properties: Box<[(u8, Span)]>,
+    /// The properties whose templates failed. Their values are not the ones
+    /// that were meant, so nothing else is said about them.
+    pub(crate) unresolved: Vec<u8>,
 }
 
 impl Places {
@@ -16,6 +19,10 @@ impl Places {
     pub(crate) fn of(&self, index: usize) -> Option<Span> {
         let given = self.properties.iter().find(|&&(at, _)| usize::from(at) == index);
         given.map(|&(_, span)| span).or(self.resource)
+    }
+
+    pub(crate) fn is_unresolved(&self, index: usize) -> bool {
+        self.unresolved.iter().any(|&at| usize::from(at) == index)
     }
 
     pub(crate) fn has(&self, index: usize) -> bool {
@@ -34,10 +41,11 @@ pub(crate) fn check_table<T: ResourceType>(
     if common.name.is_empty() {
         findings.push(Finding::error(places.resource, "a resource needs a name"));
     }
+    let at = fields.iter().position(|field| field.name == "ensure").unwrap_or_default();
     if let Ensure::OneOf(words) = T::ENSURE
         && !words.contains(&common.ensure.as_str())
+        && !places.is_unresolved(at)
     {
-        let at = fields.iter().position(|field| field.name == "ensure").unwrap_or_default();
         let article = if T::NAME.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let message = format!("ensure cannot be `{}` for {article} {}", common.ensure, T::NAME);
         let hint = did_you_mean(&common.ensure, words.iter().copied())
@@ -48,7 +56,7 @@ pub(crate) fn check_table<T: ResourceType>(
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
             Required::Always => true,
-            Required::UnlessEnsure(word) => common.ensure != word,
+            Required::UnlessEnsure(word) => common.ensure != word && !places.is_unresolved(at),
             Required::Never => false,
         };
         if needed && !places.has(index) {

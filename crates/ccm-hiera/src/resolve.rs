@@ -73,10 +73,14 @@ impl Document {
             None => Map::new(),
         };
         for entry in &order {
-            let resolved = engine.text(entry).map_err(|source| Error::Template {
-                place: format!("hierarchy.order: {entry}"),
-                source,
-            })?;
+            let resolved = match engine.text(entry) {
+                // What the machine does not know of itself matches nothing.
+                Err(ccm_template::Error::NoValue { .. }) => continue,
+                resolved => resolved.map_err(|source| Error::Template {
+                    place: format!("hierarchy.order: {entry}"),
+                    source,
+                })?,
+            };
             let name = resolved.text.to_str_lossy();
             if !resolved.matched || (base.is_some() && name == self.data_key) {
                 continue;

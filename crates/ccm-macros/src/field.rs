@@ -11,6 +11,7 @@ pub(crate) struct Field {
     pub(crate) common: bool,
     pub(crate) phase: Phase,
     pub(crate) secret: bool,
+    secret_values: bool,
     pub(crate) doc: String,
     aliases: Vec<LitStr>,
     conflicts: Vec<LitStr>,
@@ -43,6 +44,7 @@ impl Field {
             common: false,
             phase: Phase::Parse,
             secret: false,
+            secret_values: false,
             doc: doc_comment(&field.attrs),
             aliases: Vec::new(),
             conflicts: Vec::new(),
@@ -68,6 +70,7 @@ impl Field {
             match name.as_str() {
                 "common" => self.common = true,
                 "secret" => self.secret = true,
+                "secret_values" => self.secret_values = true,
                 "required" => self.required = quote!(::ccm_model::Required::Always),
                 "required_unless" => {
                     let inner;
@@ -110,7 +113,7 @@ impl Field {
 
     /// The entry of the field table.
     pub(crate) fn table_entry(&self) -> TokenStream {
-        let Self { ty, doc, secret, aliases, conflicts, required, .. } = self;
+        let Self { ty, doc, secret, secret_values, aliases, conflicts, required, .. } = self;
         let name = self.name();
         let phase = match self.phase {
             Phase::Parse => quote!(Parse),
@@ -131,6 +134,7 @@ impl Field {
                 shape: <#ty as ::ccm_model::FromNode>::SHAPE,
                 phase: ::ccm_model::Phase::#phase,
                 secret: #secret,
+                secret_values: #secret_values,
                 required: #required,
                 conflicts: &[#(#conflicts),*],
                 flag: ::ccm_model::Flag {

@@ -15,6 +15,8 @@ pub struct Field {
     pub phase: Phase,
     /// Whether its value must never be shown.
     pub secret: bool,
+    /// Whether the values in it must never be shown, but their names may be.
+    pub secret_values: bool,
     /// Whether it must be given.
     pub required: Required,
     /// Properties that cannot be given together with it.

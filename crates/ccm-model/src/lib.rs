@@ -39,7 +39,8 @@ pub use read::{FromNode, Placed, Reader};
 pub use redact::{mask_credentials, redact_credentials};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use resolve::{
-    Resolve, Stage, TemplateError, Templates, has_placeholder, has_script_placeholder,
+    Resolve, Stage, TemplateError, TemplatePlace, Templates, has_placeholder,
+    has_script_placeholder,
 };
 pub use suggest::{closest, did_you_mean};
 pub use summary::Summary;

@@ -1,5 +1,8 @@
 //! Templates in properties: who is resolved, and when.
 
+use std::ops::Range;
+
+use ccm_yaml::{Source, Span};
 use govalue::{Key, Map, Value};
 
 use crate::ResourceRef;
@@ -13,12 +16,75 @@ pub enum Stage {
     Apply,
 }
 
-/// Why a template could not be resolved, in words for its author.
+/// Why a template could not be resolved, in words for its author. Displayed, it
+/// has the part that is wrong below it, with a caret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[error("{message}{picture}")]
 pub struct TemplateError {
-    /// What is wrong, with the expression and a caret where there is one.
+    /// What is wrong.
     pub message: String,
+    /// The part that is wrong with a caret, for messages without a source: what
+    /// follows the message.
+    pub picture: String,
+    /// Which part of the template is wrong.
+    pub place: Option<Box<TemplatePlace>>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl TemplateError {
+    /// An error that concerns no part in particular.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), picture: String::new(), place: None, hint: None }
+    }
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplatePlace {
+    /// The line that it begins in, without blanks around it.
+    line: String,
+    /// The part within this line.
+    range: Range<usize>,
+}
+
+impl TemplatePlace {
+    /// The part of a template with these bytes.
+    pub fn new(template: &str, range: Range<usize>) -> Option<Self> {
+        let before = template.get(..range.start)?;
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = template[line_start..].lines().next().unwrap_or_default();
+        let trimmed = line.trim_start();
+        let skipped = line_start + line.len() - trimmed.len();
+        let line = trimmed.trim_end();
+        let start = range.start.checked_sub(skipped)?;
+        let end = range.end.checked_sub(skipped)?.clamp(start, line.len().max(start));
+        line.get(start..end)?;
+        Some(Self { line: line.to_owned(), range: start..end })
+    }
+
+    /// The line with a caret below the part; nothing if the line is too long to
+    /// be read.
+    pub fn picture(&self) -> String {
+        const MAX_LINE: usize = 200;
+        if self.line.len() > MAX_LINE {
+            return String::new();
+        }
+        let width = |text: &str| text.chars().count();
+        let blank = |c| if c == '\t' { '\t' } else { ' ' };
+        let before: String = self.line[..self.range.start].chars().map(blank).collect();
+        let carets = "^".repeat(width(&self.line[self.range.clone()]).max(1));
+        format!("\n | {}\n | {before}{carets}", self.line)
+    }
+
+    /// Where the part stands in a source, if the template was written there
+    /// within `span` as it is: without escapes and line breaks of YAML.
+    pub fn within(&self, source: &Source, span: Span) -> Option<Span> {
+        let written = source.text().get(span.start as usize..span.end as usize)?;
+        let at = written.find(&self.line)?;
+        let offset = |inner: usize| span.start + (at + inner) as u32;
+        Some(Span { start: offset(self.range.start), end: offset(self.range.end) })
+    }
 }
 
 /// What resolves templates and expressions.
@@ -191,7 +257,7 @@ mod plain {
 
     fn not_available(text: &str) -> TemplateError {
         let line = text.lines().find(|line| has_placeholder(line)).unwrap_or(text);
-        TemplateError { message: format!("no expressions here: {line}") }
+        TemplateError::new(format!("no expressions here: {line}"))
     }
 }
 
@@ -207,6 +273,23 @@ mod tests {
         let mut list = vec!["a".to_owned(), "{{ b }}".to_owned()];
         assert!(list.resolve(&PlainText, false).is_err());
         assert!(PlainText.condition("1 == 1").is_err());
+    }
+
+    #[test]
+    fn places_are_found_in_sources_that_show_the_template_as_it_is() {
+        let template = "one\n  é {{ x }} \n";
+        let place = TemplatePlace::new(template, 12..16).unwrap();
+        assert_eq!(place.picture(), "\n | é {{ x }}\n |      ^^^^");
+        let text = "a: |\n  one\n    é {{ x }}\nb: c\n";
+        let source = Source::new("t", text);
+        let span = Span { start: 3, end: 25 };
+        let found = place.within(&source, span).unwrap();
+        assert_eq!(&text[found.start as usize..found.end as usize], "x }}");
+        assert_eq!(place.within(&source, Span { start: 3, end: 12 }), None);
+        assert_eq!(place.within(&source, Span { start: 3, end: 99 }), None);
+        for (start, end) in [(6, 5), (5, 6), (90, 91)] {
+            let _ = TemplatePlace::new(template, start..end);
+        }
     }
 
     #[test]

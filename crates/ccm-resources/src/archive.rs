@@ -49,7 +49,7 @@ pub struct Properties {
     #[property(secret, env = "HTTP_PASSWORD")]
     pub(crate) password: Option<String>,
     /// Headers to send
-    #[property(flag = "header", short = 'H', value = "NAME:VALUE")]
+    #[property(secret_values, flag = "header", short = 'H', value = "NAME:VALUE")]
     pub(crate) headers: Headers,
     /// User who owns the archive, by name or number
     #[property(required_unless(ensure = "absent"), value = "USER[:GROUP]")]

@@ -37,7 +37,7 @@ pub struct Properties {
     #[property(template = deferred, value = "DIR")]
     pub(crate) cwd: Option<String>,
     /// Variables to add to the environment, as `KEY=value`
-    #[property(template = deferred, short = 'e', value = "KEY=VALUE")]
+    #[property(secret_values, template = deferred, short = 'e', value = "KEY=VALUE")]
     pub(crate) environment: Vec<Assignment>,
     /// Directories to find executables in, separated by colons
     pub(crate) path: Option<String>,

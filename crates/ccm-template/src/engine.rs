@@ -270,11 +270,11 @@ impl fmt::Debug for Engine {
 
 impl Templates for Engine {
     fn text(&self, text: &str) -> Result<String, TemplateError> {
-        as_text(text, &self.text_with(text, Openers::All)?)
+        text_of(text, self.text_with(text, Openers::All))
     }
 
     fn script(&self, text: &str) -> Result<String, TemplateError> {
-        as_text(text, &self.text_with(text, Openers::Shell)?)
+        text_of(text, self.text_with(text, Openers::Shell))
     }
 
     fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
@@ -282,11 +282,12 @@ impl Templates for Engine {
     }
 
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
-        Ok(Engine::value(self, text)?)
+        Engine::value(self, text).map_err(|error| error.in_template(text))
     }
 }
 
-fn as_text(template: &str, resolved: &Resolved) -> Result<String, TemplateError> {
+fn text_of(template: &str, resolved: Result<Resolved, Error>) -> Result<String, TemplateError> {
+    let resolved = resolved.map_err(|error| error.in_template(template))?;
     match resolved.text.as_str() {
         Some(text) => Ok(text.to_owned()),
         None => Err(Error::NotText { template: beginning(template) }.into()),

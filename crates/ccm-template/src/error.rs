@@ -1,8 +1,8 @@
 //! What can be wrong with a template.
 
-use ccm_model::TemplateError;
+use ccm_model::{TemplateError, TemplatePlace};
 
-use crate::placeholder::TooTangled;
+use crate::placeholder::ScanError;
 
 /// Why a template could not be resolved.
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +46,12 @@ pub enum Error {
         message: String,
     },
     /// A path into the data that leads nowhere.
-    #[error("nothing is found under the key `{key}`")]
+    #[error("nothing is found under the key `{key}`{}", did_you_mean(suggestion.as_deref()))]
     Missing {
         /// The path.
         key: String,
+        /// The path that may have been meant.
+        suggestion: Option<String>,
     },
     /// A path that cannot be evaluated.
     #[error("the key `{key}` cannot be looked up: {source}")]
@@ -59,9 +61,19 @@ pub enum Error {
         /// Why.
         source: gjson::Error,
     },
-    /// Placeholders that nobody can follow.
+    /// A placeholder that never ends.
     #[error(transparent)]
-    Tangled(#[from] TooTangled),
+    Scan(#[from] ScanError),
+    /// A placeholder in text whose expression gave nil.
+    #[error("`{member}` has no value{}", did_you_mean(suggestion.as_deref()))]
+    NoValue {
+        /// The expression.
+        expression: String,
+        /// The part of it that has no value, or all of it.
+        member: String,
+        /// What may have been meant instead.
+        suggestion: Option<String>,
+    },
     /// A template that wants more than any sensible one.
     #[error("{what}")]
     Limit {
@@ -86,10 +98,72 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Which part of a template the error is about.
+    pub fn place(&self, template: &str) -> Option<TemplatePlace> {
+        let range = match self {
+            Self::Scan(ScanError::Unclosed { start, .. }) => {
+                let line = template.get(*start..)?.lines().next().unwrap_or_default();
+                *start..start + line.trim_end().len()
+            }
+            Self::Expression { expression, source } => {
+                let start = template.find(&**expression)?;
+                let span = source.span();
+                start + span.start..start + span.end.min(expression.len())
+            }
+            Self::NoValue { expression: part, .. } | Self::Empty { placeholder: part } => {
+                let start = template.find(&**part)?;
+                start..start + part.len()
+            }
+            _ => return None,
+        };
+        TemplatePlace::new(template, range)
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoValue { expression, suggestion: None, .. } => {
+                let expression = beginning(expression);
+                Some(format!("for an optional value, write `{expression} ?? \"default\"`"))
+            }
+            Self::Scan(ScanError::Unclosed { opener, in_quotes: false, .. }) => {
+                let end = if *opener == "{{" { "}}" } else { "}" };
+                let literal = format!("{opener} \"{opener}\" {end}");
+                Some(format!(
+                    "close it with `{end}`, or write `{literal}` for a literal `{opener}`"
+                ))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same for the model, with its place in the template.
+    pub(crate) fn in_template(self, template: &str) -> TemplateError {
+        let (place, hint) = (self.place(template), self.hint());
+        let (message, picture) = match &self {
+            Self::Expression { source, .. } => {
+                let (message, shown) = (source.message().to_owned(), self.to_string());
+                let picture = shown.strip_prefix(&message).unwrap_or_default().to_owned();
+                (message, picture)
+            }
+            other => {
+                let picture = place.as_ref().map(TemplatePlace::picture);
+                (other.to_string(), picture.unwrap_or_default())
+            }
+        };
+        TemplateError { message, picture, place: place.map(Box::new), hint }
+    }
+}
+
 impl From<Error> for TemplateError {
     fn from(error: Error) -> Self {
-        Self { message: error.to_string() }
+        Self { hint: error.hint(), ..Self::new(error.to_string()) }
     }
+}
+
+fn did_you_mean(suggestion: Option<&str>) -> String {
+    suggestion.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 
 /// As much of a text as fits into a message.

@@ -83,7 +83,9 @@ pub(crate) fn find(
         (Some(found), _) => Ok(found),
         (None, Some(default)) if !default.is_nil() => Ok(default.clone()),
         (None, _) if engine.is_restricted() => Ok("".into()),
-        (None, _) => Err(nested(&Error::Missing { key: key.to_owned() })),
+        (None, _) => {
+            Err(nested(&Error::Missing { key: key.to_owned(), suggestion: engine.meant_key(key) }))
+        }
     }
 }
 

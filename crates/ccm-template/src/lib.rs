@@ -29,6 +29,7 @@ mod error;
 mod functions;
 mod gotemplates;
 mod jets;
+mod missing;
 pub mod placeholder;
 mod resolve;
 mod scope;

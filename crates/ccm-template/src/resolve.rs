@@ -13,15 +13,15 @@ use crate::{Engine, Error};
 pub struct Resolved {
     /// The text; expressions can make bytes that are not UTF-8.
     pub text: Str,
-    /// Whether any placeholder gave something other than nil and the empty
-    /// string, or, without placeholders, whether there is any text.
+    /// Whether any placeholder gave something other than the empty string, or, without placeholders, whether there is any text.
     pub matched: bool,
     /// Whether there were placeholders.
     pub has_expression: bool,
 }
 
 impl Engine {
-    /// String mode: every placeholder becomes its value's printed form.
+    /// String mode: every placeholder becomes its value's printed form. Nil is
+    /// an error: it must not be written into files unnoticed.
     pub fn text(&self, text: &str) -> Result<Resolved, Error> {
         self.text_with(text, Openers::All)
     }
@@ -102,6 +102,9 @@ impl Engine {
     ) -> Result<Resolved, Error> {
         let mut out = Vec::new();
         let (mut matched, mut has_expression, mut copied) = (false, false, 0);
+        // What is wrong with other placeholders is always wrong; nil may be so
+        // on this machine only.
+        let mut no_value = None;
         for placeholder in scan(text, openers) {
             let placeholder = placeholder?;
             let value = self.placeholder(text, &placeholder, nesting)?;
@@ -116,8 +119,11 @@ impl Engine {
                     matched |= !printed.is_empty();
                     out.extend_from_slice(printed.as_bytes());
                 }
+                Value::Nil => {
+                    no_value.get_or_insert_with(|| self.no_value(placeholder.inner));
+                }
                 _ => {
-                    matched |= !value.is_nil();
+                    matched = true;
                     size(&value)?;
                     out.extend_from_slice(value.to_go_string().as_bytes());
                 }
@@ -125,6 +131,9 @@ impl Engine {
             if out.len() > MAX_TEXT {
                 return Err(Error::Limit { what: "the text becomes larger than 64 MiB" });
             }
+        }
+        if let Some(error) = no_value {
+            return Err(error);
         }
         if !has_expression {
             return Ok(Resolved { text: text.into(), matched: !text.is_empty(), has_expression });

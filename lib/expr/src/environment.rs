@@ -74,7 +74,7 @@ pub struct Limits {
     pub memory: u64,
     /// Steps that may be taken; a step is about one operator.
     pub steps: u64,
-    /// Bytes a string may have.
+    /// Bytes a string may have, and all text that is held at one time.
     pub string: usize,
 }
 

@@ -75,10 +75,20 @@ pub(crate) fn call(
         Builtin::Values => lists::values(&args)?,
         Builtin::ToPairs => lists::to_pairs(&args)?,
         Builtin::FromPairs => lists::from_pairs(&args)?,
-        Builtin::String => convert::string(args.value(0)),
+        Builtin::String => {
+            budget.text_of(args.value(0))?;
+            convert::string(args.value(0))
+        }
         Builtin::Type => convert::type_name(args.value(0)).into(),
-        Builtin::ToJson => convert::to_json(args.value(0))?,
-        Builtin::FromJson => convert::from_json(args.string(0)?)?,
+        Builtin::ToJson => {
+            budget.text_of(args.value(0))?;
+            convert::to_json(args.value(0))?
+        }
+        Builtin::FromJson => {
+            let text = args.string(0)?;
+            budget.make(convert::json_items(text))?;
+            convert::from_json(text)?
+        }
         Builtin::ToBase64 => govalue::base64::encode(args.bytes(0)?).into(),
         Builtin::FromBase64 => convert::from_base64(args.bytes(0)?)?,
         Builtin::Now => times::now(&args, shared)?,

@@ -19,6 +19,7 @@ use crate::program::{Op, Program};
 
 pub(crate) use access::get;
 pub(crate) use budget::{Budget, weight};
+use budget::{Held, own_size};
 pub(crate) use operators::{Number, compare, equal, is_nil, to_int};
 use scope::Scope;
 pub(crate) use scope::{descending, sort_by_key};
@@ -32,6 +33,8 @@ pub(crate) struct Failure(Box<Cause>);
 enum Cause {
     Value(String),
     Budget(&'static str),
+    /// More text than this.
+    Memory(usize),
     Function(Box<str>, FunctionError),
 }
 
@@ -50,6 +53,10 @@ impl Failure {
         Self(Box::new(Cause::Budget(what)))
     }
 
+    pub(crate) fn memory(limit: usize) -> Self {
+        Self(Box::new(Cause::Memory(limit)))
+    }
+
     fn function(name: Box<str>, error: FunctionError) -> Self {
         Self(Box::new(Cause::Function(name, error)))
     }
@@ -59,6 +66,13 @@ impl Failure {
             Cause::Value(message) => Error::new(ErrorKind::Value, message, span),
             Cause::Budget(what) => {
                 Error::new(ErrorKind::Budget, format!("{what} budget exceeded"), span)
+            }
+            Cause::Memory(limit) => {
+                let message = match limit >> 20 {
+                    0 => format!("memory budget exceeded: more than {limit} bytes of text"),
+                    mib => format!("memory budget exceeded: more than {mib} MiB of text"),
+                };
+                Error::new(ErrorKind::Budget, message, span)
             }
             Cause::Function(name, source) => Error::function(&name, source, span),
         }
@@ -350,7 +364,7 @@ impl Machine<'_> {
                 let from = if from { Some(self.pop()) } else { None };
                 let base = self.pop();
                 self.budget.spend(weight(&base))?;
-                self.push(access::slice(&base, from.as_ref(), to.as_ref())?);
+                self.push_made(access::slice(&base, from.as_ref(), to.as_ref())?)?;
             }
             Op::Array(count) => {
                 self.budget.grow(u64::from(count))?;
@@ -365,7 +379,8 @@ impl Machine<'_> {
                 let shared = &self.program.shared;
                 let guard = self.program.amplifies;
                 let value = functions::call(function, &args, shared, guard, &mut self.budget)?;
-                self.push(value);
+                drop(args);
+                self.push_made(value)?;
             }
             Op::Method(name, count) => {
                 let args = self.top(count as usize);
@@ -375,7 +390,9 @@ impl Machine<'_> {
             }
             Op::Begin(predicate) => {
                 let items = self.pop();
+                let bytes = if matches!(items, Value::String(_)) { own_size(&items) } else { 0 };
                 self.scopes.push(Scope::new(items, predicate)?);
+                self.notice(bytes)?;
             }
             Op::BeginRange(predicate) => {
                 let (high, low) = (self.pop(), self.pop());
@@ -403,6 +420,25 @@ impl Machine<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Pushes a value that may have taken new memory.
+    fn push_made(&mut self, value: Value) -> Result<(), Failure> {
+        let bytes = own_size(&value);
+        self.stack.push(value);
+        self.notice(bytes)
+    }
+
+    /// Counts new memory, and now and then looks at all that is held: only that
+    /// tells what was made for a moment from what piles up.
+    fn notice(&mut self, bytes: usize) -> Result<(), Failure> {
+        if bytes == 0 || !self.budget.notice(bytes) {
+            return Ok(());
+        }
+        let mut held = Held::default();
+        self.stack.iter().chain(&self.variables).for_each(|value| held.add(value));
+        self.scopes.iter().for_each(|scope| scope.hold(&mut held));
+        self.budget.hold(&held)
     }
 
     fn scope(&self) -> Result<&Scope, Failure> {
@@ -447,8 +483,13 @@ impl Machine<'_> {
             self.budget.spend(weight(&left) + weight(&right))?;
         }
         let value = compute(&left, &right, &self.budget)?;
-        self.stack.push(value);
-        Ok(())
+        match value {
+            Value::String(_) => self.push_made(value),
+            value => {
+                self.stack.push(value);
+                Ok(())
+            }
+        }
     }
 
     fn strings(
@@ -530,8 +571,7 @@ impl Machine<'_> {
         let value = (function.body)(context, &self.stack[start..])
             .map_err(|error| Failure::function(name.clone(), error))?;
         self.stack.truncate(start);
-        self.stack.push(value);
-        Ok(())
+        self.push_made(value)
     }
 }
 

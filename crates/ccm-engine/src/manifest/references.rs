@@ -17,11 +17,10 @@ pub(super) fn check(
     let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
     for (index, resource) in resources.iter().enumerate() {
         let common = resource.common();
-        let names = [Some(&common.name), common.alias.as_ref()];
-        for (name, word) in names.into_iter().flatten().zip(["name", "alias"]) {
-            if name.is_empty() {
-                continue;
-            }
+        let name = Some(&common.name).filter(|_| resource.has_name());
+        let names = [name, common.alias.as_ref()];
+        for (name, word) in names.into_iter().zip(["name", "alias"]) {
+            let Some(name) = name.filter(|name| !name.is_empty()) else { continue };
             let first = *declared.entry((resource.kind(), name)).or_insert(index);
             if first == index {
                 continue;
@@ -47,6 +46,12 @@ pub(super) fn check(
                     continue;
                 }
                 if nested && known.is_none() && is_type(types, &reference.kind) {
+                    continue;
+                }
+                // It may be one whose name is not known, which is said already.
+                let is_nameless =
+                    |other: &dyn AnyResource| other.kind() == reference.kind && !other.has_name();
+                if known.is_none() && resources.iter().any(|other| is_nameless(&**other)) {
                     continue;
                 }
                 // Looking through all names for each of many would take forever.

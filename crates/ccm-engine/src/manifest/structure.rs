@@ -121,8 +121,14 @@ impl Reading<'_> {
                     jet_key = Some(key.span);
                 }
                 "pre_message" | "post_message" | "fail_on_error" if value.is_null() => {}
-                "pre_message" => into.pre_message = self.reader.read(value),
-                "post_message" => into.post_message = self.reader.read(value),
+                "pre_message" => {
+                    into.message_spans[0] = value.span;
+                    into.pre_message = self.reader.read(value);
+                }
+                "post_message" => {
+                    into.message_spans[1] = value.span;
+                    into.post_message = self.reader.read(value);
+                }
                 "fail_on_error" => {
                     into.fail_on_error = self.reader.read(value).unwrap_or_default();
                 }

@@ -122,14 +122,11 @@ fn wrong_expressions_are_shown_with_a_caret() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
     exit: 1
     --- stderr ---
-    error: exec#echo {{ Data.x + nope }}: name: unknown name nope (1:10)
-     --> manifest.yaml:4:11
+    error: exec#echo {{ Data.x + nope }}: name: unknown name nope
+     --> manifest.yaml:4:29
       |
     4 |         - "echo {{ Data.x + nope }}":
-      |           ^^^^^^^^^^^^^^^^^^^^^^^^^^
-      |
-      = note:  | Data.x + nope
-               |          ^^^^
+      |                             ^^^^
     "#);
     env.manifest(
         "ccm:\n  resources:\n    - exec:\n        - later:\n            \
@@ -145,6 +142,180 @@ fn wrong_expressions_are_shown_with_a_caret() {
     ERROR exec#control failed ensure=present runtime=[TIME] provider=posix
           cannot evaluate control `if`: `1 + 1` must be true or false, but is "2"
     "#);
+}
+
+#[test]
+fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
+    let env = TestEnv::new();
+    env.manifest(
+        "data: {port: 80, none: null}\nccm:\n  pre_message: \"{{ Data.nothing }}\"\n  resources:\n    - \
+         file:\n        - /a:\n            ensure: absent\n            alias: |\n              one\n              \
+         on {{ Data.prot }}\n    - exec:\n        - echo ${ Data.none }: {provider: posix}\n        - echo \
+         {{ Data.port }: {}\n        - \"echo {{ Data.port + 'x }}\": {}\n        - echo ${ Data.port: {}\n        - echo \
+         ${HOME: {provider: shell}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: pre_message: `Data.nothing` has no value
+     --> manifest.yaml:3:20
+      |
+    3 |   pre_message: "{{ Data.nothing }}"
+      |                    ^^^^^^^^^^^^
+      |
+      = help: for an optional value, write `Data.nothing ?? "default"`
+
+    error: file#/a: alias: `Data.prot` has no value; did you mean `Data.port`?
+      --> manifest.yaml:10:21
+       |
+    10 |               on {{ Data.prot }}
+       |                     ^^^^^^^^^
+
+    error: exec#echo ${ Data.none }: name: `Data.none` has no value
+      --> manifest.yaml:12:19
+       |
+    12 |         - echo ${ Data.none }: {provider: posix}
+       |                   ^^^^^^^^^
+       |
+       = help: for an optional value, write `Data.none ?? "default"`
+
+    error: exec#echo {{ Data.port }: name: `{{` is never closed
+      --> manifest.yaml:13:16
+       |
+    13 |         - echo {{ Data.port }: {}
+       |                ^^^^^^^^^^^^^^
+       |
+       = help: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
+
+    error: exec#echo {{ Data.port + 'x }}: name: `{{` is never closed, because a quote behind it is never closed
+      --> manifest.yaml:14:17
+       |
+    14 |         - "echo {{ Data.port + 'x }}": {}
+       |                 ^^^^^^^^^^^^^^^^^^^^
+
+    error: exec#echo ${ Data.port: name: `${` is never closed
+      --> manifest.yaml:15:16
+       |
+    15 |         - echo ${ Data.port: {}
+       |                ^^^^^^^^^^^^
+       |
+       = help: close it with `}`, or write `${ "${" }` for a literal `${`
+    "#);
+    let json = env.run(["validate", "--json", "manifest.yaml"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["findings"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn a_failed_name_brings_no_other_errors() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - file:\n        - \"{{ Data.path }}/a\": {ensure: absent}\n        - \
+         \"{{ Data.path }}/a\": {ensure: absent}\n        - /b: {ensure: \"{{ nope }}\", require: [file#/x/a]}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: file#{{ Data.path }}/a: name: `Data.path` has no value
+     --> manifest.yaml:4:15
+      |
+    4 |         - "{{ Data.path }}/a": {ensure: absent}
+      |               ^^^^^^^^^
+      |
+      = help: for an optional value, write `Data.path ?? "default"`
+
+    error: file#{{ Data.path }}/a: name: `Data.path` has no value
+     --> manifest.yaml:5:15
+      |
+    5 |         - "{{ Data.path }}/a": {ensure: absent}
+      |               ^^^^^^^^^
+      |
+      = help: for an optional value, write `Data.path ?? "default"`
+
+    error: file#/b: ensure: unknown name nope
+     --> manifest.yaml:6:28
+      |
+    6 |         - /b: {ensure: "{{ nope }}", require: [file#/x/a]}
+      |                            ^^^^
+    "#);
+}
+
+#[test]
+fn expressions_of_secrets_are_not_shown() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - archive:\n        - [DIR]/a.tgz:\n            url: http://127.0.0.1:1/a.tgz\n            \
+         owner: root\n            group: root\n            username: me\n            \
+         password: \"{{ 'hunter2' + 1 }}\"\n            headers: {X-Token: \"{{ hunter2 }}\"}\n    - exec:\n        - \
+         deferred: {command: \"true\", environment: [\"A={{ 'hunter2' + 1 }}\"]}\n",
+    );
+    let output = env.ccm(["validate", "manifest.yaml"]);
+    assert!(!output.contains("hunter2"), "{output}");
+    insta::assert_snapshot!(output, @"
+    exit: 1
+    --- stderr ---
+    error: archive#[DIR]/a.tgz: password: the template cannot be resolved
+     --> manifest.yaml:9:27
+      |
+    9 |             password: *********************
+      |                           ^^^^^^^^^^^^^
+      |
+      = help: ccm does not show expressions of secret properties; test the expression in another property
+
+    error: archive#[DIR]/a.tgz: headers: the template cannot be resolved
+      --> manifest.yaml:10:36
+       |
+    10 |             headers: {X-Token: ***************}
+       |                                    ^^^^^^^
+       |
+       = help: ccm does not show expressions of secret properties; test the expression in another property
+    ");
+    env.manifest(
+        "ccm:\n  resources:\n    - exec:\n        - deferred: {command: \"true\", environment: \
+         [\"A={{ 'hunter2' + 1 }}\"]}\n",
+    );
+    let output = env.ccm(["apply", "manifest.yaml", "--no-report"]);
+    assert!(!output.contains("hunter2"), "{output}");
+    insta::assert_snapshot!(output, @"
+    exit: 1
+    --- stdout ---
+    ERROR exec#deferred failed ensure=present runtime=[TIME] provider=posix
+          cannot resolve property `environment`: the template cannot be resolved (ccm does not show expressions of secret properties; test the expression in another property)
+    ");
+}
+
+#[test]
+fn nil_in_deferred_placeholders_fails_the_resource() {
+    let env = TestEnv::new();
+    env.manifest(
+        "data: {port: 80}\nccm:\n  resources:\n    - file:\n        - defaults: {[ME], mode: \"0644\"}\n        \
+         - [DIR]/a: {content: \"a\\n  port {{ Data.prot }}\\n\"}\n        - [DIR]/b: {content: \"{{ Data.missing }}\"}\n        \
+         - [DIR]/c: {content: \"{{ Data.prot ?? 'none' }} ${ lookup('data.prot', 'x') }\"}\n    - exec:\n        - \
+         shell: {provider: shell, command: \"echo ${HOME#/} ${ Data.port } > [DIR]/d\"}\n        - unclosed: {provider: shell, command: \"echo {{ x\"}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
+    exit: 1
+    --- stdout ---
+    ERROR file#[DIR]/a failed ensure=present runtime=[TIME] provider=posix
+          cannot resolve property `content`: `Data.prot` has no value; did you mean `Data.port`?
+           | port {{ Data.prot }}
+           |         ^^^^^^^^^
+    ERROR file#[DIR]/b failed ensure=present runtime=[TIME] provider=posix
+          cannot resolve property `content`: `Data.missing` has no value
+           | {{ Data.missing }}
+           |    ^^^^^^^^^^^^
+          (for an optional value, write `Data.missing ?? "default"`)
+    WARN  file#[DIR]/c changed ensure=present runtime=[TIME] provider=posix
+    WARN  exec#shell changed ensure=present runtime=[TIME] provider=shell
+    ERROR exec#unclosed failed ensure=present runtime=[TIME] provider=shell
+          cannot resolve property `command`: `{{` is never closed
+           | echo {{ x
+           |      ^^^^
+          (close it with `}}`, or write `{{ "{{" }}` for a literal `{{`)
+    "#);
+    assert!(!env.path("a").exists() && !env.path("b").exists());
+    assert_eq!(env.read("c"), "none x");
+    assert!(env.read("d").ends_with(" 80\n"));
 }
 
 #[test]

@@ -33,6 +33,12 @@ pub(super) fn to_json(value: &Value) -> Result<Value, String> {
     json::encode(value, options).map(Value::from).map_err(|error| error.to_string())
 }
 
+/// How many values a JSON text has at most.
+pub(super) fn json_items(text: &Str) -> u64 {
+    let separates = |byte: &&u8| matches!(**byte, b',' | b'[' | b'{');
+    text.as_bytes().iter().filter(separates).count() as u64
+}
+
 pub(super) fn from_json(text: &Str) -> Result<Value, String> {
     json::decode(&text.to_str_lossy(), Numbers::Floats).map_err(|error| error.to_string())
 }

@@ -88,6 +88,9 @@ fn simple_lower(c: char) -> char {
     }
 }
 
+/// What a part of a string takes beside its bytes.
+const PART_COST: usize = 32;
+
 /// Cuts at the separator, at most into `limit` parts; `keep` leaves it at the
 /// end of each part.
 pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<Value, Failure> {
@@ -102,6 +105,7 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
     if separator.is_empty() {
         for rune in text.rune_bytes() {
             budget.make(1)?;
+            budget.string(parts.len() * PART_COST)?;
             if parts.len() + 1 == limit {
                 break;
             }
@@ -118,6 +122,7 @@ pub(super) fn split(args: &Args<'_>, keep: bool, budget: &mut Budget) -> Result<
             break;
         };
         budget.make(1)?;
+        budget.string(parts.len() * PART_COST)?;
         let end = if keep { at + separator.len() } else { at };
         parts.push(Str::from_bytes(&rest[..end]).into());
         rest = &rest[at + separator.len()..];

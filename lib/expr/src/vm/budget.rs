@@ -1,6 +1,9 @@
 //! What a run may use.
 
-use govalue::Value;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use govalue::{Map, Value};
 
 use super::Failure;
 use crate::environment::Limits;
@@ -15,7 +18,12 @@ pub(crate) struct Budget {
     made: u64,
     /// The limit on memory, which also bounds how large one value may be.
     whole: u64,
+    /// Bytes of values that were made since memory was last looked at.
+    unseen: usize,
 }
+
+/// So many bytes are made before memory is looked at again.
+const LOOK_AFTER: usize = 16 << 20;
 
 /// How deep values may nest, so that printing, comparing and dropping them
 /// cannot exhaust the stack.
@@ -29,7 +37,29 @@ impl Budget {
             string: limits.string,
             made: limits.memory.saturating_mul(4),
             whole: limits.memory,
+            unseen: 0,
         }
+    }
+
+    /// Notes a value that was made; whether it is time to look at all values
+    /// that are held.
+    pub(crate) fn notice(&mut self, bytes: usize) -> bool {
+        self.unseen = self.unseen.saturating_add(bytes);
+        let is_due = self.unseen >= LOOK_AFTER.min(self.string);
+        if is_due {
+            self.unseen = 0;
+        }
+        is_due
+    }
+
+    /// Checks the memory that all values together take.
+    pub(crate) fn hold(&mut self, held: &Held) -> Result<(), Failure> {
+        self.spend(held.items as u64 / 4)?;
+        let items = self.whole.saturating_mul(5);
+        if held.text > self.string || held.items as u64 > items {
+            return Err(Failure::memory(self.string));
+        }
+        Ok(())
     }
 
     pub(crate) fn step(&mut self) -> Result<(), Failure> {
@@ -71,7 +101,16 @@ impl Budget {
 
     /// Checks the length of a string that is about to be made.
     pub(crate) fn string(&self, bytes: usize) -> Result<(), Failure> {
-        if bytes > self.string { Err(Failure::budget("memory")) } else { Ok(()) }
+        if bytes > self.string { Err(Failure::memory(self.string)) } else { Ok(()) }
+    }
+
+    /// Checks that a value that is written out as text stays within the bounds
+    /// of a string.
+    pub(crate) fn text_of(&mut self, value: &Value) -> Result<(), Failure> {
+        let mut left = self.string;
+        let fits = written(value, &mut left, 0);
+        self.spend((self.string - left) as u64 / 32)?;
+        if fits { Ok(()) } else { Err(Failure::memory(self.string)) }
     }
 
     /// Checks that a value, written out in full, is neither too large nor too
@@ -98,6 +137,96 @@ fn size(value: &Value, left: &mut u64, depth: u32) -> bool {
         Value::Array(items) => depth > 0 && items.iter().all(|item| size(item, left, depth - 1)),
         Value::Map(map) => depth > 0 && map.values().all(|item| size(item, left, depth - 1)),
         _ => true,
+    }
+}
+
+/// Subtracts about the bytes that a value has as JSON; false when they are used
+/// up.
+fn written(value: &Value, left: &mut usize, depth: usize) -> bool {
+    let indent = 2 * depth + 2;
+    let own = match value {
+        Value::String(text) => {
+            let is_escaped = |byte: &&u8| **byte < 0x20 || matches!(**byte, b'<' | b'>' | b'&');
+            text.len() + 5 * text.as_bytes().iter().filter(is_escaped).count()
+        }
+        Value::Bytes(bytes) => bytes.len() * 4,
+        _ => 8,
+    };
+    match left.checked_sub(own.saturating_add(indent)) {
+        Some(rest) => *left = rest,
+        None => return false,
+    }
+    match value {
+        Value::Array(items) => items.iter().all(|item| written(item, left, depth + 1)),
+        Value::Map(map) => map.iter().all(|(key, item)| {
+            written(key.value(), left, depth + 1) && written(item, left, depth + 1)
+        }),
+        _ => true,
+    }
+}
+
+/// The memory that values take; what they share counts once.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    text: usize,
+    items: usize,
+    seen: HashSet<*const u8>,
+}
+
+/// What a string takes beside its bytes.
+const STRING_COST: usize = 32;
+/// Shorter strings are counted each time: to remember them would take as much.
+const SHORT: usize = 256;
+
+impl Held {
+    pub(crate) fn add(&mut self, value: &Value) {
+        self.items += 1;
+        match value {
+            Value::String(text) => {
+                let bytes = text.as_bytes();
+                if bytes.len() < SHORT || self.seen.insert(bytes.as_ptr()) {
+                    self.text += bytes.len() + STRING_COST;
+                }
+            }
+            Value::Bytes(bytes) => self.add_bytes(bytes),
+            Value::Array(items) => {
+                if self.seen.insert(Arc::as_ptr(items).cast()) {
+                    items.iter().for_each(|item| self.add(item));
+                }
+            }
+            Value::Map(map) => {
+                if self.seen.insert(Arc::as_ptr(map).cast()) {
+                    self.add_map(map);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn add_map(&mut self, map: &Map) {
+        for (key, item) in map.iter() {
+            self.add(key.value());
+            self.add(item);
+        }
+    }
+
+    pub(crate) fn add_bytes(&mut self, bytes: &Arc<[u8]>) {
+        if self.seen.insert(bytes.as_ptr()) {
+            self.text += bytes.len();
+        }
+    }
+}
+
+/// About the bytes that making a value took: its own, not those of its members,
+/// which are mostly shared.
+pub(crate) fn own_size(value: &Value) -> usize {
+    const ITEM: usize = size_of::<Value>();
+    match value {
+        Value::String(text) => text.len() + STRING_COST,
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Array(items) => items.len() * (ITEM + STRING_COST),
+        Value::Map(map) => map.len() * (2 * ITEM + STRING_COST),
+        _ => 0,
     }
 }
 
@@ -129,6 +258,17 @@ mod tests {
         assert!(budget.grow(9).is_ok() && budget.grow(1).is_err());
         assert!(budget.string(10).is_ok() && budget.string(11).is_err());
         assert!(budget.make(40).is_ok() && budget.make(1).is_err());
+    }
+
+    #[test]
+    fn held_values_count_once_with_their_text() {
+        let long = Value::from("x".repeat(1000));
+        let list = Value::array([long.clone(), long, "short".into()]);
+        let mut held = Held::default();
+        held.add(&list);
+        held.add(&list);
+        assert_eq!((held.text, held.items), (1000 + 5 + 2 * STRING_COST, 5));
+        assert!(small().hold(&held).is_err());
     }
 
     #[test]

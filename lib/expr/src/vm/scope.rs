@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use govalue::{Key, Map, MapShape, Value};
 
+use super::budget::Held;
 use super::operators::{self, compare};
 use super::{Budget, Failure, access};
 use crate::builtins::Predicate;
@@ -74,6 +75,18 @@ impl Scope {
             collected: Vec::new(),
             groups: Map::with_shape(MapShape::AnyList),
         }
+    }
+
+    /// Counts the memory that the predicate holds.
+    pub(super) fn hold(&self, held: &mut Held) {
+        match &self.items {
+            Items::List(items) => held.add(&Value::Array(Arc::clone(items))),
+            Items::Bytes(bytes) => held.add_bytes(bytes),
+            Items::Range(_) | Items::Opaque => {}
+        }
+        held.add(&self.extra);
+        self.collected.iter().for_each(|value| held.add(value));
+        held.add_map(&self.groups);
     }
 
     pub(super) fn done(&self) -> bool {

@@ -1,0 +1,180 @@
+//! Members of `Data` and `Facts` that are not there, and what was meant.
+
+use ccm_model::closest;
+use govalue::Map;
+
+use crate::{Engine, Error};
+
+/// A chain of members, such as `Data.web?.ports["http"]`.
+struct Chain<'e> {
+    root: &'e str,
+    /// Each member's name, and where in the expression it begins and ends.
+    members: Vec<(&'e str, usize, usize)>,
+}
+
+impl<'e> Chain<'e> {
+    /// Reads an expression that is nothing but a chain of members.
+    fn parse(expression: &'e str) -> Option<Self> {
+        let root = identifier(expression)?;
+        let mut members = Vec::new();
+        let mut at = root.len();
+        while let Some(rest) = expression.get(at..).filter(|rest| !rest.is_empty()) {
+            let optional = rest.strip_prefix('?').unwrap_or(rest);
+            let dotted = optional.strip_prefix('.');
+            let behind = dotted.unwrap_or(optional);
+            let (name, length) = match (behind.strip_prefix('['), dotted) {
+                (Some(inner), _) => quoted(inner)?,
+                (None, Some(behind)) => {
+                    let name = identifier(behind)?;
+                    (name, name.len())
+                }
+                (None, None) => return None,
+            };
+            let skipped = rest.len() - behind.len();
+            let bracket = usize::from(behind.starts_with('['));
+            let start = at + skipped + bracket;
+            at = start + length;
+            members.push((name, start, at));
+        }
+        Some(Self { root, members })
+    }
+}
+
+fn identifier(text: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let name = &text[..end];
+    name.starts_with(|c: char| is_part(c) && !c.is_ascii_digit()).then_some(name)
+}
+
+/// A name in quotes behind a bracket, and the bytes up to behind the closing
+/// bracket.
+fn quoted(inner: &str) -> Option<(&str, usize)> {
+    let quote = inner.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let (name, rest) = inner[1..].split_once(quote)?;
+    let is_plain = !name.contains('\\') && rest.starts_with(']');
+    is_plain.then_some((name, name.len() + 3))
+}
+
+impl Engine {
+    /// The error for an expression that gave nil where a value is needed.
+    pub(crate) fn no_value(&self, expression: &str) -> Error {
+        let (member, suggestion) =
+            self.first_missing(expression).unwrap_or_else(|| (expression.to_owned(), None));
+        Error::NoValue { expression: expression.to_owned(), member, suggestion }
+    }
+
+    /// The first member of a chain that is not there, and one that is called
+    /// almost the same.
+    fn first_missing(&self, expression: &str) -> Option<(String, Option<String>)> {
+        let chain = Chain::parse(expression)?;
+        let mut value = match chain.root {
+            "Data" => self.data(),
+            "Facts" => self.facts().get(),
+            _ => return None,
+        };
+        for (name, start, end) in chain.members {
+            let map = value.as_map()?;
+            match map.get(name) {
+                Some(found) if !found.is_nil() => value = found,
+                found => {
+                    let meant = if found.is_none() { closest_key(map, name) } else { None };
+                    let meant = meant.map(|meant| {
+                        let is_dotted = !expression[..end].ends_with(']');
+                        match identifier(meant) {
+                            Some(whole) if is_dotted && whole.len() == meant.len() => {
+                                format!("{}{meant}", &expression[..start])
+                            }
+                            _ => {
+                                let before = expression[..start].trim_end_matches(['.', '?', '[']);
+                                format!("{before}[{meant:?}]")
+                            }
+                        }
+                    });
+                    return Some((expression[..end].to_owned(), meant));
+                }
+            }
+        }
+        None
+    }
+
+    /// The key that was meant by one under which `lookup` finds nothing.
+    pub(crate) fn meant_key(&self, key: &str) -> Option<String> {
+        let (root, mut rest) = key.split_once('.')?;
+        let mut value = match root {
+            "data" => self.data(),
+            "facts" => self.facts().get(),
+            _ => return None,
+        };
+        loop {
+            let (name, below) = rest.split_once('.').unwrap_or((rest, ""));
+            let map = value.as_map()?;
+            match map.get(name) {
+                Some(found) if !below.is_empty() => (value, rest) = (found, below),
+                Some(_) => return None,
+                None => {
+                    let before = &key[..key.len() - rest.len()];
+                    return closest_key(map, name).map(|meant| format!("{before}{meant}"));
+                }
+            }
+        }
+    }
+}
+
+fn closest_key<'m>(map: &'m Map, name: &str) -> Option<&'m str> {
+    closest(name, map.iter().filter_map(|(key, _)| key.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use govalue::Value;
+
+    use crate::{Facts, Scope};
+
+    fn engine() -> Engine {
+        let web = Map::from_iter([("port", Value::from(80)), ("none", Value::Nil)]);
+        let data = Map::from_iter([
+            ("port", Value::from(8080)),
+            ("web", web.into()),
+            ("log-level", "info".into()),
+        ]);
+        let facts = Facts::known(Map::from_iter([("hostname", "web1")]));
+        Engine::new(Scope { facts, data, ..Scope::default() })
+    }
+
+    #[test]
+    fn the_member_that_is_missing_is_named_and_the_one_that_was_meant() {
+        for (expression, wanted) in [
+            ("Data.prot", "`Data.prot` has no value; did you mean `Data.port`?"),
+            ("Facts.hostnam", "`Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+            ("Data.web.prot", "`Data.web.prot` has no value; did you mean `Data.web.port`?"),
+            ("Data.wbe?.port", "`Data.wbe` has no value; did you mean `Data.web`?"),
+            ("Data['prot']", "`Data['prot']` has no value; did you mean `Data[\"port\"]`?"),
+            ("Data.loglevel", "`Data.loglevel` has no value; did you mean `Data[\"log-level\"]`?"),
+            ("Data.web.none", "`Data.web.none` has no value"),
+            ("Data.entirely_different", "`Data.entirely_different` has no value"),
+            ("Data.é", "`Data.é` has no value"),
+            ("nil", "`nil` has no value"),
+            ("true ? nil : Data.prot", "`true ? nil : Data.prot` has no value"),
+        ] {
+            let shown = engine().no_value(expression).to_string();
+            assert_eq!(shown, wanted, "{expression}");
+        }
+    }
+
+    #[test]
+    fn keys_of_look_ups_are_suggested() {
+        for (key, wanted) in [
+            ("data.prot", Some("data.port")),
+            ("data.web.prot", Some("data.web.port")),
+            ("facts.hostnam", Some("facts.hostname")),
+            ("data.web.port", None),
+            ("data.port.x", None),
+            ("data", None),
+            ("environ.HOEM", None),
+        ] {
+            assert_eq!(engine().meant_key(key).as_deref(), wanted, "{key}");
+        }
+    }
+}
