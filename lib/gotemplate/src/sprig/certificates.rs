@@ -3,19 +3,33 @@
 //! Keys are made on elliptic curves: they are as good as the RSA keys the
 //! original makes, a fraction of their size, and there in no time.
 
-mod der;
 mod keys;
 
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use govalue::{Duration, Time, Zone};
-use sha2::Digest;
-
-use self::der::{
-    BIT_STRING, GENERALIZED_TIME, OCTET_STRING, OID, Reader, SEQUENCE, SET, UTC_TIME, UTF8_STRING,
-    bits, context as numbered, element, from_pem, integer, nested, pem,
+use govalue::{Duration, Time};
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::builder::profile::BuilderProfile;
+use x509_cert::builder::{self, CertificateBuilder};
+use x509_cert::certificate::{CertificateInner, Raw, TbsCertificate};
+use x509_cert::der::asn1::{Ia5String, OctetString, SetOfVec, Utf8StringRef};
+use x509_cert::der::oid::db::{rfc4519, rfc5280};
+use x509_cert::der::pem::LineEnding;
+use x509_cert::der::{self, DateTime, Decode as _, EncodePem as _};
+use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::ext::pkix::{
+    AuthorityKeyIdentifier, BasicConstraints, ExtendedKeyUsage, KeyUsage, KeyUsages,
+    SubjectAltName, SubjectKeyIdentifier,
 };
+use x509_cert::ext::{Extension, ToExtension};
+use x509_cert::name::{Name, RdnSequence, RelativeDistinguishedName};
+use x509_cert::serial_number::SerialNumber;
+use x509_cert::spki::SubjectPublicKeyInfoRef;
+use x509_cert::time::Validity;
+
 use self::keys::PrivateKey;
 use super::encoding::decode64;
 use crate::error::Fail;
@@ -50,8 +64,8 @@ const SLOW: usize = 5_000;
 fn private_key(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     context.budget.spend(SLOW)?;
     Ok(match &*arguments.text(0) {
-        "ecdsa" => PrivateKey::ecdsa(context)?.to_pem().into(),
-        "ed25519" => PrivateKey::ed25519(context)?.to_pem().into(),
+        "ecdsa" => PrivateKey::ecdsa(context)?.to_pem()?.into(),
+        "ed25519" => PrivateKey::ed25519(context)?.to_pem()?.into(),
         kind @ ("" | "rsa" | "dsa") => {
             let kind = if kind.is_empty() { "rsa" } else { kind };
             return Err(format!("{kind} keys are not supported: use ecdsa or ed25519").into());
@@ -70,7 +84,8 @@ fn custom(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     };
     let (cert, key) = (decoded(0, "certificate")?, decoded(1, "private key")?);
     Issuer::parse(&cert)?;
-    if !from_pem(&key).is_some_and(|(label, _)| label.ends_with("PRIVATE KEY")) {
+    // Any key will do, also one that cannot sign here.
+    if PrivateKeyDer::from_pem_slice(key.as_bytes()).is_err() {
         return Err("unable to decode key".into());
     }
     Ok(Val::Certificate(Rc::new(Certificate { cert, key })))
@@ -78,77 +93,51 @@ fn custom(_: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
 
 /// Whom a certificate is for.
 struct Request {
-    name: Vec<u8>,
+    subject: Name,
     days: i64,
     is_authority: bool,
-    /// Entries of the subject's alternative names.
-    alternatives: Vec<Vec<u8>>,
+    alternatives: Vec<GeneralName>,
+}
+
+impl Request {
+    fn new(common_name: &str, days: i64) -> Result<Self, Fail> {
+        let subject = subject(common_name).map_err(|error| error.to_string())?;
+        Ok(Self { subject, days, is_authority: false, alternatives: Vec::new() })
+    }
+}
+
+fn subject(common_name: &str) -> der::Result<Name> {
+    let value = Utf8StringRef::new(common_name)?.into();
+    let pair = AttributeTypeAndValue { oid: rfc4519::COMMON_NAME, value };
+    let part = RelativeDistinguishedName::from(SetOfVec::try_from([pair])?);
+    Ok(Name::hazmat_from_rdn_sequence(RdnSequence::from(vec![part])))
 }
 
 /// Who signs, as certificates name them.
 struct Issuer {
-    name: Vec<u8>,
-    key_id: Option<Vec<u8>>,
-}
-
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
-const EXTENDED_KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x25];
-const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
-const SUBJECT_KEY_ID: &[u8] = &[0x55, 0x1d, 0x0e];
-const AUTHORITY_KEY_ID: &[u8] = &[0x55, 0x1d, 0x23];
-const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
-const SERVER_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
-const CLIENT_AUTH: &[u8] = &[0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02];
-
-fn common_name(name: &str) -> Vec<u8> {
-    let pair = [element(OID, COMMON_NAME), element(UTF8_STRING, name.as_bytes())];
-    nested(SEQUENCE, &[nested(SET, &[nested(SEQUENCE, &pair)])])
+    name: Name,
+    key_id: Option<OctetString>,
 }
 
 impl Issuer {
-    /// The subject of a certificate in PEM, and the id of its key.
+    /// The subject of the first certificate in a PEM string, and the id of its
+    /// key. Accepts certificates that break rules of RFC 5280, such as overlong
+    /// serial numbers.
     fn parse(text: &str) -> Result<Self, Fail> {
-        let wrong = "unable to decode certificate";
-        let (label, bytes) = from_pem(text).ok_or(wrong)?;
-        let found = if label == "CERTIFICATE" { Self::read(&bytes) } else { None };
-        found.ok_or_else(|| wrong.into())
-    }
-
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let mut body = Reader(Reader(Reader(bytes).expect(SEQUENCE)?).expect(SEQUENCE)?);
-        body.skip(numbered(0));
-        // Serial number, algorithm, issuer and validity.
-        for _ in 0..4 {
-            body.any()?;
-        }
-        let (_, _, name) = body.any()?;
-        body.expect(SEQUENCE)?;
-        let mut key_id = None;
-        while let Some((tag, content, _)) = body.any() {
-            if tag != numbered(3) {
-                continue;
-            }
-            let mut extensions = Reader(Reader(content).expect(SEQUENCE)?);
-            while let Some(extension) = extensions.expect(SEQUENCE) {
-                let mut extension = Reader(extension);
-                if extension.expect(OID)? == SUBJECT_KEY_ID {
-                    let value = extension.expect(OCTET_STRING)?;
-                    key_id = Some(Reader(value).expect(OCTET_STRING)?.to_vec());
-                }
-            }
-        }
-        Some(Self { name: name.to_vec(), key_id })
+        let read = || {
+            let bytes = CertificateDer::from_pem_slice(text.as_bytes()).ok()?;
+            let certificate = CertificateInner::<Raw>::from_der(&bytes).ok()?;
+            let body = certificate.tbs_certificate();
+            let key_id = body.get_extension::<SubjectKeyIdentifier>().ok()?.map(|(_, id)| id.0);
+            Some(Self { name: body.subject().clone(), key_id })
+        };
+        read().ok_or_else(|| "unable to decode certificate".into())
     }
 }
 
 fn authority(context: &mut Context<'_>, arguments: &Arguments<'_>, key: Option<usize>) -> Outcome {
-    let request = Request {
-        name: common_name(&arguments.text(0)),
-        days: arguments.int(1),
-        is_authority: true,
-        alternatives: Vec::new(),
-    };
+    let mut request = Request::new(&arguments.text(0), arguments.int(1))?;
+    request.is_authority = true;
     issue(context, arguments, &request, None, key)
 }
 
@@ -158,32 +147,25 @@ fn certificate(
     signer: Option<&Certificate>,
     key: Option<usize>,
 ) -> Outcome {
-    let mut alternatives = Vec::new();
+    let mut request = Request::new(&arguments.text(0), arguments.int(3))?;
     for name in &arguments.list(2).items {
         let Val::Str(name) = name else {
             return Err(format!("error processing alternate dns name: {}", name.type_name()).into());
         };
-        // A DNS name, by its number among the kinds of names.
-        alternatives.push(element(0x82, name.as_bytes()));
+        let name = name.to_str_lossy();
+        let encoded = Ia5String::new(&*name).map_err(|_| {
+            format!("error processing alternate dns name: {name:?} is not ASCII, use Punycode")
+        })?;
+        request.alternatives.push(GeneralName::DnsName(encoded));
     }
     for address in &arguments.list(1).items {
         let text = match address {
-            Val::Str(text) => text.to_str_lossy().into_owned(),
+            Val::Str(text) => text.to_str_lossy(),
             other => return Err(format!("error parsing ip: {}", other.type_name()).into()),
         };
-        let bytes = match text.parse() {
-            Ok(IpAddr::V4(address)) => address.octets().to_vec(),
-            Ok(IpAddr::V6(address)) => address.octets().to_vec(),
-            Err(_) => return Err(format!("error parsing ip: {text}").into()),
-        };
-        alternatives.push(element(0x87, &bytes));
+        let address: IpAddr = text.parse().map_err(|_| format!("error parsing ip: {text}"))?;
+        request.alternatives.push(address.into());
     }
-    let request = Request {
-        name: common_name(&arguments.text(0)),
-        days: arguments.int(3),
-        is_authority: false,
-        alternatives,
-    };
     issue(context, arguments, &request, signer, key)
 }
 
@@ -200,84 +182,96 @@ fn issue(
         Some(index) => PrivateKey::parse(&arguments.text(index))?,
         None => PrivateKey::ecdsa(context)?,
     };
-    let key_id = sha1::Sha1::digest(own.public_bytes()).to_vec();
     let foreign = signer.map(|signer| PrivateKey::parse(&signer.key)).transpose()?;
-    let signing = foreign.as_ref().unwrap_or(&own);
-    let issuer = match signer {
-        Some(signer) => Issuer::parse(&signer.cert)?,
-        None => Issuer {
-            name: request.name.clone(),
-            key_id: request.is_authority.then(|| key_id.clone()),
-        },
-    };
-    let body = nested(
-        SEQUENCE,
-        &[
-            nested(numbered(0), &[integer(&[2])]),
-            serial(context)?,
-            signing.algorithm(),
-            issuer.name.clone(),
-            validity(context, request.days)?,
-            request.name.clone(),
-            own.public_info(),
-            nested(numbered(3), &[nested(SEQUENCE, &extensions(request, &issuer, &key_id))]),
-        ],
-    );
-    let signature = bits(&signing.sign(&body));
-    let cert = pem("CERTIFICATE", &nested(SEQUENCE, &[body, signing.algorithm(), signature]));
-    Ok(Val::Certificate(Rc::new(Certificate { cert, key: own.to_pem() })))
+    let issuer = signer.map(|signer| Issuer::parse(&signer.cert)).transpose()?;
+    let certificate = CertificateBuilder::new(
+        Profile { request, issuer },
+        serial(context)?,
+        validity(&context.now(), request.days)?,
+        own.public()?,
+    )
+    .map_err(|error| error.to_string())?;
+    let certificate = foreign.as_ref().unwrap_or(&own).sign(certificate)?;
+    let cert = certificate.to_pem(LineEnding::LF).map_err(|error| error.to_string())?;
+    Ok(Val::Certificate(Rc::new(Certificate { cert, key: own.to_pem()? })))
 }
 
-fn serial(context: &Context<'_>) -> Result<Vec<u8>, Fail> {
+fn serial(context: &Context<'_>) -> Result<SerialNumber, Fail> {
     let mut bytes = [0; 16];
     context.random(&mut bytes)?;
     // Zero is not a serial number.
     bytes[15] |= 1;
-    Ok(integer(&bytes))
+    SerialNumber::new(&bytes).map_err(|error| error.to_string().into())
 }
 
-fn validity(context: &Context<'_>, days: i64) -> Result<Vec<u8>, Fail> {
-    let from = context.now().in_zone(Zone::UTC);
+fn validity(from: &Time, days: i64) -> Result<Validity, Fail> {
     let span = days.checked_mul(24).and_then(|hours| hours.checked_mul(Duration::HOUR.0));
     let until = from.add(Duration(span.ok_or("that many days are not supported")?));
-    Ok(nested(SEQUENCE, &[moment(&from)?, moment(&until)?]))
-}
-
-/// Two digits are enough for the years until 2049.
-fn moment(time: &Time) -> Result<Vec<u8>, Fail> {
-    match time.year() {
-        1950..=2049 => Ok(element(UTC_TIME, time.format("060102150405Z").as_bytes())),
-        0..=9999 => Ok(element(GENERALIZED_TIME, time.format("20060102150405Z").as_bytes())),
-        year => Err(format!("a certificate cannot be valid in the year {year}").into()),
-    }
-}
-
-fn extensions(request: &Request, issuer: &Issuer, key_id: &[u8]) -> Vec<Vec<u8>> {
-    const CRITICAL: [u8; 3] = [0x01, 0x01, 0xff];
-    let extension = |name: &[u8], critical: bool, value: Vec<u8>| {
-        let critical = if critical { CRITICAL.to_vec() } else { Vec::new() };
-        nested(SEQUENCE, &[element(OID, name), critical, element(OCTET_STRING, &value)])
+    let moment = |time: &Time| {
+        u64::try_from(time.unix())
+            .ok()
+            .and_then(|seconds| {
+                DateTime::from_unix_duration(std::time::Duration::from_secs(seconds)).ok()
+            })
+            .ok_or_else(|| format!("a certificate cannot be valid in the year {}", time.year()))
     };
-    // Signatures and keys; authorities also sign certificates.
-    let usage: &[u8] = if request.is_authority { &[2, 0xa4] } else { &[5, 0xa0] };
-    let purposes = [element(OID, SERVER_AUTH), element(OID, CLIENT_AUTH)];
-    let is_authority = if request.is_authority { &CRITICAL[..] } else { &[] };
-    let mut found = vec![
-        extension(KEY_USAGE, true, element(BIT_STRING, usage)),
-        extension(EXTENDED_KEY_USAGE, false, nested(SEQUENCE, &purposes)),
-        extension(BASIC_CONSTRAINTS, true, element(SEQUENCE, is_authority)),
-    ];
-    if request.is_authority {
-        found.push(extension(SUBJECT_KEY_ID, false, element(OCTET_STRING, key_id)));
+    Ok(Validity::new(moment(from)?.into(), moment(&until)?.into()))
+}
+
+/// The names and extensions of a certificate, as Sprig chooses them.
+struct Profile<'a> {
+    request: &'a Request,
+    /// `None` if the certificate is its own issuer.
+    issuer: Option<Issuer>,
+}
+
+impl BuilderProfile for Profile<'_> {
+    fn get_subject(&self) -> Name {
+        self.request.subject.clone()
     }
-    if let Some(id) = &issuer.key_id {
-        let value = nested(SEQUENCE, &[element(0x80, id)]);
-        found.push(extension(AUTHORITY_KEY_ID, false, value));
+
+    fn get_issuer(&self, subject: &Name) -> Name {
+        self.issuer.as_ref().map_or(subject, |issuer| &issuer.name).clone()
     }
-    if !request.alternatives.is_empty() {
-        found.push(extension(ALTERNATIVE_NAMES, false, nested(SEQUENCE, &request.alternatives)));
+
+    fn build_extensions(
+        &self,
+        key: SubjectPublicKeyInfoRef<'_>,
+        _: SubjectPublicKeyInfoRef<'_>,
+        certificate: &TbsCertificate,
+    ) -> builder::Result<Vec<Extension>> {
+        let is_authority = self.request.is_authority;
+        let mut usage = KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment;
+        if is_authority {
+            usage |= KeyUsages::KeyCertSign;
+        }
+        let purposes = vec![rfc5280::ID_KP_SERVER_AUTH, rfc5280::ID_KP_CLIENT_AUTH];
+        let constraints = BasicConstraints { ca: is_authority, path_len_constraint: None };
+        let own_id = if is_authority { Some(SubjectKeyIdentifier::try_from(key)?) } else { None };
+        let issuer_id = match &self.issuer {
+            Some(issuer) => issuer.key_id.clone(),
+            None => own_id.as_ref().map(|id| id.0.clone()),
+        };
+
+        let mut found = Vec::new();
+        let mut add = |extension: der::Result<Extension>| extension.map(|one| found.push(one));
+        let subject = certificate.subject();
+        add((true, &KeyUsage(usage)).to_extension(subject, &[]))?;
+        add((false, &ExtendedKeyUsage(purposes)).to_extension(subject, &[]))?;
+        add((true, &constraints).to_extension(subject, &[]))?;
+        if let Some(id) = &own_id {
+            add((false, id).to_extension(subject, &[]))?;
+        }
+        if issuer_id.is_some() {
+            let id = AuthorityKeyIdentifier { key_identifier: issuer_id, ..Default::default() };
+            add((false, &id).to_extension(subject, &[]))?;
+        }
+        if !self.request.alternatives.is_empty() {
+            let names = SubjectAltName(self.request.alternatives.clone());
+            add((false, &names).to_extension(subject, &[]))?;
+        }
+        Ok(found)
     }
-    found
 }
 
 #[cfg(test)]

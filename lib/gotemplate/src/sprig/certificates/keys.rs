@@ -1,21 +1,19 @@
-//! Private keys.
+//! Private keys, in the forms that OpenSSL and Go read and write.
 
-use ed25519_dalek::Signer as _;
+use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
+use p256::pkcs8::LineEnding;
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject as _;
+use x509_cert::builder::{Builder as _, CertificateBuilder, profile::BuilderProfile};
+use x509_cert::certificate::Certificate;
+use x509_cert::spki::SubjectPublicKeyInfoOwned;
 
-use super::der::{
-    OCTET_STRING, OID, Reader, SEQUENCE, bits, context, element, from_pem, integer, nested, pem,
-};
 use crate::error::Fail;
 use crate::functions::Context;
 
-const EC_PUBLIC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
-const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
-const ECDSA_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
-const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
-
-/// A private key of one of the kinds there are.
+/// A private key of a supported type.
 pub(super) enum PrivateKey {
-    Ecdsa(p256::ecdsa::SigningKey),
+    Ecdsa(p256::SecretKey),
     Ed25519(ed25519_dalek::SigningKey),
 }
 
@@ -26,7 +24,7 @@ impl PrivateKey {
         for _ in 0..16 {
             let mut bytes = [0; 32];
             from.random(&mut bytes)?;
-            if let Ok(key) = p256::ecdsa::SigningKey::from_slice(&bytes) {
+            if let Ok(key) = p256::SecretKey::from_slice(&bytes) {
                 return Ok(Self::Ecdsa(key));
             }
         }
@@ -39,104 +37,57 @@ impl PrivateKey {
         Ok(Self::Ed25519(ed25519_dalek::SigningKey::from_bytes(&seed)))
     }
 
-    /// Reads a key in PEM, as this module or OpenSSL writes it.
+    /// Reads the first private key in a PEM string, in SEC1 or PKCS #8.
     pub(super) fn parse(text: &str) -> Result<Self, Fail> {
-        let (label, bytes) = from_pem(text).ok_or("unable to decode the private key")?;
-        let key = match label {
-            "EC PRIVATE KEY" => sec1(&bytes),
-            "PRIVATE KEY" => pkcs8(&bytes),
-            "RSA PRIVATE KEY" | "DSA PRIVATE KEY" => {
-                return Err(format!(
-                    "a block {label:?} is not supported: use an ECDSA or Ed25519 key"
-                )
-                .into());
+        let key = match PrivateKeyDer::from_pem_slice(text.as_bytes()) {
+            Ok(PrivateKeyDer::Sec1(key)) => {
+                p256::SecretKey::from_sec1_der(key.secret_sec1_der()).ok().map(Self::Ecdsa)
             }
-            _ => return Err(format!("{label:?} is not the name of a private key").into()),
+            Ok(PrivateKeyDer::Pkcs8(key)) => Self::from_pkcs8(key.secret_pkcs8_der()),
+            Ok(_) => return Err("RSA keys are not supported: use an ECDSA or Ed25519 key".into()),
+            Err(_) => return Err("unable to decode the private key".into()),
         };
         key.ok_or_else(|| "the private key is neither ECDSA on P-256 nor Ed25519".into())
     }
 
-    pub(super) fn to_pem(&self) -> String {
+    fn from_pkcs8(bytes: &[u8]) -> Option<Self> {
+        let ecdsa = p256::SecretKey::from_pkcs8_der(bytes).map(Self::Ecdsa);
+        let ed25519 = || ed25519_dalek::SigningKey::from_pkcs8_der(bytes).map(Self::Ed25519);
+        ecdsa.or_else(|_| ed25519()).ok()
+    }
+
+    /// The key in PEM: SEC1 for ECDSA, PKCS #8 for Ed25519, as Go writes them.
+    pub(super) fn to_pem(&self) -> Result<String, Fail> {
+        let text = match self {
+            Self::Ecdsa(key) => key.to_sec1_pem(LineEnding::LF).ok(),
+            // Without the public key: OpenSSL before 3.0 reads no other form.
+            Self::Ed25519(key) => KeypairBytes { secret_key: key.to_bytes(), public_key: None }
+                .to_pkcs8_pem(LineEnding::LF)
+                .ok(),
+        };
+        Ok(text.ok_or("unable to encode the private key")?.to_string())
+    }
+
+    /// The public key, as certificates hold it.
+    pub(super) fn public(&self) -> Result<SubjectPublicKeyInfoOwned, Fail> {
+        match self {
+            Self::Ecdsa(key) => SubjectPublicKeyInfoOwned::from_key(&key.public_key()),
+            Self::Ed25519(key) => SubjectPublicKeyInfoOwned::from_key(&key.verifying_key()),
+        }
+        .map_err(|error| error.to_string().into())
+    }
+
+    /// Completes a certificate with a signature of this key.
+    pub(super) fn sign<P: BuilderProfile>(
+        &self,
+        builder: CertificateBuilder<P>,
+    ) -> Result<Certificate, Fail> {
         match self {
             Self::Ecdsa(key) => {
-                let parameters = nested(context(0), &[element(OID, P256)]);
-                let public = nested(context(1), &[bits(&self.public_bytes())]);
-                let private = element(OCTET_STRING, &key.to_bytes());
-                pem(
-                    "EC PRIVATE KEY",
-                    &nested(SEQUENCE, &[integer(&[1]), private, parameters, public]),
-                )
+                builder.build::<_, p256::ecdsa::DerSignature>(&p256::ecdsa::SigningKey::from(key))
             }
-            Self::Ed25519(key) => {
-                let private = element(OCTET_STRING, &element(OCTET_STRING, &key.to_bytes()));
-                let kind = nested(SEQUENCE, &[element(OID, ED25519)]);
-                pem("PRIVATE KEY", &nested(SEQUENCE, &[integer(&[0]), kind, private]))
-            }
+            Self::Ed25519(key) => builder.build::<_, ed25519_dalek::Signature>(key),
         }
+        .map_err(|error| error.to_string().into())
     }
-
-    /// The public key as a certificate's string of bits holds it.
-    pub(super) fn public_bytes(&self) -> Vec<u8> {
-        match self {
-            Self::Ecdsa(key) => key.verifying_key().to_sec1_point(false).as_bytes().to_vec(),
-            Self::Ed25519(key) => key.verifying_key().as_bytes().to_vec(),
-        }
-    }
-
-    /// The public key with its kind.
-    pub(super) fn public_info(&self) -> Vec<u8> {
-        let kind = match self {
-            Self::Ecdsa(_) => nested(SEQUENCE, &[element(OID, EC_PUBLIC_KEY), element(OID, P256)]),
-            Self::Ed25519(_) => nested(SEQUENCE, &[element(OID, ED25519)]),
-        };
-        nested(SEQUENCE, &[kind, bits(&self.public_bytes())])
-    }
-
-    /// How signatures are made.
-    pub(super) fn algorithm(&self) -> Vec<u8> {
-        let name = match self {
-            Self::Ecdsa(_) => ECDSA_SHA256,
-            Self::Ed25519(_) => ED25519,
-        };
-        nested(SEQUENCE, &[element(OID, name)])
-    }
-
-    pub(super) fn sign(&self, message: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Ecdsa(key) => {
-                let signature: p256::ecdsa::DerSignature = key.sign(message);
-                signature.as_bytes().to_vec()
-            }
-            Self::Ed25519(key) => key.sign(message).to_bytes().to_vec(),
-        }
-    }
-}
-
-fn sec1(bytes: &[u8]) -> Option<PrivateKey> {
-    let mut body = Reader(Reader(bytes).expect(SEQUENCE)?);
-    body.expect(super::der::INTEGER)?;
-    let private = body.expect(OCTET_STRING)?;
-    if let Some((tag, content, _)) = body.any()
-        && tag == context(0)
-        && Reader(content).expect(OID) != Some(P256)
-    {
-        return None;
-    }
-    p256::ecdsa::SigningKey::from_slice(private).ok().map(PrivateKey::Ecdsa)
-}
-
-fn pkcs8(bytes: &[u8]) -> Option<PrivateKey> {
-    let mut body = Reader(Reader(bytes).expect(SEQUENCE)?);
-    body.expect(super::der::INTEGER)?;
-    let mut kind = Reader(body.expect(SEQUENCE)?);
-    let name = kind.expect(OID)?;
-    let private = body.expect(OCTET_STRING)?;
-    if name == ED25519 {
-        let seed = Reader(private).expect(OCTET_STRING)?.try_into().ok()?;
-        return Some(PrivateKey::Ed25519(ed25519_dalek::SigningKey::from_bytes(&seed)));
-    }
-    if name == EC_PUBLIC_KEY && kind.expect(OID) == Some(P256) {
-        return sec1(private);
-    }
-    None
 }
