@@ -6,6 +6,8 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use ccm_host::{Digest, Digesting};
+
 use crate::format::Compression;
 use crate::{Error, Result};
 
@@ -24,7 +26,7 @@ pub(crate) struct Ahead<F> {
     chunk: Vec<u8>,
     at: usize,
     is_over: bool,
-    thread: Option<JoinHandle<F>>,
+    thread: Option<JoinHandle<io::Result<(F, Digest)>>>,
 }
 
 impl<F: Read + Send + 'static> Ahead<F> {
@@ -33,20 +35,20 @@ impl<F: Read + Send + 'static> Ahead<F> {
         let (full, filled) = sync_channel(AHEAD);
         let (empty, emptied) = sync_channel(AHEAD + 2);
         let work = move || {
-            let mut file = file;
+            let mut file = Digesting::new(file);
             let source = BufReader::with_capacity(BUFFER, &mut file);
             let mut pump = Pump { full, emptied, left: most };
-            match compression {
+            let is_all = match compression {
                 Compression::None => pump.run(source),
                 Compression::Gzip => pump.run(flate2::bufread::MultiGzDecoder::new(source)),
                 Compression::Bzip2 => pump.run(bzip2::bufread::MultiBzDecoder::new(source)),
                 Compression::Xz => {
-                    pump.run(lzma_rust2::XzReader::new_mem_limit(source, true, MAX_WINDOW_KIB));
+                    pump.run(lzma_rust2::XzReader::new_mem_limit(source, true, MAX_WINDOW_KIB))
                 }
                 Compression::Zstd => pump.run(zstd::Frames::new(source, MAX_WINDOW_KIB)),
-            }
+            };
             drop(pump);
-            file
+            if is_all { file.finish() } else { Err(io::Error::other("it was not read")) }
         };
         let thread = std::thread::Builder::new().name("decode".into()).spawn(work)?;
         Ok(Self {
@@ -60,8 +62,8 @@ impl<F: Read + Send + 'static> Ahead<F> {
     }
 
     /// Reads to the end, so that every checksum is compared, and gives the file
-    /// back.
-    pub(crate) fn finish(mut self) -> Result<F> {
+    /// back with the digest of all its bytes.
+    pub(crate) fn finish(mut self) -> Result<(F, Digest)> {
         loop {
             let count = self.fill_buf()?.len();
             if count == 0 {
@@ -72,7 +74,7 @@ impl<F: Read + Send + 'static> Ahead<F> {
         self.full = None;
         self.empty = None;
         let stopped = || Error::damaged("its decoder stopped");
-        self.thread.take().ok_or_else(stopped)?.join().map_err(|_| stopped())
+        Ok(self.thread.take().ok_or_else(stopped)?.join().map_err(|_| stopped())??)
     }
 }
 
@@ -125,13 +127,15 @@ struct Pump {
 
 impl Pump {
     /// Sends everything, then an empty chunk, or an error; ends early when
-    /// nobody listens.
-    fn run(&mut self, mut from: impl Read) {
+    /// nobody listens. Whether everything was sent.
+    fn run(&mut self, mut from: impl Read) -> bool {
         loop {
             let chunk = self.fill(&mut from);
-            let is_last = chunk.as_ref().map_or(true, Vec::is_empty);
-            if self.full.send(chunk).is_err() || is_last {
-                return;
+            let is_end = chunk.as_ref().is_ok_and(Vec::is_empty);
+            let is_error = chunk.is_err();
+            let is_heard = self.full.send(chunk).is_ok();
+            if !is_heard || is_error || is_end {
+                return is_heard && is_end;
             }
         }
     }

@@ -33,7 +33,9 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     };
     let fetched = host.fetch_file(&request)?;
     let directory = host.temporary_directory("ccm-tree-")?;
-    let job = Job { host, format, destination: directory.path(), limits, manner: Manner::Private };
-    job.run(fetched.file, fetched.size).map_err(|error| error.of(&shown))?;
+    let into = host.open_destination(directory.path())?.passing();
+    let checksum = Some(fetched.digest);
+    let job = Job { host, format, limits, manner: Manner::Private, checksum, creates: None };
+    job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?;
     Ok(TempTree { directory })
 }

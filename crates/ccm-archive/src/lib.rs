@@ -18,7 +18,7 @@ mod zip;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use ccm_host::Host;
+use ccm_host::{Destination, Digest, Digesting, Host};
 
 use entry::Visitor;
 pub use error::{Error, Result};
@@ -59,9 +59,52 @@ pub(crate) enum Manner {
     Private,
 }
 
-/// Unpacks the archive at a path into a directory that is there, as `tar -x` or
-/// `unzip` run by the same user would. An archive with a fault is refused
-/// before anything is written.
+/// What is extracted where.
+#[derive(Clone, Copy, Debug)]
+pub struct Extraction<'a> {
+    /// What the archive is.
+    pub format: Format,
+    /// The directory to extract into; made if it is not there.
+    pub destination: &'a Path,
+    /// What the archive may ask for.
+    pub limits: Limits,
+    /// The digest that the archive must have, whenever it is read.
+    pub checksum: Option<Digest>,
+    /// A path that appears when everything else is in place, if it is one that
+    /// the archive has.
+    pub creates: Option<&'a Path>,
+    /// What [`ccm_host::Host::is_incomplete`] is asked about later, to learn
+    /// whether the extraction was ended.
+    pub subject: &'a Path,
+}
+
+impl Extraction<'_> {
+    /// Extracts an archive as `tar -x` or `unzip` run by the same user would.
+    /// An archive with a fault is refused before anything is written; `name` is
+    /// what it is called then. Nobody else may be able to write to the file.
+    ///
+    /// Every file is complete before it has its name. Until all of them are in
+    /// place and on disk, the destination is marked as incomplete.
+    pub fn run<F>(&self, host: &Host, file: F, size: u64, name: &str) -> Result<()>
+    where
+        F: Read + Seek + Send + 'static,
+    {
+        let into = host.open_extraction(self.destination, self.subject)?;
+        let creates = self.creates.and_then(|path| path.strip_prefix(self.destination).ok());
+        let creates = creates.filter(|name| !name.as_os_str().is_empty());
+        let job = Job {
+            host,
+            format: self.format,
+            limits: &self.limits,
+            manner: Manner::AsStored,
+            checksum: self.checksum,
+            creates,
+        };
+        job.run(into, file, size).map_err(|error| error.of(name))
+    }
+}
+
+/// Extracts the archive at a path, which nobody else may be able to write to.
 pub fn unpack(
     host: &Host,
     archive: &Path,
@@ -70,45 +113,57 @@ pub fn unpack(
     limits: &Limits,
 ) -> Result<()> {
     let (file, stat) = host.open(archive)?;
-    let job = Job { host, format, destination, limits, manner: Manner::AsStored };
-    job.run(file, stat.size).map_err(|error| error.of(&archive.display().to_string()))
+    let (checksum, creates) = (None, None);
+    let extraction =
+        Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
+    extraction.run(host, file, stat.size, &archive.display().to_string())
 }
 
 /// What is unpacked, and how.
 pub(crate) struct Job<'a> {
     host: &'a Host,
     format: Format,
-    destination: &'a Path,
     limits: &'a Limits,
     manner: Manner,
+    checksum: Option<Digest>,
+    creates: Option<&'a Path>,
 }
 
 impl Job<'_> {
-    fn run<F: Read + Seek + Send + 'static>(&self, file: F, size: u64) -> Result<()> {
-        let mut into = self.host.open_destination(self.destination)?;
-        if self.manner == Manner::Private {
-            into = into.passing();
-        }
+    fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<()>
+    where
+        F: Read + Seek + Send + 'static,
+    {
         let mut plan = Plan::new(self, into, size);
-        let file = self.read(file, size, &mut plan)?;
+        let (file, digest) = self.read(file, size, &mut plan)?;
+        if let Some(expected) = self.checksum.filter(|&expected| expected != digest) {
+            let reason = format!("its checksum is {digest}, not {expected}");
+            return Err(Error::damaged(reason));
+        }
         let (checked, into) = plan.finish()?;
-        let mut writer = Writer::new(self, into, checked);
-        self.read(file, size, &mut writer)?;
+        let mut writer = Writer::new(self, into, checked)?;
+        let (_, again) = self.read(file, size, &mut writer)?;
+        if again != digest {
+            return Err(write::changed());
+        }
         writer.finish()
     }
 
-    /// Hands all entries to a visitor, and the file back.
+    /// Hands all entries to a visitor, and back the file with the digest of
+    /// what was read.
     fn read<F: Read + Seek + Send + 'static>(
         &self,
         mut file: F,
         size: u64,
         visitor: &mut dyn Visitor,
-    ) -> Result<F> {
-        file.rewind().map_err(|error| Error::damaged(error.to_string()))?;
+    ) -> Result<(F, Digest)> {
+        file.rewind()?;
         match self.format {
             Format::Zip => {
                 zip::read(self.host, &mut file, size, self.limits, visitor)?;
-                Ok(file)
+                // It was read here and there.
+                file.rewind()?;
+                Ok(Digesting::new(file).finish()?)
             }
             Format::Tar(compression) => {
                 let most = self.limits.bytes_from(size);

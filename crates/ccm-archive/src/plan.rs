@@ -40,10 +40,12 @@ pub(crate) struct Plan {
     last: Option<PathBuf>,
     entries: u64,
     bytes: u64,
-    /// Bytes that take room: holes do not.
-    stored: u64,
-    /// Bytes of files that give way.
-    freed: u64,
+    /// Bytes that take room, less those of files that gave way: holes take
+    /// none.
+    taken: i128,
+    /// The most that were taken at once: a file gives way when the new one is
+    /// complete.
+    peak: i128,
     most_entries: u64,
     most_bytes: u64,
     checked: Checked,
@@ -81,8 +83,8 @@ impl Plan {
             last: None,
             entries: 0,
             bytes: 0,
-            stored: 0,
-            freed: 0,
+            taken: 0,
+            peak: 0,
             most_entries: job.limits.entries,
             most_bytes: job.limits.bytes_from(size),
             checked: Checked::default(),
@@ -104,8 +106,8 @@ impl Plan {
         }
         let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
-        let needed = self.stored.saturating_sub(self.freed);
-        if needed > room {
+        let needed = self.peak;
+        if needed > i128::from(room) {
             let path = self.into.path().display();
             return Err(Error::excessive(format!(
                 "it needs {needed} bytes, and {path} has room for {room}"
@@ -227,7 +229,8 @@ impl Plan {
         Ok(real)
     }
 
-    fn add(&mut self, entry: &Entry) -> Result<()> {
+    /// Takes an entry into the tree; the room that it frees.
+    fn add(&mut self, entry: &Entry) -> Result<u64> {
         let name = &entry.name;
         let refused = |reason: String| Err(Error::refused(name, reason));
         if entry.mode.bits() & SET_ID != 0 {
@@ -237,10 +240,13 @@ impl Plan {
         if self.manner == Manner::Private && !is_plain {
             return refused("only files and directories are allowed here, no links".to_owned());
         }
+        if self.into.is_reserved(name) {
+            return refused("ccm needs this name for itself".to_owned());
+        }
         self.check_parent(name)?;
         if name.as_os_str().is_empty() {
             return match entry.kind {
-                Kind::Directory => Ok(()),
+                Kind::Directory => Ok(0),
                 _ => refused("it would replace the destination itself".to_owned()),
             };
         }
@@ -275,15 +281,13 @@ impl Plan {
                 }
             }
         };
-        if let Some(Node::File { room }) = there {
-            self.freed = self.freed.saturating_add(room);
-        }
+        let freed = if let Some(Node::File { room }) = there { room } else { 0 };
         // What was a link may be a directory now, and the other way round.
         if matches!(node, Node::Symlink(_)) || matches!(there, Some(Node::Symlink(_))) {
             self.last = None;
         }
         self.nodes.insert(real, node);
-        Ok(())
+        Ok(freed)
     }
 }
 
@@ -293,18 +297,20 @@ impl Visitor for Plan {
             return Err(Error::interrupted());
         }
         self.count(&entry)?;
-        self.add(&entry)?;
+        let freed = self.add(&entry)?;
         self.checked.add(&entry);
         let mut size = 0u64;
         while let Some(piece) = contents.next()? {
             size += match piece {
                 Piece::Data(bytes) => {
-                    self.stored += bytes.len() as u64;
+                    self.taken += bytes.len() as i128;
                     bytes.len() as u64
                 }
                 Piece::Hole(length) => length,
             };
         }
+        self.peak = self.peak.max(self.taken);
+        self.taken -= i128::from(freed);
         if entry.kind == Kind::File && size != entry.size {
             return Err(Error::refused(&entry.name, "its content is not as long as it says"));
         }

@@ -1,7 +1,7 @@
 //! The second reading: what was found good is written.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ccm_host::{Destination, Host, Restored};
 
@@ -23,8 +23,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(job: &Job<'_>, into: Destination, checked: Checked) -> Self {
-        Self {
+    /// From here on the destination is not complete.
+    pub(crate) fn new(job: &Job<'_>, mut into: Destination, checked: Checked) -> Result<Self> {
+        into.begin()?;
+        if let Some(creates) = job.creates {
+            into.set_final(creates);
+        }
+        Ok(Self {
             host: job.host.clone(),
             into,
             manner: job.manner,
@@ -33,10 +38,11 @@ impl Writer {
             is_root: job.host.is_root(),
             umask: job.host.umask(),
             directories: BTreeMap::new(),
-        }
+        })
     }
 
-    /// Gives directories their attributes, the innermost first.
+    /// Gives directories their attributes, the innermost first, and what is to
+    /// come last its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         if self.written != self.checked.count() {
             return Err(changed());
@@ -44,6 +50,14 @@ impl Writer {
         for (name, restored) in self.directories.iter().rev() {
             self.into.restore(name, restored)?;
         }
+        if let Some(placed) = self.into.place_final()? {
+            // Its directory has changed once more.
+            let parent = placed.parent().unwrap_or(Path::new(""));
+            if let Some(restored) = self.directories.get(parent) {
+                self.into.restore(parent, restored)?;
+            }
+        }
+        self.into.complete()?;
         Ok(())
     }
 
@@ -77,13 +91,14 @@ impl Writer {
         let restored = Restored { mode: Some(mode), owner, mtime: entry.mtime };
         let name = &entry.name;
         match &entry.kind {
+            // The destination itself is not the archive's to change.
+            Kind::Directory if name.as_os_str().is_empty() => {}
             Kind::Directory => {
                 self.into.directory(name)?;
                 self.directories.insert(name.clone(), restored);
             }
             Kind::File => {
-                // Nobody reads it before it is complete and has its owner.
-                let mut file = self.into.file(name, 0o600)?;
+                let mut file = self.into.file(name)?;
                 while let Some(piece) = contents.next()? {
                     match piece {
                         Piece::Data(bytes) => file.write(bytes)?,
@@ -96,8 +111,7 @@ impl Writer {
                 file.finish(&restored)?;
             }
             Kind::Symlink(target) => {
-                self.into.symlink(name, target)?;
-                self.into.restore(name, &Restored { mode: None, ..restored })?;
+                self.into.symlink(name, target, &restored)?;
             }
             Kind::HardLink(existing) => self.into.hard_link(name, existing)?,
         }
@@ -118,6 +132,6 @@ impl Visitor for Writer {
     }
 }
 
-fn changed() -> Error {
+pub(crate) fn changed() -> Error {
     Error::damaged("it changed while it was being unpacked")
 }

@@ -7,11 +7,11 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::extended::keep_extended_attributes;
@@ -45,9 +45,6 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
     /// What this file holds, from its position on.
     Copy(File),
-    /// What this writes, into a file that has its owner already. When it fails,
-    /// nothing is replaced.
-    Written(&'a mut dyn FnMut(&mut File) -> Result<()>),
 }
 
 impl Host {
@@ -83,40 +80,14 @@ impl Host {
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.sweep(parent, directory);
         let (mut temporary, created) = Temporary::create(self, parent, directory)?;
-        // Before the content, while there is nothing to be seen.
-        let access_list = keep_extended_attributes(path, &temporary.file);
-        let set_owner = |file: &File| {
-            if (created.uid, created.gid) == (wanted.uid, wanted.gid) {
-                return Ok(());
-            }
-            let (uid, gid) = wanted.ids();
-            rustix::fs::fchown(file, Some(uid), Some(gid))
-                .map_err(Error::io("set the owner of", path))
-        };
         let failed = Error::std_io("write", path);
-        let file = &mut temporary.file;
         match content {
-            Content::Bytes(bytes) => {
-                file.write_all(bytes).map_err(failed)?;
-                set_owner(file)?;
-            }
+            Content::Bytes(bytes) => temporary.file.write_all(bytes).map_err(failed)?,
             Content::Copy(mut from) => {
-                io::copy(&mut from, file).map_err(failed)?;
-                set_owner(file)?;
-            }
-            Content::Written(write) => {
-                set_owner(file)?;
-                write(file)?;
+                io::copy(&mut from, &mut temporary.file).map_err(failed)?;
             }
         }
-        // After the owner: a change of owner may clear bits. An access list
-        // says the same mode and more, so it takes its place.
-        let has_list = access_list.is_some_and(|list| list.set(&temporary.file, wanted.mode));
-        if !has_list {
-            rustix::fs::fchmod(&temporary.file, mode(wanted.mode))
-                .map_err(Error::io("set the mode of", path))?;
-        }
-        temporary.take_the_name(name, path)?;
+        temporary.take_the_name(name, path, created, wanted)?;
         Ok(created)
     }
 
@@ -195,7 +166,7 @@ impl Host {
     }
 
     /// Removes what killed runs left in a directory, once per run.
-    fn sweep(&self, directory: &OwnedFd, path: &Path) {
+    pub(crate) fn sweep(&self, directory: &OwnedFd, path: &Path) {
         if self.inner.swept.borrow().contains(path) {
             return;
         }
@@ -238,29 +209,33 @@ fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
 }
 
 /// A temporary file that removes itself unless it takes the target's name.
-struct Temporary<'a> {
-    file: File,
-    directory: &'a OwnedFd,
+#[derive(Debug)]
+pub(crate) struct Temporary<D: AsFd> {
+    pub(crate) file: File,
+    directory: D,
     name: String,
     path: PathBuf,
-    interrupt: &'a Interrupt,
+    interrupt: Interrupt,
     in_place: bool,
 }
 
-impl<'a> Temporary<'a> {
-    fn create(host: &'a Host, directory: &'a OwnedFd, path: &Path) -> Result<(Self, Stat)> {
+impl<D: AsFd> Temporary<D> {
+    pub(crate) fn create(host: &Host, directory: D, path: &Path) -> Result<(Self, Stat)>
+    where
+        D: Clone,
+    {
         loop {
             let name = host.random_name(PREFIX);
             let full = path.join(&name);
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
             let created =
-                rustix::fs::openat(directory, &name, flags | OFlags::CLOEXEC, mode(0o600));
+                rustix::fs::openat(&directory, &name, flags | OFlags::CLOEXEC, mode(0o600));
             let file = match created {
                 Ok(file) => File::from(file),
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(Error::io("create a file in", path)(errno)),
             };
-            let interrupt = host.interrupt();
+            let (interrupt, directory) = (host.interrupt().clone(), directory.clone());
             interrupt.remember(&full);
             let this = Self { file, directory, name, path: full, interrupt, in_place: false };
             // A sweeping run may have taken the new file for a remainder in
@@ -273,8 +248,29 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    fn take_the_name(mut self, name: &Path, path: &Path) -> Result<()> {
-        rustix::fs::renameat(self.directory, &self.name, self.directory, name).map_err(
+    /// Takes the target's name, with these attributes. Until then nobody but
+    /// the caller can read or write what is in it.
+    pub(crate) fn take_the_name(
+        mut self,
+        name: &Path,
+        path: &Path,
+        created: Stat,
+        wanted: &Attributes,
+    ) -> Result<()> {
+        let access_list = keep_extended_attributes(path, &self.file);
+        if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
+            let (uid, gid) = wanted.ids();
+            rustix::fs::fchown(&self.file, Some(uid), Some(gid))
+                .map_err(Error::io("set the owner of", path))?;
+        }
+        // After the owner: a change of owner may clear bits. An access list
+        // says the same mode and more, so it takes its place.
+        let has_list = access_list.is_some_and(|list| list.set(&self.file, wanted.mode));
+        if !has_list {
+            rustix::fs::fchmod(&self.file, mode(wanted.mode))
+                .map_err(Error::io("set the mode of", path))?;
+        }
+        rustix::fs::renameat(&self.directory, &self.name, &self.directory, name).map_err(
             |errno| match errno {
                 Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
                 errno => Error::io("rename the temporary file to", path)(errno),
@@ -283,12 +279,46 @@ impl<'a> Temporary<'a> {
         self.in_place = true;
         Ok(())
     }
+
+    /// Takes a name that nothing has; false when something has it.
+    pub(crate) fn take_free_name(&mut self, name: &str) -> Result<bool> {
+        let (from, to) = (&self.directory, &self.directory);
+        match rename_to_free(from, Path::new(&self.name), to, Path::new(name)) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(false),
+            Err(errno) => return Err(Error::io("rename", &self.path)(errno)),
+        }
+        self.in_place = true;
+        Ok(true)
+    }
 }
 
-impl Drop for Temporary<'_> {
+/// Renames to a name that nothing has.
+pub(crate) fn rename_to_free(
+    from: impl AsFd,
+    old: &Path,
+    to: impl AsFd,
+    new: &Path,
+) -> Result<(), Errno> {
+    let (from, to) = (from.as_fd(), to.as_fd());
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Not every file system can. A directory with entries is not replaced
+        // either way, and a second name is only given when it is free.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match rustix::fs::linkat(from, old, to, new, AtFlags::empty()) {
+                Ok(()) => rustix::fs::unlinkat(from, old, AtFlags::empty()),
+                Err(Errno::PERM | Errno::OPNOTSUPP) => rustix::fs::renameat(from, old, to, new),
+                Err(errno) => Err(errno),
+            }
+        }
+        other => other,
+    }
+}
+
+impl<D: AsFd> Drop for Temporary<D> {
     fn drop(&mut self) {
         if !self.in_place {
-            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
         self.interrupt.forget(&self.path);
     }

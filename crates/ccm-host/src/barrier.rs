@@ -46,8 +46,16 @@ impl Barrier {
 }
 
 impl Host {
+    /// Says that nothing of this run need survive a power failure.
+    pub fn skip_sync(&self) {
+        self.inner.is_passing.set(true);
+    }
+
     /// Waits until everything that was written is on disk.
     pub fn sync(&self) -> Result<()> {
+        if self.inner.is_passing.get() {
+            return Ok(());
+        }
         let Barrier { files, directories, many, file_systems, changes } = self.inner.barrier.take();
         self.inner.barrier.borrow_mut().changes = changes;
         if many {

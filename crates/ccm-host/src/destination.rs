@@ -2,20 +2,31 @@
 //!
 //! Every name is resolved by the kernel beneath the directory that is held
 //! open: a link that leads out is an error, whoever put it there and when.
+//! Whatever is made is complete before it has its name, and takes the place of
+//! what had the name before at one instant.
 
-use std::fs::File;
-use std::io::{self, Seek as _, SeekFrom, Write};
+mod begin;
+mod new_file;
+#[cfg(test)]
+mod tests;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
 use crate::file::mode;
+use crate::marker::Marker;
 use crate::{Error, FileKind, Host, Result, Stat};
+use begin::Made;
+pub use new_file::NewFile;
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// How often others may get in between before it is no coincidence.
+const MAX_ATTEMPTS: usize = 100;
 
 /// A directory to make files below. Names are relative, without `..`; the empty
 /// name is the directory itself.
@@ -29,6 +40,26 @@ pub struct Destination {
     is_durable: bool,
     /// The directory that was used last.
     last: Option<(PathBuf, Rc<OwnedFd>)>,
+    /// The name that things have until they are complete. There is one of them
+    /// at a time.
+    temporary: String,
+    /// The name of the marker that says that not everything is in place.
+    marker_name: Option<String>,
+    marker: Option<Marker>,
+    /// The directories that were made to have this one, while they are empty.
+    made: Option<Made>,
+    /// What is to have its name only when everything else is in place.
+    final_name: Option<PathBuf>,
+    /// The same when it is made.
+    held: Option<Held>,
+}
+
+/// Something complete under its temporary name.
+#[derive(Debug)]
+struct Held {
+    parent: Rc<OwnedFd>,
+    temporary: String,
+    name: PathBuf,
 }
 
 /// What something that was made gets besides its content.
@@ -53,19 +84,6 @@ impl Restored {
 }
 
 impl Host {
-    /// Opens a directory to make files below, links on the way to it followed.
-    pub fn open_destination(&self, path: &Path) -> Result<Destination> {
-        let top = match rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()) {
-            Ok(top) => top,
-            Err(Errno::NOTDIR) => return Err(Error::NotADirectory { path: path.to_owned() }),
-            Err(errno) => return Err(Error::io("open", path)(errno)),
-        };
-        self.forget_parent();
-        let dev = Stat::of(&top, path)?.dev;
-        let (path, host) = (path.to_owned(), self.clone());
-        Ok(Destination { top: Rc::new(top), path, host, dev, is_durable: true, last: None })
-    }
-
     /// The permission bits that new files do not get.
     pub fn umask(&self) -> u32 {
         // Asking the system would change it for a moment.
@@ -120,65 +138,215 @@ impl Destination {
             return Ok(());
         }
         let parent = self.parent(name)?;
-        // Others may enter when it is complete.
-        self.make(&parent, name, |parent, base| {
-            match rustix::fs::mkdirat(parent, base, mode(0o700)) {
-                Err(Errno::EXIST) if is_directory(parent, base) => Ok(()),
-                other => other,
+        if self.held.as_ref().is_some_and(|held| held.name == name) {
+            self.discard_held();
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            // Others may enter when it is complete.
+            match rustix::fs::mkdirat(&*parent, base(name), mode(0o700)) {
+                Ok(()) => {
+                    self.note(name);
+                    return Ok(());
+                }
+                Err(Errno::EXIST) if is_directory(parent.as_fd(), base(name)) => return Ok(()),
+                Err(Errno::EXIST) => self.exchange_for_directory(&parent, name)?,
+                Err(errno) => return Err(self.io("create", name)(errno)),
             }
-        })
+        }
+        Err(self.io("create", name)(Errno::EXIST))
     }
 
-    /// Makes a file, in place of what is there, to be written now.
-    pub fn file(&mut self, name: &Path, bits: u32) -> Result<NewFile> {
+    /// Puts a directory where something else is, without a moment in which
+    /// nothing is there, if the file system can do that.
+    fn exchange_for_directory(&mut self, parent: &OwnedFd, name: &Path) -> Result<()> {
+        // It may be what leads to the directory that was used last.
+        self.last = None;
+        let temporary = Path::new(&self.temporary);
+        self.make(parent, &self.temporary, name, |parent, temporary| {
+            rustix::fs::mkdirat(parent, temporary, mode(0o700))
+        })?;
+        let exchange = RenameFlags::EXCHANGE;
+        match rustix::fs::renameat_with(parent, temporary, parent, base(name), exchange) {
+            Ok(()) => {
+                self.note(name);
+                remove(parent, temporary).map_err(self.io("replace", name))
+            }
+            // It is gone meanwhile, or the file system cannot.
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {
+                remove(parent, temporary).map_err(self.io("replace", name))?;
+                self.give_way(parent, name)
+            }
+            Err(errno) => Err(self.io("replace", name)(errno)),
+        }
+    }
+
+    /// Makes a file that is written now, and takes the place of what is there
+    /// by [`NewFile::finish`].
+    pub fn file(&mut self, name: &Path) -> Result<NewFile<'_>> {
         let parent = self.parent(name)?;
+        let temporary = self.temporary_for(name);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = self.make(&parent, name, |parent, base| {
-            rustix::fs::openat(parent, base, flags, mode(bits))
+        // Nobody reads it before it is complete and has its owner.
+        let file = self.make(&parent, &temporary, name, |parent, temporary| {
+            rustix::fs::openat(parent, temporary, flags, mode(0o600))
         })?;
-        Ok(NewFile { file: file.into(), path: self.path.join(name), ends_in_hole: false })
+        Ok(NewFile::new(self, file.into(), parent, temporary, name))
     }
 
-    /// Makes a symbolic link, in place of what is there.
-    pub fn symlink(&mut self, name: &Path, target: &Path) -> Result<()> {
+    /// Makes a symbolic link, in place of what is there. Its mode means
+    /// nothing.
+    pub fn symlink(&mut self, name: &Path, target: &Path, restored: &Restored) -> Result<()> {
         let parent = self.parent(name)?;
-        self.make(&parent, name, |parent, base| rustix::fs::symlinkat(target, parent, base))
+        let temporary = self.temporary_for(name);
+        self.make(&parent, &temporary, name, |parent, temporary| {
+            rustix::fs::symlinkat(target, parent, temporary)
+        })?;
+        let restored = Restored { mode: None, ..*restored };
+        let result = self.restore_in(&parent, Path::new(&temporary), name, &restored);
+        let placed = result.and_then(|()| self.place(&parent, &temporary, name));
+        self.last = None;
+        if placed.is_err() {
+            let _ = remove(&parent, Path::new(&temporary));
+        }
+        placed
     }
 
     /// Makes another name for what is at `existing`, in place of what is there.
     pub fn hard_link(&mut self, name: &Path, existing: &Path) -> Result<()> {
         let from = self.parent(existing)?;
         let parent = self.parent(name)?;
-        let is_itself = match (
-            rustix::fs::statat(&*from, base(existing), AtFlags::SYMLINK_NOFOLLOW),
-            rustix::fs::statat(&*parent, base(name), AtFlags::SYMLINK_NOFOLLOW),
-        ) {
-            (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-            _ => false,
+        let held = self
+            .held
+            .as_ref()
+            .filter(|held| base(&held.name) == base(existing) && is_same(&*held.parent, &*from));
+        let source =
+            held.map_or_else(|| base(existing).to_owned(), |held| PathBuf::from(&held.temporary));
+        let find = |at: &OwnedFd, name: &Path| {
+            rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map(|stat| (stat.st_dev, stat.st_ino))
         };
-        if is_itself {
+        if let (Ok(one), Ok(other)) = (find(&from, &source), find(&parent, base(name)))
+            && one == other
+        {
             return Ok(());
         }
-        self.make(&parent, name, |parent, name| {
-            rustix::fs::linkat(&*from, base(existing), parent, name, AtFlags::empty())
-        })
+        if held.is_some_and(|held| held.name == name) {
+            return Ok(());
+        }
+        let temporary = self.temporary_for(name);
+        self.make(&parent, &temporary, name, |parent, temporary| {
+            let link = || rustix::fs::linkat(&*from, &source, parent, temporary, AtFlags::empty());
+            // What is just being replaced has no name to begin with.
+            let mut linked = link();
+            for _ in 0..MAX_ATTEMPTS {
+                if linked != Err(Errno::NOENT) || find(&from, &source).is_err() {
+                    break;
+                }
+                linked = link();
+            }
+            linked
+        })?;
+        let placed = self.place(&parent, &temporary, name);
+        self.last = None;
+        // Renaming changes nothing where both are names of one file by now.
+        if self.held.as_ref().is_none_or(|held| held.temporary != temporary) {
+            let _ = remove(&parent, Path::new(&temporary));
+        }
+        placed
+    }
+
+    /// The name to have last: it appears when everything else is in place.
+    pub fn set_final(&mut self, name: &Path) {
+        self.final_name = Some(name.to_owned());
+    }
+
+    /// Gives the last name to what is to have it; what it is, if there is
+    /// anything.
+    pub fn place_final(&mut self) -> Result<Option<PathBuf>> {
+        self.final_name = None;
+        let Some(held) = self.held.take() else { return Ok(None) };
+        let placed = self.place(&held.parent, &held.temporary, &held.name);
+        if placed.is_err() {
+            self.held = Some(held);
+            return placed.map(|()| None);
+        }
+        Ok(Some(held.name))
+    }
+
+    /// Says that everything is in place. It is on disk, unless nobody wants
+    /// that, before the marker goes.
+    pub fn complete(mut self) -> Result<()> {
+        self.place_final()?;
+        let Some(marker) = self.marker.take() else { return Ok(()) };
+        if self.is_durable {
+            self.host.sync()?;
+        }
+        marker.remove()?;
+        self.host.inner.barrier.borrow_mut().directory_changed(&self.path, self.dev);
+        Ok(())
+    }
+
+    fn discard_held(&mut self) {
+        if let Some(held) = self.held.take() {
+            let _ = remove(&held.parent, Path::new(&held.temporary));
+        }
+    }
+
+    /// The name that something has until it takes this one.
+    fn temporary_for(&self, name: &Path) -> String {
+        if self.final_name.as_deref() == Some(name) {
+            return format!("{}-final", self.temporary);
+        }
+        self.temporary.clone()
+    }
+
+    /// Gives something complete its name, or keeps it for the end.
+    fn place(&mut self, parent: &Rc<OwnedFd>, temporary: &str, name: &Path) -> Result<()> {
+        if self.final_name.as_deref() == Some(name) {
+            let (parent, temporary, name) =
+                (Rc::clone(parent), temporary.to_owned(), name.to_owned());
+            // What was held under this name before was replaced under its
+            // temporary name already.
+            self.held = Some(Held { parent, temporary, name });
+            return Ok(());
+        }
+        let rename = || rustix::fs::renameat(&**parent, temporary, &**parent, base(name));
+        let renamed = match rename() {
+            Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+                self.give_way(parent, name)?;
+                rename()
+            }
+            other => other,
+        };
+        renamed.map_err(self.io("create", name))?;
+        self.note(name);
+        Ok(())
     }
 
     /// Gives a directory or link its attributes. The mode of a link means
     /// nothing.
     pub fn restore(&mut self, name: &Path, restored: &Restored) -> Result<()> {
         let Some(parent) = self.existing_parent(name)? else { return Ok(()) };
-        let base = base(name);
+        self.restore_in(&parent, base(name), name, restored)
+    }
+
+    fn restore_in(
+        &self,
+        parent: &OwnedFd,
+        base: &Path,
+        name: &Path,
+        restored: &Restored,
+    ) -> Result<()> {
         if let Some((uid, gid)) = restored.owner {
             let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
             let flags = AtFlags::SYMLINK_NOFOLLOW;
-            rustix::fs::chownat(&*parent, base, Some(uid), Some(gid), flags)
+            rustix::fs::chownat(parent, base, Some(uid), Some(gid), flags)
                 .map_err(self.io("set the owner of", name))?;
         }
         if let Some(bits) = restored.mode {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            match rustix::fs::openat(&*parent, base, flags, Mode::empty()) {
+            match rustix::fs::openat(parent, base, flags, Mode::empty()) {
                 Ok(directory) => rustix::fs::fchmod(directory, mode(bits)),
                 // A link, or something that took the directory's place.
                 Err(Errno::LOOP | Errno::NOTDIR) => Ok(()),
@@ -187,47 +355,45 @@ impl Destination {
             .map_err(self.io("set the mode of", name))?;
         }
         if let Some(times) = restored.times() {
-            rustix::fs::utimensat(&*parent, base, &times, AtFlags::SYMLINK_NOFOLLOW)
+            rustix::fs::utimensat(parent, base, &times, AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(self.io("set the time of", name))?;
         }
         Ok(())
     }
 
-    /// Makes something at a name; what is there and in the way gives way, unless
-    /// it is a directory with entries.
+    /// Makes something under its temporary name; what a killed run left there
+    /// goes.
     fn make<T>(
-        &mut self,
+        &self,
         parent: &OwnedFd,
+        temporary: &str,
         name: &Path,
         make: impl Fn(BorrowedFd<'_>, &Path) -> Result<T, Errno>,
     ) -> Result<T> {
-        let last = base(name);
-        let result = match make(parent.as_fd(), last) {
+        let temporary = Path::new(temporary);
+        let result = match make(parent.as_fd(), temporary) {
             Err(Errno::EXIST) => {
-                self.give_way(parent, name)?;
-                make(parent.as_fd(), last)
+                remove(parent, temporary).map_err(self.io("create", name))?;
+                make(parent.as_fd(), temporary)
             }
             other => other,
         };
-        let thing = result.map_err(self.io("create", name))?;
+        result.map_err(self.io("create", name))
+    }
+
+    /// Something has a new name.
+    fn note(&self, name: &Path) {
         if self.is_durable {
             let path = self.path.join(name);
             self.host.inner.barrier.borrow_mut().file_changed(&path, self.dev);
         }
-        Ok(thing)
     }
 
     fn give_way(&mut self, parent: &OwnedFd, name: &Path) -> Result<()> {
         // It may be what leads to the directory that was used last.
         self.last = None;
-        let removed = match rustix::fs::unlinkat(parent, base(name), AtFlags::empty()) {
-            Err(Errno::ISDIR | Errno::PERM) if is_directory(parent.as_fd(), base(name)) => {
-                rustix::fs::unlinkat(parent, base(name), AtFlags::REMOVEDIR)
-            }
-            other => other,
-        };
-        match removed {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
+        match remove(parent, base(name)) {
+            Ok(()) => Ok(()),
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
                 Err(Error::InTheWay { path: self.path.join(name) })
             }
@@ -246,10 +412,7 @@ impl Destination {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(self.io("create directory", missing)(errno)),
         }
-        if self.is_durable {
-            let path = self.path.join(missing);
-            self.host.inner.barrier.borrow_mut().file_changed(&path, self.dev);
-        }
+        self.note(missing);
         self.existing_parent(name)?
             .ok_or_else(|| Error::NotADirectory { path: self.path.join(missing) })
     }
@@ -295,6 +458,24 @@ fn is_directory(parent: BorrowedFd<'_>, name: &Path) -> bool {
         .is_ok_and(|stat| Stat::new(&stat).kind == FileKind::Directory)
 }
 
+fn is_same(one: impl AsFd, other: impl AsFd) -> bool {
+    match (rustix::fs::fstat(one), rustix::fs::fstat(other)) {
+        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+        _ => false,
+    }
+}
+
+/// Removes what has a name, be it an empty directory; nothing there is fine.
+fn remove(parent: &OwnedFd, name: &Path) -> Result<(), Errno> {
+    let removed = match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) if is_directory(parent.as_fd(), name) => {
+            rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)
+        }
+        other => other,
+    };
+    if removed == Err(Errno::NOENT) { Ok(()) } else { removed }
+}
+
 /// Opens a directory; links are followed as long as they stay beneath.
 fn open_beneath(top: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
@@ -326,149 +507,15 @@ fn open_step_by_step(top: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
     Ok(at)
 }
 
-/// A file that is being written.
-#[derive(Debug)]
-pub struct NewFile {
-    file: File,
-    path: PathBuf,
-    ends_in_hole: bool,
-}
-
-impl NewFile {
-    /// Writes bytes.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.ends_in_hole = false;
-        self.file.write_all(bytes).map_err(Error::std_io("write", &self.path))
-    }
-
-    /// Leaves out bytes, which read as zero.
-    pub fn hole(&mut self, length: u64) -> Result<()> {
-        let skip = i64::try_from(length).map_err(io::Error::other);
-        let skipped = skip.and_then(|length| self.file.seek(SeekFrom::Current(length)));
-        skipped.map_err(Error::std_io("write", &self.path))?;
-        self.ends_in_hole |= length > 0;
-        Ok(())
-    }
-
-    /// Gives it its attributes, when its content is complete.
-    pub fn finish(mut self, restored: &Restored) -> Result<()> {
-        if self.ends_in_hole {
-            let end = self.file.stream_position();
-            let sized = end.and_then(|end| self.file.set_len(end));
-            sized.map_err(Error::std_io("write", &self.path))?;
+impl Drop for Destination {
+    fn drop(&mut self) {
+        self.discard_held();
+        // Nothing was begun: what was made for nothing goes again.
+        if let Some(made) = self.made.take() {
+            if let Some(marker) = self.marker.take() {
+                let _ = marker.remove();
+            }
+            made.undo();
         }
-        if let Some((uid, gid)) = restored.owner {
-            let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));
-            rustix::fs::fchown(&self.file, Some(uid), Some(gid))
-                .map_err(Error::io("set the owner of", &self.path))?;
-        }
-        if let Some(bits) = restored.mode {
-            rustix::fs::fchmod(&self.file, mode(bits))
-                .map_err(Error::io("set the mode of", &self.path))?;
-        }
-        if let Some(times) = restored.times() {
-            rustix::fs::futimens(&self.file, &times)
-                .map_err(Error::io("set the time of", &self.path))?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    fn destination() -> (tempfile::TempDir, Destination) {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir(dir.path().join("in")).unwrap();
-        std::fs::create_dir(dir.path().join("out")).unwrap();
-        let into = Host::new().open_destination(&dir.path().join("in")).unwrap();
-        (dir, into)
-    }
-
-    fn write(into: &mut Destination, name: &str) -> Result<()> {
-        let mut file = into.file(Path::new(name), 0o600)?;
-        file.write(b"x")?;
-        file.finish(&Restored::default())
-    }
-
-    #[test]
-    fn files_are_made_with_their_parents_and_in_place_of_others() {
-        let (dir, mut into) = destination();
-        write(&mut into, "a/b/c").unwrap();
-        write(&mut into, "a/b/c").unwrap();
-        assert_eq!(std::fs::read(dir.path().join("in/a/b/c")).unwrap(), b"x");
-        into.symlink(Path::new("a/b/c"), Path::new("elsewhere")).unwrap();
-        into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
-        into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
-        assert_eq!(into.read_link(Path::new("h")).unwrap().unwrap(), Path::new("elsewhere"));
-        into.directory(Path::new("h")).unwrap();
-        assert!(dir.path().join("in/h").is_dir());
-        write(&mut into, "h").unwrap();
-        assert!(dir.path().join("in/h").is_file());
-        let error = write(&mut into, "a").unwrap_err();
-        assert!(matches!(error, Error::InTheWay { .. }), "{error}");
-        let error = write(&mut into, "h/x").unwrap_err();
-        assert!(matches!(error, Error::NotADirectory { .. }), "{error}");
-    }
-
-    #[test]
-    fn links_lead_within_but_never_out() {
-        let (dir, mut into) = destination();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir(at("in/real")).unwrap();
-        symlink("real", at("in/inner")).unwrap();
-        symlink("../out", at("in/outer")).unwrap();
-        symlink(at("out"), at("in/absolute")).unwrap();
-        symlink(at("in/real"), at("in/back")).unwrap();
-        write(&mut into, "inner/f").unwrap();
-        assert!(at("in/real/f").exists());
-        for name in ["outer/f", "absolute/f", "back/f", "outer/new/f", "inner/../../out/f"] {
-            let error = write(&mut into, name).unwrap_err();
-            assert!(matches!(error, Error::LeadsOutside { .. }), "{name}: {error}");
-        }
-        for name in ["outer/f", "absolute/f"] {
-            assert!(into.hard_link(Path::new("h"), Path::new(name)).is_err());
-            assert!(into.directory(Path::new(name)).is_err());
-            assert!(into.symlink(Path::new(name), Path::new("x")).is_err());
-            assert!(into.lstat(Path::new(name)).is_err());
-        }
-        assert_eq!(std::fs::read_dir(at("out")).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn without_the_new_call_no_link_is_followed_at_all() {
-        let (dir, into) = destination();
-        let at = |name: &str| dir.path().join(name);
-        std::fs::create_dir_all(at("in/real/deep")).unwrap();
-        std::fs::write(at("in/file"), "").unwrap();
-        symlink("real", at("in/inner")).unwrap();
-        let open = |name: &str| open_step_by_step(&into.top, Path::new(name)).map(drop);
-        assert_eq!(open("real/deep"), Ok(()));
-        assert_eq!(open("inner/deep"), Err(Errno::LOOP));
-        assert_eq!(open("file"), Err(Errno::NOTDIR));
-        assert_eq!(open("none"), Err(Errno::NOENT));
-        assert_eq!(open("real/../.."), Err(Errno::XDEV));
-    }
-
-    #[test]
-    fn holes_and_attributes() {
-        use std::os::unix::fs::MetadataExt as _;
-        let (dir, mut into) = destination();
-        let mut file = into.file(Path::new("f"), 0o600).unwrap();
-        file.hole(1 << 20).unwrap();
-        file.write(b"x").unwrap();
-        file.hole(5).unwrap();
-        let restored = Restored { mode: Some(0o444), owner: None, mtime: Some((1_000_000_000, 5)) };
-        file.finish(&restored).unwrap();
-        let meta = std::fs::metadata(dir.path().join("in/f")).unwrap();
-        assert_eq!((meta.len(), meta.mode() & 0o7777), ((1 << 20) + 6, 0o444));
-        assert_eq!((meta.mtime(), meta.mtime_nsec()), (1_000_000_000, 5));
-        assert!(meta.blocks() < 64, "{}", meta.blocks());
-        into.restore(Path::new(""), &restored).unwrap();
-        let meta = std::fs::metadata(dir.path().join("in")).unwrap();
-        assert_eq!((meta.mode() & 0o7777, meta.mtime()), (0o444, 1_000_000_000));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -27,6 +28,34 @@ impl Digest {
 impl From<Sha256> for Digest {
     fn from(hasher: Sha256) -> Self {
         Self(hasher.finalize().into())
+    }
+}
+
+/// Reads on, and keeps the digest of everything that was read.
+#[derive(Debug)]
+pub struct Digesting<R> {
+    from: R,
+    hasher: Sha256,
+}
+
+impl<R: io::Read> Digesting<R> {
+    /// From here on.
+    pub fn new(from: R) -> Self {
+        Self { from, hasher: Sha256::new() }
+    }
+
+    /// Reads to the end; the digest of all that was read.
+    pub fn finish(mut self) -> io::Result<(R, Digest)> {
+        io::copy(&mut self, &mut io::sink())?;
+        Ok((self.from, self.hasher.into()))
+    }
+}
+
+impl<R: io::Read> io::Read for Digesting<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(into)?;
+        self.hasher.update(&into[..count]);
+        Ok(count)
     }
 }
 

@@ -153,16 +153,20 @@ impl Host {
 
     /// The directories on the way to `path`, itself included, that are not
     /// there yet, outermost first.
-    fn missing<'a>(&self, path: &'a Path) -> Result<Vec<&'a Path>> {
+    pub(crate) fn missing<'a>(&self, path: &'a Path) -> Result<Vec<&'a Path>> {
         let mut missing = Vec::new();
         for directory in path.ancestors() {
             match self.stat(directory)? {
                 Some(stat) if stat.kind == FileKind::Directory => break,
                 Some(_) => return Err(Error::NotADirectory { path: directory.to_owned() }),
-                None if self.lstat(directory)?.is_some() => {
-                    return Err(Error::NotADirectory { path: directory.to_owned() });
-                }
-                None => missing.push(directory),
+                None => match self.lstat(directory)?.map(|found| found.kind) {
+                    None => missing.push(directory),
+                    // Made by someone else a moment ago.
+                    Some(FileKind::Directory) => break,
+                    Some(_) => {
+                        return Err(Error::NotADirectory { path: directory.to_owned() });
+                    }
+                },
             }
         }
         missing.reverse();

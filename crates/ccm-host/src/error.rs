@@ -188,6 +188,11 @@ impl Error {
         }
     }
 
+    /// Whether it is because there is nothing at a path.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: &Path,

@@ -15,9 +15,11 @@ mod extended;
 mod file;
 mod folder;
 mod http;
+mod incoming;
 mod input;
 mod interrupt;
 mod machine;
+mod marker;
 mod memory;
 mod network;
 mod random;
@@ -36,12 +38,13 @@ use std::rc::Rc;
 pub use atomic::{Attributes, Content};
 pub use command::{Command, Environment, Exit, Output, Stream};
 pub use destination::{Destination, NewFile, Restored};
-pub use digest::Digest;
+pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
 pub use http::{Fetched, Progress, Request, check_url};
+pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
@@ -66,6 +69,8 @@ struct Inner {
     /// The directory that a file was last replaced in, kept open while nothing
     /// happens that could make its path lead elsewhere.
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
+    /// Nothing need survive a power failure.
+    is_passing: Cell<bool>,
     interrupt: Interrupt,
     progress: RefCell<http::ProgressSink>,
     /// How many commands ran that may have changed something.

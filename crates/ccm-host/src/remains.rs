@@ -45,11 +45,17 @@ pub(crate) fn lock(path: &Path) -> Result<OwnedFd, Unlocked> {
         Errno::NOENT => Unlocked::Taken,
         _ => Unlocked::Never,
     })?;
-    let stat = Stat::of(&directory, path).map_err(|_| Unlocked::Never)?;
+    lock_open(&directory, path)?;
+    Ok(directory)
+}
+
+/// The same for a directory that is open.
+pub(crate) fn lock_open(directory: &OwnedFd, path: &Path) -> Result<(), Unlocked> {
+    let stat = Stat::of(directory, path).map_err(|_| Unlocked::Never)?;
     if stat.uid != rustix::process::geteuid().as_raw() {
         return Err(Unlocked::Never);
     }
-    match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+    match rustix::fs::flock(directory, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Err(Unlocked::Taken),
         Err(_) => return Err(Unlocked::Never),
@@ -59,7 +65,7 @@ pub(crate) fn lock(path: &Path) -> Result<OwnedFd, Unlocked> {
         let found = Stat::new(&found);
         (found.dev, found.ino) == (stat.dev, stat.ino)
     });
-    if is_there { Ok(directory) } else { Err(Unlocked::Taken) }
+    if is_there { Ok(()) } else { Err(Unlocked::Taken) }
 }
 
 #[cfg(test)]

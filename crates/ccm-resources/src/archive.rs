@@ -80,17 +80,24 @@ impl Properties {
     fn unpacks(&self) -> bool {
         self.extract_parent.is_some()
     }
+
+    /// What an extraction that was not ended is remembered by: what the next
+    /// run looks at to see whether there is one to do.
+    fn subject(&self) -> &Path {
+        self.creates.as_deref().map_or(self.path(), Path::new)
+    }
 }
 
 /// What an archive provider can do.
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
-    /// Fetches the archive, if it has the wanted checksum.
+    /// Fetches the archive, if it has the wanted checksum. One that is to be
+    /// unpacked has its place and its owner only after that.
     fn download(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
     /// Sets owner and group of an archive that is there.
     fn set_owner(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
-    /// Unpacks the archive that is there.
+    /// Unpacks the archive that was fetched, or is there.
     fn extract(&mut self, want: &Properties) -> Result<()>;
     /// Removes the archive.
     fn remove(&mut self, want: &Properties) -> Result<()>;
@@ -107,6 +114,8 @@ pub struct State {
     /// Whether the file that shows that all is unpacked is there, if there is
     /// to be one.
     creates: Option<bool>,
+    /// Whether an extraction began and was not ended.
+    is_incomplete: bool,
     /// The wanted owner and group as numbers, and the mode that a new archive
     /// gets.
     wanted: Option<Attributes>,
@@ -130,7 +139,7 @@ pub(crate) enum Found {
 
 impl State {
     fn is_unpacked(&self) -> bool {
-        self.creates == Some(true)
+        self.creates == Some(true) && !self.is_incomplete
     }
 
     fn is_there(&self) -> bool {
@@ -181,7 +190,7 @@ impl Serialize for State {
             name: &self.name,
             checksum: self.checksum.map(|digest| digest.to_string()),
             archive_exists: self.is_there(),
-            creates_exists: self.is_unpacked(),
+            creates_exists: self.creates == Some(true),
             owner: self.owner.as_deref(),
             group: self.group.as_deref(),
             mtime: stat.map(|stat| stat.mtime.to_string()),
@@ -305,14 +314,17 @@ impl ResourceType for Archive {
         let downloads = !have.is_there() || have.is_right == Some(false) || is_wrong_link;
         if downloads {
             plan.push(Action::Download(wanted));
-        } else if have.wrong_owner().is_some() {
-            plan.push(Action::SetOwner(wanted));
         }
-        if want.unpacks() && (downloads || have.creates == Some(false)) {
+        let extracts =
+            want.unpacks() && (downloads || have.creates == Some(false) || have.is_incomplete);
+        if extracts {
             plan.push(Action::Extract);
-            if want.cleanup {
-                plan.push(Action::CleanUp);
-            }
+        }
+        // Its new owner could change what is extracted, so that comes first.
+        if extracts && want.cleanup {
+            plan.push(Action::CleanUp);
+        } else if !downloads && have.wrong_owner().is_some() {
+            plan.push(Action::SetOwner(wanted));
         }
         Ok(plan)
     }

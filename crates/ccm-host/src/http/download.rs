@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Request;
 use crate::file::mode;
-use crate::{Attributes, Content, Digest, Error, Host, Result};
+use crate::{Digest, Error, Host, Incoming, Result};
 
 const CHUNK: usize = 128 * 1024;
 /// How often someone wants to know how far it is.
@@ -56,17 +56,16 @@ impl Host {
         *self.inner.progress.borrow_mut() = ProgressSink(Some(Rc::new(tell)));
     }
 
-    /// Makes `path` what a server sends, at one instant, if it has the expected
-    /// digest. The temporary file beside it has its owner before its content.
+    /// Fetches what is to be at `path`, if it has the expected digest, into a
+    /// private file beside it. [`Incoming::place`] gives it its name.
     pub fn download(
         &self,
         request: &Request<'_>,
         path: &Path,
-        wanted: &Attributes,
         expected: Option<Digest>,
-    ) -> Result<()> {
-        let mut write = |file: &mut File| {
-            let (_, digest) = self.stream(request, &mut |chunk| {
+    ) -> Result<Incoming> {
+        self.incoming(path, |file| {
+            let (size, digest) = self.stream(request, &mut |chunk| {
                 file.write_all(chunk).map_err(Error::std_io("write", path))
             })?;
             match expected {
@@ -74,10 +73,9 @@ impl Host {
                     let url = super::without_credentials(request.url);
                     Err(Error::Checksum { url, expected, actual: digest })
                 }
-                _ => Ok(()),
+                _ => Ok(size),
             }
-        };
-        self.replace(path, Content::Written(&mut write), wanted)
+        })
     }
 
     /// Fetches into a private file without a name.
@@ -144,7 +142,7 @@ impl Host {
     }
 
     /// A private file that never has a name, or has it only for an instant.
-    fn unnamed_file(&self, directory: &Path) -> Result<File> {
+    pub(crate) fn unnamed_file(&self, directory: &Path) -> Result<File> {
         let fail = |errno| Error::io("create a file in", directory)(errno);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, directory, flags | OFlags::TMPFILE, mode(0o600)) {

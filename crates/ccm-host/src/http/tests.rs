@@ -45,7 +45,7 @@ fn download(dir: &Path, request: &Request<'_>, expected: Option<Digest>) -> Resu
     let host = Host::new();
     let (uid, gid) = host.whoami();
     let path = dir.join("f");
-    host.download(request, &path, &Attributes { uid, gid, mode: 0o600 }, expected)
+    host.download(request, &path, expected)?.place(&Attributes { uid, gid, mode: 0o600 })
 }
 
 /// A download that must fail: why it does. The old file stays as it is, and
@@ -297,7 +297,8 @@ fn the_temporary_file_is_private_and_progress_is_told() {
     let (uid, gid) = host.whoami();
     let wanted = Attributes { uid, gid, mode: 0o644 };
     let url = server.url("/");
-    host.download(&Request::new(&url), &dir.path().join("f"), &wanted, None).unwrap();
+    let incoming = host.download(&Request::new(&url), &dir.path().join("f"), None).unwrap();
+    incoming.place(&wanted).unwrap();
     assert!(modes.lock().unwrap().iter().any(|mode| mode.starts_with("100600 ")), "{modes:?}");
     assert!(told.borrow().contains(&Progress { received: 2, total: Some(2) }), "{told:?}");
 }

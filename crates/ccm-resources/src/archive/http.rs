@@ -1,10 +1,11 @@
 //! Archives over HTTP.
 
+use std::io::{Read, Seek};
 use std::path::Path;
 
-use ccm_archive::{Format, Limits};
+use ccm_archive::{Extraction, Format, Limits};
 use ccm_engine::{Context, Detail, Error, ProviderDef, Result, chain};
-use ccm_host::{Attributes, FileKind, Host, Request, Stat};
+use ccm_host::{Attributes, FileKind, Host, Incoming, Request, Stat};
 
 use super::{Archive, Found, Properties, Provider, State};
 
@@ -18,13 +19,14 @@ pub(super) const DEF: ProviderDef<Archive> = ProviderDef {
         let is_known = want.url.is_empty() || ccm_host::check_url(&want.url).is_ok();
         is_known.then_some(1)
     },
-    open: |host| Box::new(Http { host: host.clone(), is_fresh: false }),
+    open: |host| Box::new(Http { host: host.clone(), fetched: None }),
 };
 
 struct Http {
     host: Host,
-    /// The archive was fetched just now.
-    is_fresh: bool,
+    /// The archive that was fetched just now, to be placed when it is unpacked,
+    /// and the attributes that it gets then.
+    fetched: Option<(Incoming, Attributes)>,
 }
 
 impl Http {
@@ -40,40 +42,36 @@ impl Http {
         Ok((found, Some(stat)))
     }
 
-    /// Makes the directory to unpack into, where it is not there; what was made
-    /// for nothing goes again.
-    fn unpack(&self, want: &Properties, parent: &Path) -> Result<()> {
-        let format = Format::of(&want.common.name)
-            .ok_or_else(|| Error::refused("archive type not supported"))?;
-        let made = self.missing(parent)?;
-        if !made.is_empty() {
-            let (uid, gid) = self.host.whoami();
-            let attributes = Attributes { uid, gid, mode: 0o755 };
-            self.host.create_directory(parent, &attributes)?;
-        }
-        let unpacked =
-            ccm_archive::unpack(&self.host, want.path(), format, parent, &Limits::ARCHIVE);
-        unpacked.map_err(|error| {
-            for directory in made {
-                let _ = self.host.remove(directory);
-            }
-            match error {
-                ccm_archive::Error::Host(error) => Error::Host(error),
-                error => Error::Refused { reason: chain(&error), hint: error.hint() },
-            }
+    /// Extracts a file that nobody else can change.
+    fn unpack(
+        &self,
+        want: &Properties,
+        parent: &Path,
+        (file, size): (impl Read + Seek + Send + 'static, u64),
+    ) -> Result<()> {
+        let extraction = Extraction {
+            format: Format::of(&want.common.name)
+                .ok_or_else(|| Error::refused("archive type not supported"))?,
+            destination: parent,
+            limits: Limits::ARCHIVE,
+            checksum: want.checksum().transpose().map_err(Error::refused)?,
+            creates: want.creates.as_deref().map(Path::new),
+            subject: want.subject(),
+        };
+        extraction.run(&self.host, file, size, &want.common.name).map_err(|error| match error {
+            ccm_archive::Error::Host(error) => Error::Host(error),
+            error => Error::Refused { reason: chain(&error), hint: error.hint() },
         })
     }
 
-    /// The directories on the way to a path that are not there, innermost first.
-    fn missing<'a>(&self, path: &'a Path) -> Result<Vec<&'a Path>> {
-        let mut missing = Vec::new();
-        for directory in path.ancestors() {
-            if self.host.stat(directory)?.is_some() {
-                break;
-            }
-            missing.push(directory);
-        }
-        Ok(missing)
+    fn is_incomplete(&self, want: &Properties) -> Result<bool> {
+        let Some(parent) = &want.extract_parent else { return Ok(false) };
+        Ok(self.host.is_incomplete(Path::new(parent), want.subject())?)
+    }
+
+    fn is_created(&self, want: &Properties) -> Result<Option<bool>> {
+        let Some(creates) = &want.creates else { return Ok(None) };
+        Ok(Some(self.host.stat(Path::new(creates))?.is_some()))
     }
 }
 
@@ -94,21 +92,22 @@ impl Provider for Http {
             let (uid, gid) = (self.host.uid(&want.owner)?, self.host.gid(&want.group)?);
             Some(Attributes { uid, gid, mode: MODE })
         };
-        let (found, stat) = self.found(want)?;
-        let creates = match &want.creates {
-            Some(creates) => Some(self.host.stat(Path::new(creates))?.is_some()),
-            None => None,
-        };
+        let (mut found, mut stat) = self.found(want)?;
+        let creates = self.is_created(want)?;
+        let is_incomplete = !want.is_removal() && self.is_incomplete(want)?;
         let expected = want.checksum().transpose().map_err(Error::refused)?;
-        let is_question = expected.is_some() && creates != Some(true) && !want.is_removal();
+        let is_unpacked = creates == Some(true) && !is_incomplete;
+        let is_question = expected.is_some() && !is_unpacked && !want.is_removal();
         let is_read = is_question || cx.detail >= Detail::Report;
-        let checksum = match stat {
-            Some(stat) if is_read && stat.kind == FileKind::File => {
-                let file = self.host.open_found(want.path(), stat)?;
-                Some(self.host.digest(&file, want.path(), stat.size)?)
+        let mut checksum = None;
+        if let Some(there) = stat.filter(|stat| is_read && stat.kind == FileKind::File) {
+            match self.host.open_found(want.path(), there) {
+                Ok(file) => checksum = Some(self.host.digest(&file, want.path(), there.size)?),
+                // Another run has cleaned up meanwhile.
+                Err(error) if error.is_missing() => (found, stat) = (Found::Nothing, None),
+                Err(error) => return Err(error.into()),
             }
-            _ => None,
-        };
+        }
         let is_right =
             expected.filter(|_| is_question).zip(checksum).map(|(one, other)| one == other);
         let is_told = cx.detail >= Detail::Report;
@@ -117,6 +116,7 @@ impl Provider for Http {
             checksum,
             is_right,
             creates,
+            is_incomplete,
             wanted,
             name: want.common.name.clone(),
             provider: NAME,
@@ -135,9 +135,12 @@ impl Provider for Http {
             request = request.header(name, value);
         }
         let expected = want.checksum().transpose().map_err(Error::refused)?;
-        self.host.download(&request, want.path(), attributes, expected)?;
-        self.is_fresh = true;
-        Ok(())
+        let incoming = self.host.download(&request, want.path(), expected)?;
+        if want.unpacks() {
+            self.fetched = Some((incoming, *attributes));
+            return Ok(());
+        }
+        Ok(incoming.place(attributes)?)
     }
 
     fn set_owner(&mut self, want: &Properties, attributes: &Attributes) -> Result<()> {
@@ -148,22 +151,21 @@ impl Provider for Http {
 
     fn extract(&mut self, want: &Properties) -> Result<()> {
         let Some(parent) = want.extract_parent.as_deref().map(Path::new) else { return Ok(()) };
-        let creates = want.creates.as_deref().map(Path::new);
-        // It says that everything is unpacked, so it goes if that fails.
-        let witness = match creates.filter(|creates| creates.starts_with(parent)) {
-            Some(creates) if self.host.lstat(creates)?.is_none() => Some(creates),
-            _ => None,
-        };
-        self.unpack(want, parent).inspect_err(|_| {
-            if let Some(witness) = witness.filter(|witness| *witness != parent) {
-                let _ = self.host.remove_tree(witness);
+        if let Some((incoming, attributes)) = self.fetched.take() {
+            self.unpack(want, parent, incoming.file()?)?;
+            // With `cleanup` it goes again, so it need not come.
+            return if want.cleanup { Ok(()) } else { Ok(incoming.place(&attributes)?) };
+        }
+        match self.host.open_unchanging(want.path()) {
+            Ok(file) => self.unpack(want, parent, file),
+            Err(error) => {
+                // Another run may have extracted it and cleaned up meanwhile.
+                let is_done = error.is_missing()
+                    && self.is_created(want)? == Some(true)
+                    && !self.is_incomplete(want)?;
+                if is_done { Ok(()) } else { Err(error.into()) }
             }
-            // The same for an archive that would look like one that was
-            // unpacked long ago.
-            if self.is_fresh {
-                let _ = self.host.remove(want.path());
-            }
-        })
+        }
     }
 
     fn remove(&mut self, want: &Properties) -> Result<()> {

@@ -51,6 +51,7 @@ fn have(ensure: &str, found: Found, creates: Option<bool>, is_right: Option<bool
         checksum: None,
         is_right,
         creates,
+        is_incomplete: false,
         wanted: (ensure != "absent").then_some(WANTED),
         name: "/a.tar".to_owned(),
         provider: "http",
@@ -96,15 +97,8 @@ fn the_decision_tables() {
         ("present", [true, true, true], Nothing, no, None, true, vec![get(), Extract, CleanUp]),
         ("present", [true, true, true], File, no, yes, true, vec![Extract, CleanUp]),
         ("present", [true, true, true], File, no, no, true, vec![get(), Extract, CleanUp]),
-        (
-            "present",
-            [true, true, true],
-            File,
-            no,
-            yes,
-            false,
-            vec![SetOwner(WANTED), Extract, CleanUp],
-        ),
+        ("present", [true, true, true], File, no, yes, false, vec![Extract, CleanUp]),
+        ("present", [true, true, false], File, no, yes, false, vec![Extract, SetOwner(WANTED)]),
         ("present", [false, true, false], Nothing, None, None, true, vec![get(), Extract]),
         ("present", [false, true, false], File, None, no, true, vec![get(), Extract]),
         ("present", [false, true, false], File, None, yes, true, vec![]),
@@ -121,6 +115,20 @@ fn the_decision_tables() {
         }
         let plan = Archive::decide(&want, &have, Trigger::Turn).unwrap();
         assert_eq!(plan, wanted, "{want:?} {have:?}");
+    }
+    // An extraction that was not ended, whatever else is there.
+    for ([creates, unpacks, cleanup], found, there, right, wanted) in [
+        ([true, true, false], Nothing, yes, None, vec![get(), Extract]),
+        ([true, true, false], File, yes, None, vec![Extract]),
+        ([true, true, false], File, yes, no, vec![get(), Extract]),
+        ([true, true, true], Nothing, yes, None, vec![get(), Extract, CleanUp]),
+        ([true, true, true], File, yes, yes, vec![Extract, CleanUp]),
+        ([false, true, false], File, None, yes, vec![Extract]),
+        ([false, true, false], File, None, None, vec![Extract]),
+    ] {
+        let want = want("present", creates, unpacks, cleanup);
+        let have = State { is_incomplete: true, ..have("present", found, there, right) };
+        assert_eq!(Archive::decide(&want, &have, Trigger::Turn).unwrap(), wanted, "{have:?}");
     }
     for (ensure, found, words) in [
         ("present", Found::Directory, "is a directory"),

@@ -87,7 +87,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (_, matches) = matches.subcommand().ok_or_else(|| Error::usage("no subcommand", ""))?;
-    let host = flags::host()?;
+    let host = flags::host_for(matches)?;
     let engine = engine(&host, matches)?;
     let settings = Settings {
         host: host.clone(),
@@ -105,8 +105,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut silent = Silent;
     let run = Run::new(settings, &engine, &mut *session, &mut silent).without_events();
     let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
-    let sync = !matches.get_flag("no-sync");
-    let mut pipe = Pipe { ui, host, engine: &engine, run, format, sync, is_failed: false };
+    let mut pipe = Pipe { ui, host, engine: &engine, run, format, is_failed: false };
     match (matches.get_flag("stream"), format) {
         (false, _) => pipe.single()?,
         (true, Format::Json) => pipe.lines()?,
@@ -159,7 +158,6 @@ struct Pipe<'a> {
     engine: &'a Engine,
     run: Run<'a>,
     format: Format,
-    sync: bool,
     is_failed: bool,
 }
 
@@ -285,7 +283,7 @@ impl Pipe<'_> {
         if out.is_empty() {
             return Ok(());
         }
-        let on_disk = if self.sync { self.host.sync() } else { Ok(()) };
+        let on_disk = self.host.sync();
         self.ui.print_bytes(out);
         out.clear();
         // Answers that nobody read are no success.

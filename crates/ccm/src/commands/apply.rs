@@ -46,7 +46,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let host = flags::host()?;
+    let host = flags::host_for(matches)?;
     ui.follow(&host);
     let origin = manifest::locate(&host, matches)?;
     let in_session = flags::session_path(matches).is_some();
@@ -86,7 +86,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         .of_manifest(&file, TYPES, &inputs);
     let stop = engine.apply_all(declared.resources);
     let (report, unrecorded) = engine.finish(origin.name);
-    let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
+    let on_disk = host.sync();
     if stop == Some(Stop::Failed) && !is_json {
         ui.note("ERROR", "Terminating manifest execution due to failed resource");
     }

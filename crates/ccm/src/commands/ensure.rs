@@ -150,7 +150,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         return api::run(ui, matches);
     }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
-    let host = flags::host()?;
+    let host = flags::host_for(matches)?;
     ui.follow(&host);
     check_session(kind, matches)?;
     let arguments = arguments(kind, matches, &host)?;
@@ -184,7 +184,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut run = Run::new(settings, &engine, &mut *session, ui);
     let event = run.apply(&mut *resource);
     let (_, unrecorded) = run.finish("");
-    let on_disk = if matches.get_flag("no-sync") { Ok(()) } else { host.sync() };
+    let on_disk = host.sync();
     if is_json {
         ui.print_json(&event);
     }

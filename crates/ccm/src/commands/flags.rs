@@ -58,9 +58,18 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
     }
 }
 
-/// The machine, for a command that may change it.
+/// The machine, for a command that can be interrupted.
 pub(super) fn host() -> Result<Host> {
     Ok(Host::with_interrupt(Interrupt::watch()?))
+}
+
+/// The machine, for a command that may change it.
+pub(super) fn host_for(matches: &ArgMatches) -> Result<Host> {
+    let host = host()?;
+    if matches.get_flag("no-sync") {
+        host.skip_sync();
+    }
+    Ok(host)
 }
 
 /// The session that was asked for, if one was.

@@ -10,6 +10,7 @@
 mod api;
 mod apply;
 mod archive;
+mod archive_attacks;
 mod bad_input;
 mod data;
 mod ensure;

@@ -1,0 +1,200 @@
+//! How a destination is opened, made if it is not there, and marked.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{DIRECTORY, Destination, MAX_ATTEMPTS, remove};
+use crate::atomic::rename_to_free;
+use crate::file::mode;
+use crate::marker::{Marker, TEMPORARY, name_for};
+use crate::{Error, Host, Result, Stat, remains};
+
+/// Directories that were made for a destination: where, and their names from
+/// the outermost on.
+#[derive(Debug)]
+pub(super) struct Made {
+    parent: Rc<OwnedFd>,
+    names: Vec<PathBuf>,
+}
+
+impl Made {
+    /// Removes them again; what has entries by now stays.
+    pub(super) fn undo(self) {
+        for name in self.names.iter().rev() {
+            let _ = rustix::fs::unlinkat(&*self.parent, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+impl Host {
+    /// Opens a directory to make files below, links on the way to it followed.
+    pub fn open_destination(&self, path: &Path) -> Result<Destination> {
+        let top = match rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()) {
+            Ok(top) => top,
+            Err(Errno::NOTDIR) => return Err(Error::NotADirectory { path: path.to_owned() }),
+            Err(errno) => return Err(Error::io("open", path)(errno)),
+        };
+        self.forget_parent();
+        let dev = Stat::of(&top, path)?.dev;
+        Ok(Destination {
+            top: Rc::new(top),
+            path: path.to_owned(),
+            host: self.clone(),
+            dev,
+            is_durable: true,
+            last: None,
+            temporary: self.random_name(TEMPORARY),
+            marker_name: None,
+            marker: None,
+            made: None,
+            final_name: None,
+            held: None,
+        })
+    }
+
+    /// The same for something that is either all there or marked as incomplete,
+    /// see [`Host::is_incomplete`]. A directory that is not there is made, with
+    /// its parents; it goes again if nothing is ever begun in it.
+    pub fn open_extraction(&self, path: &Path, subject: &Path) -> Result<Destination> {
+        let marker_name = name_for(subject);
+        for _ in 0..MAX_ATTEMPTS {
+            let missing = self.missing(path)?;
+            let made = match missing.first() {
+                None => None,
+                Some(first) => match self.make_marked(first, &missing, &marker_name)? {
+                    // Somebody else was faster.
+                    None => continue,
+                    made => made,
+                },
+            };
+            let mut into = self.open_destination(path)?;
+            into.marker_name = Some(marker_name);
+            if let Some((made, marker)) = made {
+                into.made = Some(made);
+                into.temporary.clone_from(&marker.temporary);
+                into.marker = Some(marker);
+            }
+            return Ok(into);
+        }
+        Err(Error::io("create directory", path)(Errno::EXIST))
+    }
+
+    /// Makes directories with a marker in the innermost, all of them at one
+    /// instant: nobody finds them without the marker. `None` when something has
+    /// the name by now.
+    fn make_marked(
+        &self,
+        first: &Path,
+        missing: &[&Path],
+        marker_name: &str,
+    ) -> Result<Option<(Made, Marker)>> {
+        let (parent, name) = self.open_parent(first)?;
+        let dev = Stat::of(&*parent, first)?.dev;
+        let beside = first.parent().unwrap_or(Path::new("/"));
+        remains::sweep(beside, ".ccm-");
+        let staged = Staged::make(self, &parent, beside)?;
+        let mut innermost = Rc::clone(&staged.directory);
+        for path in &missing[1..] {
+            let failed = || Error::io("create directory", path);
+            let name = path.file_name().unwrap_or_default();
+            rustix::fs::mkdirat(&*innermost, name, mode(0o700)).map_err(failed())?;
+            innermost = Rc::new(open(&innermost, name).map_err(failed())?);
+            // Whatever the umask says.
+            rustix::fs::fchmod(&*innermost, mode(0o755)).map_err(failed())?;
+        }
+        let inside = missing.last().unwrap_or(&first);
+        let marker = Marker::take(self, &innermost, inside, marker_name)?;
+        rustix::fs::fchmod(&*staged.directory, mode(0o755))
+            .map_err(Error::io("set the mode of", first))?;
+        match rename_to_free(&*parent, Path::new(&staged.name), &*parent, name) {
+            Ok(()) => {}
+            Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(None),
+            Err(errno) => return Err(Error::io("create directory", first)(errno)),
+        }
+        self.interrupt().forget(&staged.path);
+        self.forget_parent();
+        let mut barrier = self.inner.barrier.borrow_mut();
+        for path in missing {
+            barrier.file_changed(path, dev);
+        }
+        let relative = |path: &&Path| path.strip_prefix(beside).unwrap_or(path).to_owned();
+        let names = missing.iter().map(relative).collect();
+        Ok(Some((Made { parent, names }, marker)))
+    }
+}
+
+/// A directory under a temporary name. Unless it was renamed, it goes when it is
+/// dropped, and its lock tells other runs that it is in use until then.
+struct Staged {
+    host: Host,
+    directory: Rc<OwnedFd>,
+    name: String,
+    path: PathBuf,
+}
+
+impl Staged {
+    fn make(host: &Host, parent: &OwnedFd, beside: &Path) -> Result<Self> {
+        for _ in 0..MAX_ATTEMPTS {
+            let name = host.random_name(".ccm-");
+            let path = beside.join(&name);
+            let failed = || Error::io("create directory", &path);
+            rustix::fs::mkdirat(parent, &*name, mode(0o700)).map_err(failed())?;
+            host.interrupt().remember(&path);
+            let directory = match open(parent, OsStr::new(&name)) {
+                Ok(directory) => Rc::new(directory),
+                // Another run has swept it before it is locked.
+                Err(Errno::NOENT) => {
+                    host.interrupt().forget(&path);
+                    continue;
+                }
+                Err(errno) => return Err(failed()(errno)),
+            };
+            let staged = Self { host: host.clone(), directory, name, path };
+            if remains::lock_open(&staged.directory, &staged.path) != Err(remains::Unlocked::Taken)
+            {
+                return Ok(staged);
+            }
+        }
+        Err(Error::io("create a directory in", beside)(Errno::EXIST))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        let _ = self.host.remove_tree(&self.path);
+        self.host.interrupt().forget(&self.path);
+    }
+}
+
+fn open(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, name, flags, Mode::empty())
+}
+
+impl Destination {
+    /// Says that from now on not everything is in place, until
+    /// [`Destination::complete`]. Waits for others who extract the same.
+    pub fn begin(&mut self) -> Result<()> {
+        self.made = None;
+        if let (None, Some(name)) = (&self.marker, &self.marker_name) {
+            let marker = Marker::take(&self.host, &self.top, &self.path, name)?;
+            self.temporary.clone_from(&marker.temporary);
+            self.marker = Some(marker);
+        }
+        // What a killed run left where nothing may be made this time.
+        let _ = remove(&self.top, Path::new(&self.temporary));
+        Ok(())
+    }
+
+    /// The name of the marker, which nothing else may have.
+    pub fn is_reserved(&self, name: &Path) -> bool {
+        let first = name.components().next();
+        let marker = self.marker_name.as_deref().map(OsStr::new);
+        first.is_some() && first.map(std::path::Component::as_os_str) == marker
+    }
+}

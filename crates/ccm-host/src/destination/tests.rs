@@ -1,0 +1,290 @@
+//! What is made, where, and what gives way to it.
+
+use std::os::unix::fs::{MetadataExt as _, symlink};
+
+use super::*;
+
+fn destination() -> (tempfile::TempDir, Destination) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("in")).unwrap();
+    std::fs::create_dir(dir.path().join("out")).unwrap();
+    let into = Host::new().open_destination(&dir.path().join("in")).unwrap();
+    (dir, into)
+}
+
+fn write(into: &mut Destination, name: &str) -> Result<()> {
+    let mut file = into.file(Path::new(name))?;
+    file.write(b"x")?;
+    file.finish(&Restored::default())
+}
+
+#[test]
+fn files_are_made_with_their_parents_and_in_place_of_others() {
+    let (dir, mut into) = destination();
+    write(&mut into, "a/b/c").unwrap();
+    write(&mut into, "a/b/c").unwrap();
+    assert_eq!(std::fs::read(dir.path().join("in/a/b/c")).unwrap(), b"x");
+    into.symlink(Path::new("a/b/c"), Path::new("elsewhere"), &Restored::default()).unwrap();
+    into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
+    into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
+    assert_eq!(into.read_link(Path::new("h")).unwrap().unwrap(), Path::new("elsewhere"));
+    into.directory(Path::new("h")).unwrap();
+    assert!(dir.path().join("in/h").is_dir());
+    write(&mut into, "h").unwrap();
+    assert!(dir.path().join("in/h").is_file());
+    let error = write(&mut into, "a").unwrap_err();
+    assert!(matches!(error, Error::InTheWay { .. }), "{error}");
+    let error = write(&mut into, "h/x").unwrap_err();
+    assert!(matches!(error, Error::NotADirectory { .. }), "{error}");
+}
+
+#[test]
+fn links_lead_within_but_never_out() {
+    let (dir, mut into) = destination();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::create_dir(at("in/real")).unwrap();
+    symlink("real", at("in/inner")).unwrap();
+    symlink("../out", at("in/outer")).unwrap();
+    symlink(at("out"), at("in/absolute")).unwrap();
+    symlink(at("in/real"), at("in/back")).unwrap();
+    write(&mut into, "inner/f").unwrap();
+    assert!(at("in/real/f").exists());
+    for name in ["outer/f", "absolute/f", "back/f", "outer/new/f", "inner/../../out/f"] {
+        let error = write(&mut into, name).unwrap_err();
+        assert!(matches!(error, Error::LeadsOutside { .. }), "{name}: {error}");
+    }
+    for name in ["outer/f", "absolute/f"] {
+        assert!(into.hard_link(Path::new("h"), Path::new(name)).is_err());
+        assert!(into.directory(Path::new(name)).is_err());
+        assert!(into.symlink(Path::new(name), Path::new("x"), &Restored::default()).is_err());
+        assert!(into.lstat(Path::new(name)).is_err());
+    }
+    assert_eq!(std::fs::read_dir(at("out")).unwrap().count(), 0);
+}
+
+#[test]
+fn without_the_new_call_no_link_is_followed_at_all() {
+    let (dir, into) = destination();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::create_dir_all(at("in/real/deep")).unwrap();
+    std::fs::write(at("in/file"), "").unwrap();
+    symlink("real", at("in/inner")).unwrap();
+    let open = |name: &str| open_step_by_step(&into.top, Path::new(name)).map(drop);
+    assert_eq!(open("real/deep"), Ok(()));
+    assert_eq!(open("inner/deep"), Err(Errno::LOOP));
+    assert_eq!(open("file"), Err(Errno::NOTDIR));
+    assert_eq!(open("none"), Err(Errno::NOENT));
+    assert_eq!(open("real/../.."), Err(Errno::XDEV));
+}
+
+#[test]
+fn holes_and_attributes() {
+    let (dir, mut into) = destination();
+    let mut file = into.file(Path::new("f")).unwrap();
+    file.hole(1 << 20).unwrap();
+    file.write(b"x").unwrap();
+    file.hole(5).unwrap();
+    let restored = Restored { mode: Some(0o444), owner: None, mtime: Some((1_000_000_000, 5)) };
+    file.finish(&restored).unwrap();
+    let meta = std::fs::metadata(dir.path().join("in/f")).unwrap();
+    assert_eq!((meta.len(), meta.mode() & 0o7777), ((1 << 20) + 6, 0o444));
+    assert_eq!((meta.mtime(), meta.mtime_nsec()), (1_000_000_000, 5));
+    assert!(meta.blocks() < 64, "{}", meta.blocks());
+    into.restore(Path::new(""), &restored).unwrap();
+    let meta = std::fs::metadata(dir.path().join("in")).unwrap();
+    assert_eq!((meta.mode() & 0o7777, meta.mtime()), (0o444, 1_000_000_000));
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+const SUBJECT: &str = "/a.tar";
+
+fn extraction(path: &Path) -> Destination {
+    Host::new().open_extraction(path, Path::new(SUBJECT)).unwrap()
+}
+
+fn is_incomplete(path: &Path) -> bool {
+    Host::new().is_incomplete(path, Path::new(SUBJECT)).unwrap()
+}
+
+#[test]
+fn a_file_is_complete_before_it_has_its_name() {
+    let (dir, mut into) = destination();
+    let at = dir.path().join("in/f");
+    std::fs::write(&at, "old").unwrap();
+    let mut file = into.file(Path::new("f")).unwrap();
+    file.write(b"half").unwrap();
+    assert_eq!(std::fs::read(&at).unwrap(), b"old");
+    drop(file);
+    assert_eq!(names(&dir.path().join("in")), ["f"], "what is not finished goes");
+    write(&mut into, "f").unwrap();
+    assert_eq!(std::fs::read(&at).unwrap(), b"x");
+}
+
+/// Whatever gives way, there is no moment without anything of that name.
+#[test]
+fn names_are_never_missing_while_they_change_kind() {
+    let (dir, mut into) = destination();
+    let at = dir.path().join("in/f");
+    write(&mut into, "f").unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looker = scope.spawn(|| {
+            let (mut looks, mut missing) = (0, 0);
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                looks += 1;
+                missing += usize::from(std::fs::symlink_metadata(&at).is_err());
+            }
+            (looks, missing)
+        });
+        let name = Path::new("f");
+        for n in 0..500 {
+            into.symlink(name, Path::new("g"), &Restored::default()).unwrap();
+            write(&mut into, "g").unwrap();
+            into.hard_link(name, Path::new("g")).unwrap();
+            write(&mut into, "f").unwrap();
+            if n == 499 {
+                into.directory(name).unwrap();
+            }
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        let (looks, missing) = looker.join().unwrap();
+        assert!(looks > 0);
+        assert_eq!(missing, 0, "of {looks}");
+    });
+    assert!(at.is_dir());
+    assert_eq!(names(&dir.path().join("in")), ["f", "g"]);
+}
+
+#[test]
+fn what_is_not_complete_is_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a/b");
+    // Nothing is begun, so nothing stays.
+    let into = extraction(&path);
+    assert!(is_incomplete(&path), "it never is without the marker");
+    drop(into);
+    assert_eq!(names(dir.path()), [""; 0]);
+    let mut into = extraction(&path);
+    into.begin().unwrap();
+    write(&mut into, "f").unwrap();
+    drop(into);
+    assert!(is_incomplete(&path));
+    let into = extraction(&path);
+    drop(into);
+    assert!(is_incomplete(&path), "the marker of an earlier run stays");
+    let mut into = extraction(&path);
+    into.begin().unwrap();
+    write(&mut into, "f").unwrap();
+    into.complete().unwrap();
+    assert!(!is_incomplete(&path));
+    assert_eq!(names(&path), ["f"]);
+    let into = extraction(&path);
+    assert!(!is_incomplete(&path), "nothing is begun");
+    drop(into);
+    assert_eq!(names(&path), ["f"]);
+    for made in [&path, &dir.path().join("a")] {
+        assert_eq!(std::fs::metadata(made).unwrap().mode() & 0o7777, 0o755);
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in");
+    for kind in 0..3 {
+        let mut into = extraction(&path);
+        into.begin().unwrap();
+        into.directory(Path::new("d")).unwrap();
+        let left = path.join("d").join(&into.temporary);
+        // Like a kill: nothing is cleaned up.
+        drop(into.marker.take());
+        drop(into);
+        match kind {
+            0 => std::fs::write(&left, "half").unwrap(),
+            1 => symlink("x", &left).unwrap(),
+            _ => std::fs::create_dir(&left).unwrap(),
+        }
+        std::fs::write(left.with_file_name("l"), "").unwrap();
+        let mut into = extraction(&path);
+        into.begin().unwrap();
+        match kind {
+            0 => write(&mut into, "d/f").unwrap(),
+            1 => into.directory(Path::new("d/l")).unwrap(),
+            _ => into.symlink(Path::new("d/f"), Path::new("y"), &Restored::default()).unwrap(),
+        }
+        into.complete().unwrap();
+        assert_eq!(names(&path.join("d")), ["f", "l"], "{kind}");
+        let _ = std::fs::remove_dir(path.join("d/l"));
+    }
+}
+
+#[test]
+fn the_final_name_appears_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("in");
+    let mut into = extraction(&path);
+    into.begin().unwrap();
+    into.set_final(Path::new("d/done"));
+    write(&mut into, "d/done").unwrap();
+    write(&mut into, "d/done").unwrap();
+    into.hard_link(Path::new("again"), Path::new("d/done")).unwrap();
+    into.symlink(Path::new("l"), Path::new("d"), &Restored::default()).unwrap();
+    into.hard_link(Path::new("third"), Path::new("l/done")).unwrap();
+    into.hard_link(Path::new("d/done"), Path::new("d/done")).unwrap();
+    write(&mut into, "d/other").unwrap();
+    assert!(!path.join("d/done").exists());
+    assert_eq!(into.place_final().unwrap().as_deref(), Some(Path::new("d/done")));
+    assert!(path.join("d/done").exists() && is_incomplete(&path));
+    into.complete().unwrap();
+    assert_eq!(std::fs::metadata(path.join("third")).unwrap().nlink(), 3);
+    assert_eq!(names(&path), ["again", "d", "l", "third"]);
+    // Given up before the end, it goes with its temporary name.
+    let mut into = extraction(&path);
+    into.begin().unwrap();
+    into.set_final(Path::new("new"));
+    write(&mut into, "new").unwrap();
+    drop(into);
+    assert!(is_incomplete(&path));
+    assert_eq!(names(&path).len(), 5, "{:?}", names(&path));
+}
+
+/// Many at once, into a directory that is not there.
+#[test]
+fn those_who_come_at_once_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let path = dir.path().join(format!("{round}/in"));
+        std::thread::scope(|scope| {
+            for n in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    // Two of the same, two of others.
+                    let subject = format!("/{}.tar", n / 2);
+                    let host = Host::new();
+                    let mut into = host.open_extraction(path, Path::new(&subject)).unwrap();
+                    into.begin().unwrap();
+                    for _ in 0..10 {
+                        into.directory(Path::new("d")).unwrap();
+                        write(&mut into, "d/f").unwrap();
+                        write(&mut into, "e/g/f").unwrap();
+                        into.symlink(Path::new("d/l"), Path::new("f"), &Restored::default())
+                            .unwrap();
+                        into.hard_link(Path::new("h"), Path::new("d/f")).unwrap();
+                    }
+                    into.passing().complete().unwrap();
+                });
+            }
+        });
+        assert_eq!(names(&path), ["d", "e", "h"]);
+        assert_eq!(names(&path.join("d")), ["f", "l"]);
+        assert_eq!(names(&dir.path().join(round.to_string())), ["in"]);
+    }
+    assert_eq!(names(dir.path()).len(), 20);
+}
