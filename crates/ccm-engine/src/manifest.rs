@@ -137,7 +137,8 @@ impl Manifest {
         let source = Rc::new(Source::new(inputs.shown(path), text));
         let mut findings: Vec<Finding> = writable_by_others(host, stat).into_iter().collect();
         let resolved = parse(&source).and_then(|(root, comments)| {
-            let templates = templates(&root, &comments, inputs, &working_directory, &mut findings)?;
+            let document = (&root, &comments, &*source);
+            let templates = templates(document, inputs, &working_directory, &mut findings)?;
             let (declarations, more) =
                 Declarations::from_root(host, root, &source, types, &templates, elsewhere);
             findings.extend(more);
@@ -186,8 +187,7 @@ fn parse(source: &Source) -> Result<(Node<'_>, Comments), Vec<Finding>> {
 
 /// Resolves the manifest's data and makes the templates that see it.
 fn templates(
-    root: &Node<'_>,
-    comments: &Comments,
+    (root, comments, source): (&Node<'_>, &Comments, &Source),
     inputs: &Inputs,
     directory: &Path,
     findings: &mut Vec<Finding>,
@@ -195,11 +195,11 @@ fn templates(
     let is_map = matches!(root.kind, Kind::Mapping(_));
     // What a manifest must be is said where its structure is read.
     if !is_map {
-        return inputs.templates(directory).map_err(|error| data_findings(&error));
+        return inputs.templates(directory).map_err(|error| data_findings(&error, root, source));
     }
     let document = Document::from_node(root, comments, ccm_hiera::DATA);
     let resolved = document.and_then(|document| inputs.templates_for(&document, directory));
-    let (templates, warnings) = resolved.map_err(|error| data_findings(&error))?;
+    let (templates, warnings) = resolved.map_err(|error| data_findings(&error, root, source))?;
     findings.extend(warnings.into_iter().map(|warning| {
         let message = warning.to_string();
         Finding::warning(warning.span, message)
@@ -207,13 +207,17 @@ fn templates(
     Ok(templates)
 }
 
-fn data_findings(error: &ccm_hiera::Error) -> Vec<Finding> {
+fn data_findings(error: &ccm_hiera::Error, root: &Node<'_>, source: &Source) -> Vec<Finding> {
     match error {
         ccm_hiera::Error::Rules { failures } => failures
             .iter()
             .map(|failure| Finding::error(failure.span, failure.to_string()))
             .collect(),
-        error => vec![Finding::error(None, crate::chain(error))],
+        error => {
+            let span = error.locate(root, source);
+            let message = if span.is_some() { error.brief() } else { crate::chain(error) };
+            vec![Finding::error(span, message).hint(error.hint())]
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Documents: text to a tree of values, with the rules in its comments.
 
+use std::sync::Arc;
+
 use ccm_yaml::{Comments, Kind, Node, Source, parse_annotated, to_value};
 use govalue::{Map, Value, json};
 
@@ -12,6 +14,15 @@ pub struct Document {
     pub(crate) root: Map,
     pub(crate) annotations: Annotations,
     pub(crate) data_key: String,
+    /// What it was read from, if it is a document of its own.
+    written: Option<Arc<Written>>,
+}
+
+/// The text of a document, kept to show places in it.
+#[derive(Debug)]
+struct Written {
+    name: String,
+    text: String,
 }
 
 impl Document {
@@ -23,6 +34,22 @@ impl Document {
 
     /// As [`Document::parse`], with the data under another key.
     pub fn parse_keyed(name: &str, text: &str, data_key: &str) -> Result<Self, Error> {
+        let written = Written { name: name.to_owned(), text: text.to_owned() };
+        let document = Self::read(name, text, data_key)?;
+        Ok(Self { written: Some(Arc::new(written)), ..document })
+    }
+
+    /// The same error with its position, where the text is known.
+    pub(crate) fn located(&self, error: Error) -> Error {
+        let Some(written) = &self.written else { return error };
+        let source = Source::new(&written.name, &written.text);
+        let span = ccm_yaml::parse(&source).ok().and_then(|root| error.locate(&root, &source));
+        let Some(span) = span else { return error };
+        let (name, position) = (written.name.clone(), source.position(span.start));
+        Error::Located { name, position, error: Box::new(error) }
+    }
+
+    fn read(name: &str, text: &str, data_key: &str) -> Result<Self, Error> {
         let begins_json = text.trim_start().starts_with(['{', '[']);
         let source = Source::new(name, text);
         if begins_json {
@@ -71,7 +98,7 @@ impl Document {
             return Err(Error::NotAMap { found: described });
         };
         let root = std::sync::Arc::unwrap_or_clone(root);
-        Ok(Self { root, annotations, data_key: data_key.to_owned() })
+        Ok(Self { root, annotations, data_key: data_key.to_owned(), written: None })
     }
 
     /// Whether this has the shape of hierarchical data rather than of a plain

@@ -1,6 +1,7 @@
 //! What can be wrong with hierarchical data.
 
-use ccm_yaml::Position;
+use ccm_model::did_you_mean;
+use ccm_yaml::{Kind, Node, Position, Source, Span};
 
 use crate::Failure;
 
@@ -48,13 +49,29 @@ pub enum Error {
         /// The word.
         found: String,
     },
+    /// A key of `hierarchy` that does not exist.
+    #[error("unknown key `{key}` in `hierarchy`")]
+    UnknownKey {
+        /// The key.
+        key: String,
+    },
     /// A placeholder that cannot be resolved.
-    #[error("in `{place}`: {source}")]
+    #[error("in `{}`: {source}", path.join("."))]
     Template {
-        /// Where: a section, and the entry in it.
-        place: String,
+        /// Where: the keys and indices that lead there.
+        path: Vec<String>,
         /// What is wrong.
         source: ccm_template::Error,
+    },
+    /// An error in a document of its own, with its position there.
+    #[error("{name}:{}:{}: {error}", position.line, position.column)]
+    Located {
+        /// What people call the document.
+        name: String,
+        /// Where.
+        position: Position,
+        /// What is wrong.
+        error: Box<Self>,
     },
     /// Data that breaks its rules.
     #[error("{}", lines(failures))]
@@ -73,6 +90,71 @@ pub enum Error {
         /// Its kind.
         kind: &'static str,
     },
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Merge { found } => did_you_mean(&found.to_lowercase(), ["first", "deep"]),
+            Self::UnknownKey { key } => did_you_mean(key, KEYS)
+                .or_else(|| Some(format!("the keys are {}", KEYS.join(" and ")))),
+            Self::Template { source, .. } => source.hint(),
+            Self::Located { error, .. } => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// The same without the keys that lead to it, for reports that show the
+    /// place itself.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Template { source, .. } => source.brief(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Where the error is within the document that is being resolved.
+    pub fn locate(&self, root: &Node<'_>, source: &Source) -> Option<Span> {
+        match self {
+            Self::Shape { section, .. } => {
+                let path: Vec<&str> = section.split('.').collect();
+                span(root, &path).or_else(|| span(root, &path[..1]))
+            }
+            Self::Merge { .. } => span(root, &["hierarchy", "merge"]),
+            Self::UnknownKey { key } => key_span(root, "hierarchy", key),
+            Self::Template { path, source: error } => {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                let whole = span(root, &path)?;
+                let exact = error.own_place().and_then(|place| place.within(source, whole));
+                Some(exact.unwrap_or(whole))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The keys of `hierarchy`.
+pub(crate) const KEYS: [&str; 2] = ["order", "merge"];
+
+/// Where the value stands that keys and indices lead to.
+fn span(root: &Node<'_>, path: &[&str]) -> Option<Span> {
+    let Some((first, rest)) = path.split_first() else { return Some(root.span) };
+    match &root.kind {
+        Kind::Mapping(entries) => {
+            let entry = entries.iter().find(|entry| entry.key.text == *first)?;
+            span(&entry.value, rest)
+        }
+        Kind::Sequence(items) => span(items.get(first.parse::<usize>().ok()?)?, rest),
+        Kind::Scalar(_) => None,
+    }
+}
+
+fn key_span(root: &Node<'_>, section: &str, key: &str) -> Option<Span> {
+    let Kind::Mapping(entries) = &root.kind else { return None };
+    let section = entries.iter().find(|entry| entry.key.text == section)?;
+    let Kind::Mapping(entries) = &section.value.kind else { return None };
+    entries.iter().find(|entry| entry.key.text == key).map(|entry| entry.key.span)
 }
 
 fn lines(failures: &[Failure]) -> String {

@@ -3,6 +3,7 @@
 use ccm_template::{Engine, Facts};
 use govalue::{Map, Value};
 
+use crate::error::KEYS;
 use crate::{Document, Error, Rule, Warning, mapmerge, rules};
 
 /// Data, resolved and checked.
@@ -57,6 +58,14 @@ impl Document {
         facts: &Facts,
         lay_over: impl FnOnce(&mut Map),
     ) -> Result<Resolution, Error> {
+        self.resolved(facts, lay_over).map_err(|error| self.located(error))
+    }
+
+    fn resolved(
+        &self,
+        facts: &Facts,
+        lay_over: impl FnOnce(&mut Map),
+    ) -> Result<Resolution, Error> {
         let engine = Engine::facts_only(facts.clone());
         let (order, merge) = self.hierarchy()?;
         let overrides = match self.root.get("overrides") {
@@ -69,15 +78,15 @@ impl Document {
             _ => None,
         };
         let mut data = match base {
-            Some(data) => expand(&engine, data, &self.data_key)?,
+            Some(data) => expand(&engine, data, &[&self.data_key])?,
             None => Map::new(),
         };
-        for entry in &order {
+        for (index, entry) in order.iter().enumerate() {
             let resolved = match engine.text(entry) {
                 // What the machine does not know of itself matches nothing.
                 Err(ccm_template::Error::NoValue { .. }) => continue,
                 resolved => resolved.map_err(|source| Error::Template {
-                    place: format!("hierarchy.order: {entry}"),
+                    path: vec!["hierarchy".into(), "order".into(), index.to_string()],
                     source,
                 })?,
             };
@@ -87,8 +96,7 @@ impl Document {
             }
             let found = overrides.and_then(|overrides| overrides.get(&name));
             let Some(found) = found.and_then(Value::as_map) else { continue };
-            let merge = merge.clone()?;
-            let found = expand(&engine, found, &format!("overrides.{name}"))?;
+            let found = expand(&engine, found, &["overrides", &name])?;
             match merge {
                 Merge::Deep => mapmerge::deep(&mut data, &found),
                 Merge::First => {
@@ -109,10 +117,10 @@ impl Document {
         })
     }
 
-    /// The order, and how to merge. A wrong word is wrong only when it is used.
-    fn hierarchy(&self) -> Result<(Vec<&str>, Result<Merge, WrongMerge>), Error> {
+    /// The order, and how to merge.
+    fn hierarchy(&self) -> Result<(Vec<&str>, Merge), Error> {
         let Some(hierarchy) = self.root.get("hierarchy") else {
-            return Ok((vec!["default"], Ok(Merge::First)));
+            return Ok((vec!["default"], Merge::First));
         };
         let wrong = |section, wanted| Err(Error::Shape { section, wanted });
         let Some(hierarchy) = hierarchy.as_map() else {
@@ -125,33 +133,87 @@ impl Document {
         let Some(order) = order else {
             return wrong("hierarchy.order", "a list of strings");
         };
+        let mut keys = hierarchy.keys().map(|key| key.value().to_string());
+        if let Some(key) = keys.find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(Error::UnknownKey { key });
+        }
         let merge = match hierarchy.get("merge").and_then(Value::as_str) {
-            None | Some("") => Ok(Merge::First),
-            Some(word) if word.eq_ignore_ascii_case("first") => Ok(Merge::First),
-            Some(word) if word.eq_ignore_ascii_case("deep") => Ok(Merge::Deep),
-            Some(word) => Err(WrongMerge(word.to_owned())),
+            None | Some("") => Merge::First,
+            Some(word) if word.eq_ignore_ascii_case("first") => Merge::First,
+            Some(word) if word.eq_ignore_ascii_case("deep") => Merge::Deep,
+            Some(word) => return Err(Error::Merge { found: word.to_owned() }),
         };
         Ok((order, merge))
     }
 }
 
-#[derive(Clone)]
-struct WrongMerge(String);
-
-impl From<WrongMerge> for Error {
-    fn from(WrongMerge(found): WrongMerge) -> Self {
-        Self::Merge { found }
-    }
-}
-
-fn expand(engine: &Engine, map: &Map, place: &str) -> Result<Map, Error> {
+fn expand(engine: &Engine, map: &Map, section: &[&str]) -> Result<Map, Error> {
     let mut expanded = Map::new();
     for (key, value) in map.iter() {
-        let value = engine.expand(value, false).map_err(|source| Error::Template {
-            place: format!("{place}.{}", key.value()),
-            source,
+        let value = engine.expand(value, false).map_err(|source| {
+            let mut path: Vec<String> = section.iter().map(|&key| key.to_owned()).collect();
+            path.push(key.value().to_string());
+            Error::Template { path, source }
         })?;
         expanded.insert(key.clone(), value);
     }
     Ok(expanded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> Error {
+        let document = Document::parse("h.yaml", text).unwrap();
+        document.resolve(&Facts::default(), None).unwrap_err()
+    }
+
+    #[test]
+    fn a_wrong_hierarchy_is_told_whether_it_matters_or_not() {
+        for (text, wanted, hint) in [
+            (
+                "hierarchy:\n  order: [a]\n  merge: deap\ndata: {x: 1}\n",
+                "h.yaml:3:10: `hierarchy.merge` must be `first` or `deep`, not `deap`",
+                Some("did you mean `deep`?"),
+            ),
+            (
+                "{\"hierarchy\": {\"order\": [], \"merges\": \"deep\"}}",
+                "h.yaml:1:29: unknown key `merges` in `hierarchy`",
+                Some("did you mean `merge`?"),
+            ),
+            (
+                "hierarchy: {order: [], x: 1}",
+                "h.yaml:1:24: unknown key `x` in `hierarchy`",
+                Some("the keys are order and merge"),
+            ),
+            (
+                "hierarchy: {order: 5}",
+                "h.yaml:1:20: `hierarchy.order` must be a list of strings",
+                None,
+            ),
+            (
+                "hierarchy: {merge: deep}",
+                "h.yaml:1:12: `hierarchy.order` must be a list of strings",
+                None,
+            ),
+            (
+                "data:\n  a:\n    - \"x{{ Facts.hostnme }}\"\n",
+                "h.yaml:3:12: in `data.a`: `Facts.hostnme` has no value",
+                Some("for an optional value, write `Facts.hostnme ?? \"default\"`"),
+            ),
+            (
+                "hierarchy: {order: [a, '{{ nope }}']}",
+                "h.yaml:1:28: in `hierarchy.order.1`: unknown name nope (1:1)\n | nope\n | ^^^^",
+                None,
+            ),
+        ] {
+            let error = error(text);
+            assert_eq!(
+                (error.to_string().as_str(), error.hint().as_deref()),
+                (wanted, hint),
+                "{text}"
+            );
+        }
+    }
 }

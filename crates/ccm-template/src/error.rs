@@ -120,6 +120,25 @@ impl Error {
         TemplatePlace::new(template, range)
     }
 
+    /// Which part of its own expression the error is about, for those who do
+    /// not have the template at hand.
+    pub fn own_place(&self) -> Option<TemplatePlace> {
+        match self {
+            Self::Expression { expression: text, .. }
+            | Self::NoValue { expression: text, .. }
+            | Self::Empty { placeholder: text } => self.place(text),
+            _ => None,
+        }
+    }
+
+    /// What is wrong, without a picture of the expression.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Expression { source, .. } => source.message().to_owned(),
+            other => other.to_string(),
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -85,6 +85,13 @@ impl Budget {
         }
     }
 
+    /// Pays for items of a list or map, before they are made: an item takes as
+    /// much memory as some text.
+    pub(crate) fn spend_items(&mut self, count: usize) -> Result<(), Fail> {
+        const ITEM: usize = 4;
+        self.spend(count.saturating_mul(ITEM))
+    }
+
     /// Tells the outer rendering, if there is one, what this one spent.
     pub(crate) fn settle(&self, started_with: u64) {
         if let Some((depth, left)) = OUTER.get() {

@@ -1,4 +1,5 @@
 //! No template crashes, hangs or fills the machine.
+#![expect(clippy::disallowed_methods, reason = "the peak of memory is in a file of the kernel")]
 
 use std::sync::OnceLock;
 
@@ -165,4 +166,34 @@ fn a_result_may_be_as_long_as_the_limit() {
     assert_eq!(engine.render("t", "0123456789", &data()).unwrap().len(), 10);
     let error = engine.render("t", "01234{{ .n }}56789", &data()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
+}
+
+#[test]
+fn lists_out_of_long_texts_are_bounded() {
+    let limits = Limits::default();
+    let engine = Engine::new().limits(limits);
+    for text in [
+        "{{ splitList \"\" (repeat 60000000 \"x\") | len }}",
+        "{{ splitList \"y\" (repeat 30000000 \"xy\") | len }}",
+        "{{ split \"y\" (repeat 30000000 \"xy\") | len }}",
+        "{{ regexFindAll \"x\" (repeat 60000000 \"x\") -1 | len }}",
+        "{{ regexSplit \"y\" (repeat 30000000 \"xy\") -1 | len }}",
+        "{{ replace \"x\" \"\" (repeat 60000000 \"x\") | len }}",
+        "{{ fromJson (print \"[\" (repeat 20000000 \"[],\") \"0]\") | len }}",
+        "{{ until 19000000 | len }}",
+        "{{ $a := until 1000000 }}{{ range until 100 }}{{ $b := reverse $a }}{{ end }}",
+        "{{ html (repeat 60000000 \"<\") | len }}",
+        "{{ urlquery (repeat 60000000 \"<\") | len }}",
+    ] {
+        let error = engine.render("t", text, &data()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit, "{text}: {error}");
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak =
+        peak.and_then(|line| line.trim().split(' ').next()).and_then(|kib| kib.parse::<u64>().ok());
+    let peak = peak.unwrap_or_default() / 1024;
+    assert!(peak < 800, "{peak} MiB");
+    let small = "{{ splitList \",\" \"a,b\" | len }} {{ range until 1000 }}.{{ end }}";
+    assert!(engine.render("t", small, &data()).is_ok());
 }

@@ -34,15 +34,20 @@ impl Item {
 
     /// Neither missing nor null.
     pub(crate) fn is_set(&self) -> bool {
-        !matches!(self, Self::Missing | Self::Value(Value::Nil))
+        match self {
+            Self::Missing | Self::Value(Value::Nil) => false,
+            Self::Value(Value::Map(map)) => !map.is_nil(),
+            _ => true,
+        }
     }
 
     /// Whether it is anything but the zero value of its type. Lists and maps
-    /// are true even when empty.
+    /// are true even when empty, but not maps that were never made.
     pub(crate) fn is_true(&self) -> bool {
         match self {
+            Self::Value(Value::Map(map)) => !map.is_nil(),
             Self::Missing | Self::Value(Value::Nil) => false,
-            Self::Value(Value::Array(_) | Value::Map(_) | Value::Bytes(_)) => true,
+            Self::Value(Value::Array(_) | Value::Bytes(_)) => true,
             // A negative zero is not the zero value.
             Self::Value(Value::Float(number)) => number.to_bits() != 0,
             Self::Value(value) => !value.is_empty(),

@@ -30,11 +30,18 @@ pub(crate) fn parse(source: &Arc<Source>, delimiters: &Delimiters) -> Result<Par
     let tokens = lexer::tokens(source, delimiters)?;
     let mut parser = Parser { source, tokens, pos: 0, nesting: 0, blocks: Blocks::new() };
     let (extends, imports) = parser.head()?;
-    let (root, end) = parser.list("the template")?;
-    if let Some((keyword, span)) = end {
-        let message = format!("unexpected `{}`", keyword.text());
-        return Err(parser.error(span, message));
+    let mut nodes = Vec::new();
+    loop {
+        match parser.list("the template", &mut nodes)? {
+            None => break,
+            Some((Keyword::Catch, _)) => parser.skip(Keyword::Catch)?,
+            Some((keyword, span)) => {
+                let message = format!("unexpected `{}`", keyword.text());
+                return Err(parser.error(span, message));
+            }
+        }
     }
+    let root = List(nodes);
     Ok(Parsed { extends, imports, root, blocks: parser.blocks })
 }
 
@@ -168,13 +175,13 @@ impl Parser<'_> {
         Ok((extends, imports))
     }
 
-    /// Statements up to a keyword that ends them, or the end of the template.
-    fn list(&mut self, place: &str) -> Result<(List, Ending), Error> {
-        let mut nodes = Vec::new();
+    /// Adds statements up to a keyword that may end them, or the end of the
+    /// template.
+    fn list(&mut self, place: &str, nodes: &mut Vec<(Node, Span)>) -> Result<Ending, Error> {
         loop {
             let token = self.next();
             match token.kind {
-                Kind::End => return Ok((List(nodes), None)),
+                Kind::End => return Ok(None),
                 Kind::Text => {
                     nodes.push((Node::Text(self.text(token.span).into()), token.span));
                 }
@@ -183,7 +190,7 @@ impl Parser<'_> {
                         let span = self.next().span;
                         match self.statement(keyword, span)? {
                             Some(node) => nodes.push((node, span)),
-                            None => return Ok((List(nodes), Some((keyword, span)))),
+                            None => return Ok(Some((keyword, span))),
                         }
                     }
                     _ => nodes.push((self.action()?, token.span)),
@@ -193,12 +200,51 @@ impl Parser<'_> {
         }
     }
 
-    /// A list with one more level of nesting, which must not end the template.
-    fn body(&mut self, place: &str, open: Span) -> Result<(List, Keyword, Span), Error> {
-        match self.nested(|parser| parser.list(place))? {
-            (list, Some((keyword, span))) => Ok((list, keyword, span)),
-            (_, None) => Err(self.error(open, format!("`{place}` has no `end`"))),
+    /// A list with one more level of nesting, which one of the keywords must end.
+    /// Others that could end a list say nothing here, and are passed over.
+    fn body(
+        &mut self,
+        place: &str,
+        open: Span,
+        ends: &[Keyword],
+    ) -> Result<(List, Keyword), Error> {
+        let mut nodes = Vec::new();
+        loop {
+            match self.nested(|parser| parser.list(place, &mut nodes))? {
+                Some((keyword, _)) if ends.contains(&keyword) => {
+                    return Ok((List(nodes), keyword));
+                }
+                Some((keyword, _)) => self.skip(keyword)?,
+                None => return Err(self.error(open, format!("`{place}` has no `end`"))),
+            }
         }
+    }
+
+    /// The rest of a list up to its `end`, which is read as well.
+    fn last_body(&mut self, place: &str, open: Span) -> Result<List, Error> {
+        let (list, _) = self.body(place, open, &[Keyword::End])?;
+        self.right("end")?;
+        Ok(list)
+    }
+
+    /// Passes over a keyword that has nothing to end here; a `catch` has a list
+    /// of its own.
+    fn skip(&mut self, keyword: Keyword) -> Result<(), Error> {
+        if keyword == Keyword::Catch {
+            return self.catch().map(drop);
+        }
+        self.right(keyword.text())
+    }
+
+    /// What follows the keyword `catch`, up to its `end`.
+    fn catch(&mut self) -> Result<Catch, Error> {
+        let open = self.peek().span;
+        let error = match self.peek().kind {
+            Kind::Name => Some(self.name("catch")?.0),
+            _ => None,
+        };
+        self.right("catch")?;
+        Ok(Catch { error, body: self.last_body("catch", open)? })
     }
 
     /// A statement that begins with a keyword; `None` if the keyword ends a
@@ -237,14 +283,6 @@ impl Parser<'_> {
         Ok(Some(node))
     }
 
-    /// The end of a statement, after its keyword.
-    fn end(&mut self, keyword: Keyword, span: Span, place: &str) -> Result<(), Error> {
-        if keyword == Keyword::End {
-            return self.right("end");
-        }
-        Err(self.error(span, format!("unexpected `{}` in `{place}`", keyword.text())))
-    }
-
     fn if_statement(&mut self, open: Span) -> Result<Node, Error> {
         let mut branches = Vec::new();
         loop {
@@ -257,10 +295,10 @@ impl Parser<'_> {
                 (None, None) => return Err(self.unexpected(self.peek(), "if", "a condition")),
             };
             self.right("if")?;
-            let (body, keyword, span) = self.body("if", open)?;
+            let (body, keyword) = self.body("if", open, &[Keyword::Else, Keyword::End])?;
             branches.push(Branch { assign, condition, body });
-            if keyword != Keyword::Else {
-                self.end(keyword, span, "if")?;
+            if keyword == Keyword::End {
+                self.right("end")?;
                 return Ok(Node::If { branches, otherwise: None });
             }
             if self.peek().kind == Kind::Keyword(Keyword::If) {
@@ -268,55 +306,43 @@ impl Parser<'_> {
                 continue;
             }
             self.right("else")?;
-            let (body, keyword, span) = self.body("if", open)?;
-            self.end(keyword, span, "if")?;
-            return Ok(Node::If { branches, otherwise: Some(body) });
+            let otherwise = Some(self.last_body("if", open)?);
+            return Ok(Node::If { branches, otherwise });
         }
     }
 
     fn range_statement(&mut self, open: Span) -> Result<Node, Error> {
         let (targets, declare, over) = self.range_head()?;
         self.right("range")?;
-        let (body, mut keyword, mut span) = self.body("range", open)?;
-        let mut otherwise = None;
-        if keyword == Keyword::Else {
-            self.right("else")?;
-            let (list, next, at) = self.body("range", open)?;
-            (otherwise, keyword, span) = (Some(list), next, at);
-        }
-        self.end(keyword, span, "range")?;
+        let (body, keyword) = self.body("range", open, &[Keyword::Else, Keyword::End])?;
+        self.right(keyword.text())?;
+        let otherwise = match keyword {
+            Keyword::Else => Some(self.last_body("range", open)?),
+            _ => None,
+        };
         Ok(Node::Range(Box::new(Range { targets, declare, over, body, otherwise })))
     }
 
     fn try_statement(&mut self, open: Span) -> Result<Node, Error> {
         self.right("try")?;
-        let (body, mut keyword, mut span) = self.body("try", open)?;
-        let mut catch = None;
+        let (body, keyword) = self.body("try", open, &[Keyword::Catch, Keyword::End])?;
         if keyword == Keyword::Catch {
-            let error = match self.peek().kind {
-                Kind::Name => Some(self.name("catch")?.0),
-                _ => None,
-            };
-            self.right("catch")?;
-            let (list, next, at) = self.body("try", open)?;
-            (catch, keyword, span) = (Some(Catch { error, body: list }), next, at);
+            return Ok(Node::Try { body, catch: Some(self.catch()?) });
         }
-        self.end(keyword, span, "try")?;
-        Ok(Node::Try { body, catch })
+        self.right("end")?;
+        Ok(Node::Try { body, catch: None })
     }
 
     fn block_statement(&mut self, open: Span) -> Result<Node, Error> {
         let (name, span) = self.name("block")?;
         let params = self.params("block", true)?;
         let context = self.context("block")?;
-        let (body, mut keyword, mut at) = self.body("block", open)?;
-        let mut content = None;
-        if keyword == Keyword::Content {
-            self.right("content")?;
-            let (list, next, place) = self.body("block", open)?;
-            (content, keyword, at) = (Some(Arc::new(list)), next, place);
-        }
-        self.end(keyword, at, "block")?;
+        let (body, keyword) = self.body("block", open, &[Keyword::Content, Keyword::End])?;
+        self.right(keyword.text())?;
+        let content = match keyword {
+            Keyword::Content => Some(Arc::new(self.last_body("block", open)?)),
+            _ => None,
+        };
         let source = Arc::clone(self.source);
         let block = Block { name, params, context, body, content, source, span };
         let block = Arc::new(block);
@@ -339,9 +365,7 @@ impl Parser<'_> {
         if self.peek().kind == Kind::Keyword(Keyword::Content) {
             self.pos += 1;
             self.right("yield")?;
-            let (list, keyword, at) = self.body("yield", open)?;
-            self.end(keyword, at, "yield")?;
-            content = Some(Arc::new(list));
+            content = Some(Arc::new(self.last_body("yield", open)?));
         } else {
             self.right("yield")?;
         }

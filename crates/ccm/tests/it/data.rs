@@ -207,6 +207,58 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
 }
 
 #[test]
+fn errors_in_the_data_section_have_a_place() {
+    let env = TestEnv::new();
+    let resources = "ccm:\n  resources:\n    - exec:\n        - \"true\":\n";
+    let shown = |data: &str| {
+        env.manifest(&format!("{data}{resources}"));
+        env.ccm(["validate", "manifest.yaml"])
+    };
+    insta::assert_snapshot!(shown("hierarchy:\n  order: [a]\n  merge: deap\ndata: {x: 1}\n"), @"
+    exit: 1
+    --- stderr ---
+    error: `hierarchy.merge` must be `first` or `deep`, not `deap`
+     --> manifest.yaml:3:10
+      |
+    3 |   merge: deap
+      |          ^^^^
+      |
+      = help: did you mean `deep`?
+    ");
+    insta::assert_snapshot!(shown("hierarchy:\n  order: [a]\n  merges: deep\n"), @"
+    exit: 1
+    --- stderr ---
+    error: unknown key `merges` in `hierarchy`
+     --> manifest.yaml:3:3
+      |
+    3 |   merges: deep
+      |   ^^^^^^
+      |
+      = help: did you mean `merge`?
+    ");
+    insta::assert_snapshot!(shown("data:\n  a:\n    b: \"x {{ Facts.hostt }}\"\n"), @r#"
+    exit: 1
+    --- stderr ---
+    error: `Facts.hostt` has no value; did you mean `Facts.host`?
+     --> manifest.yaml:3:14
+      |
+    3 |     b: "x {{ Facts.hostt }}"
+      |              ^^^^^^^^^^^
+    "#);
+    insta::assert_snapshot!(shown("data:\n  a: \"x {{ Facts.host\"\n"), @r#"
+    exit: 1
+    --- stderr ---
+    error: `{{` is never closed
+     --> manifest.yaml:2:6
+      |
+    2 |   a: "x {{ Facts.host"
+      |      ^^^^^^^^^^^^^^^^^
+      |
+      = help: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
+    "#);
+}
+
+#[test]
 fn a_failed_name_brings_no_other_errors() {
     let env = TestEnv::new();
     env.manifest(

@@ -189,16 +189,10 @@ impl Held {
                 }
             }
             Value::Bytes(bytes) => self.add_bytes(bytes),
-            Value::Array(items) => {
-                if self.seen.insert(Arc::as_ptr(items).cast()) {
-                    items.iter().for_each(|item| self.add(item));
-                }
+            Value::Array(items) if self.seen.insert(Arc::as_ptr(items).cast()) => {
+                items.iter().for_each(|item| self.add(item));
             }
-            Value::Map(map) => {
-                if self.seen.insert(Arc::as_ptr(map).cast()) {
-                    self.add_map(map);
-                }
-            }
+            Value::Map(map) if self.seen.insert(Arc::as_ptr(map).cast()) => self.add_map(map),
             _ => {}
         }
     }

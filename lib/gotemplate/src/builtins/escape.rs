@@ -21,6 +21,9 @@ pub(super) fn html(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outc
     let text = text(context, arguments)?;
     let mut out = Vec::with_capacity(text.len());
     for byte in text {
+        if out.len() > context.budget.output {
+            break;
+        }
         match byte {
             b'"' => out.extend_from_slice(b"&#34;"),
             b'\'' => out.extend_from_slice(b"&#39;"),
@@ -41,6 +44,9 @@ pub(super) fn js(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcom
     let text = String::from_utf8_lossy(&bytes);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
+        if out.len() > context.budget.output {
+            break;
+        }
         match c {
             '\\' => out.push_str(r"\\"),
             '\'' => out.push_str(r"\'"),
@@ -63,6 +69,9 @@ pub(super) fn urlquery(context: &mut Context<'_>, arguments: &Arguments<'_>) -> 
     let text = text(context, arguments)?;
     let mut out = String::with_capacity(text.len());
     for byte in text {
+        if out.len() > context.budget.output {
+            break;
+        }
         match byte {
             b' ' => out.push('+'),
             b'-' | b'_' | b'.' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {

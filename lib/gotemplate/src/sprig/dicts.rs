@@ -39,7 +39,7 @@ pub(super) const FUNCTIONS: &[Native] = &[
     }),
     Native::new("values", &[D], |context, a| {
         let entries = a.dict(0).entries();
-        context.budget.spend(entries.len())?;
+        context.budget.spend_items(entries.len())?;
         Ok(Val::list(entries.into_iter().map(|(_, value)| value).collect()))
     }),
 ];
@@ -50,7 +50,7 @@ fn key(arguments: &Arguments<'_>, index: usize) -> Key {
 
 fn dict(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let dict = Dict::new();
-    context.budget.spend(arguments.0.len())?;
+    context.budget.spend_items(arguments.0.len())?;
     for pair in arguments.0.chunks(2) {
         let key = pair[0].to_text(context.budget)?;
         dict.insert(key, pair.get(1).cloned().unwrap_or_else(|| "".into()));
@@ -62,7 +62,7 @@ fn keys(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let mut keys = Vec::new();
     for index in 0..arguments.0.len() {
         let entries = arguments.dict(index).entries();
-        context.budget.spend(entries.len())?;
+        context.budget.spend_items(entries.len())?;
         keys.extend(entries.into_iter().map(|(key, _)| Val::from(key.value())));
     }
     Ok(Val::list_of(Items::Strings, keys))
@@ -70,7 +70,7 @@ fn keys(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
 
 fn pluck(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let key = key(arguments, 0);
-    context.budget.spend(arguments.0.len())?;
+    context.budget.spend_items(arguments.0.len())?;
     let found =
         (1..arguments.0.len()).filter_map(|index| arguments.dict(index).get_key(&key)).collect();
     Ok(Val::list(found))
@@ -81,7 +81,7 @@ fn picked(context: &mut Context<'_>, arguments: &Arguments<'_>, wanted: bool) ->
     let names: std::collections::HashSet<Key> =
         (1..arguments.0.len()).map(|index| key(arguments, index)).collect();
     let entries = arguments.dict(0).entries();
-    context.budget.spend(entries.len() + names.len())?;
+    context.budget.spend_items(entries.len() + names.len())?;
     let kept = entries.into_iter().filter(|(key, _)| names.contains(key) == wanted);
     Ok(kept.collect::<Dict>().into())
 }

@@ -18,13 +18,15 @@ pub(super) const FUNCTIONS: &[Native] = &[
         context.budget.spend_bytes(a.bytes(0).len().saturating_mul(2))?;
         Ok(base64::encode(a.bytes(0)).into())
     }),
-    Native::new("fromJson", &[String], |context, a| Ok(parsed(context, a).unwrap_or(Val::Nil))),
+    Native::new("fromJson", &[String], |context, a| forgiven(parsed(context, a), Val::Nil)),
     Native::new("mustFromJson", &[String], parsed),
     Native::new("mustToJson", &[Any], |context, a| written(context, a, PLAIN)),
     Native::new("mustToPrettyJson", &[Any], |context, a| written(context, a, PRETTY)),
     Native::new("mustToRawJson", &[Any], |context, a| written(context, a, RAW)),
-    Native::new("toJson", &[Any], |context, a| forgiven(written(context, a, PLAIN))),
-    Native::new("toPrettyJson", &[Any], |context, a| forgiven(written(context, a, PRETTY))),
+    Native::new("toJson", &[Any], |context, a| forgiven(written(context, a, PLAIN), "".into())),
+    Native::new("toPrettyJson", &[Any], |context, a| {
+        forgiven(written(context, a, PRETTY), "".into())
+    }),
     Native::new("toRawJson", &[Any], |context, a| written(context, a, RAW)),
 ];
 
@@ -35,6 +37,9 @@ const RAW: json::Options<'static> = json::Options { escape_html: false, indent: 
 fn parsed(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let text = arguments.text(0);
     context.budget.spend(text.len() / 4)?;
+    let separates = |byte: &u8| matches!(byte, b',' | b'[' | b'{');
+    let items = text.bytes().filter(separates).count();
+    context.budget.spend_items(items.saturating_mul(2))?;
     match json::decode(&text, json::Numbers::Floats) {
         Ok(value) => Ok(Val::from(&value)),
         Err(error) => Err(error.to_string().into()),
@@ -52,11 +57,12 @@ fn written(
     Ok(text.into())
 }
 
-/// What JSON cannot say is an empty text; limits remain limits.
-fn forgiven(outcome: Outcome) -> Outcome {
+/// What JSON cannot say, or what is no JSON, gives something else; limits remain
+/// limits.
+fn forgiven(outcome: Outcome, otherwise: Val) -> Outcome {
     outcome.or_else(|fail| match fail.kind {
         crate::ErrorKind::Limit => Err(fail),
-        _ => Ok("".into()),
+        _ => Ok(otherwise),
     })
 }
 

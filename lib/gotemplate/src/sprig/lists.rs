@@ -72,7 +72,7 @@ fn listed<'v>(context: &mut Context<'_>, items: impl Iterator<Item = &'v Val>) -
     let items: Vec<Val> = items
         .map(|item| if matches!(item, Val::Missing) { Val::Nil } else { item.clone() })
         .collect();
-    context.budget.spend(items.len())?;
+    context.budget.spend_items(items.len())?;
     Ok(Val::list(items))
 }
 
@@ -89,7 +89,7 @@ fn kept(
     items: &[Val],
     keep: impl Fn(&mut Context<'_>, &Val) -> Result<bool, Fail>,
 ) -> Outcome {
-    context.budget.spend(items.len())?;
+    context.budget.spend_items(items.len())?;
     let mut found = Vec::new();
     for item in items {
         if keep(context, item)? {
@@ -124,7 +124,7 @@ fn concat(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
         let Some(items) = list.items() else {
             return Err(format!("Cannot concat type {} as list", list.kind_name()).into());
         };
-        context.budget.spend(items.len() + 1)?;
+        context.budget.spend_items(items.len() + 1)?;
         all.extend_from_slice(&items);
     }
     if all.is_empty() { Ok(Val::nil_list(Items::Any)) } else { Ok(Val::list(all)) }
@@ -134,7 +134,7 @@ fn chunk(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let items = items(arguments.get(1), "Cannot chunk")?;
     let size = usize::try_from(arguments.int(0)).ok().filter(|size| *size > 0);
     let size = size.ok_or("the size of chunks must be positive")?;
-    context.budget.spend(items.len())?;
+    context.budget.spend_items(items.len())?;
     let chunks = items.chunks(size).map(|chunk| Val::list(chunk.to_vec())).collect();
     Ok(Val::list_of(Items::Lists, chunks))
 }
@@ -163,7 +163,7 @@ fn slice(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let cut = range.and_then(|(start, end)| items.get(start..end));
     let cut = cut.ok_or_else(|| format!("slice bounds out of range [{start}:{end}]"))?;
-    context.budget.spend(cut.len())?;
+    context.budget.spend_items(cut.len())?;
     Ok(match value {
         Val::Bytes(bytes) => Val::Bytes(bytes[start as usize..end as usize].into()),
         Val::List(list) => {

@@ -121,7 +121,7 @@ fn series(
     step: i64,
 ) -> Result<impl Iterator<Item = i64>, Fail> {
     let count = count(start, end, step);
-    context.budget.spend(count)?;
+    context.budget.spend_items(count)?;
     Ok((0..count as i64).map(move |index| start.wrapping_add(index.wrapping_mul(step))))
 }
 

@@ -90,7 +90,7 @@ fn find_all(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let (regex, text) = prepared(context, arguments)?;
     let mut found = Vec::new();
     for one in regex.find_iter(text).take(wanted(arguments)) {
-        context.budget.spend(1)?;
+        context.budget.spend_items(1)?;
         found.push(Val::from(one.as_bytes().to_vec()));
     }
     Ok(if found.is_empty() {
@@ -136,7 +136,7 @@ fn split(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     let mut pieces: Vec<Vec<u8>> = Vec::new();
     let (mut start, mut end) = (0, 0);
     for found in regex.find_iter(text) {
-        context.budget.spend(1)?;
+        context.budget.spend_items(1)?;
         if pieces.len() + 1 == most {
             break;
         }

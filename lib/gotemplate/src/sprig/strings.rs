@@ -41,13 +41,15 @@ pub(super) const FUNCTIONS: &[Native] = &[
     }),
     Native::new("sortAlpha", &[Any], sort_alpha),
     Native::new("split", &[String, String], |context, a| {
-        numbered(split(context, a.bytes(1), a.bytes(0), -1)?)
+        let pieces = split(context, a.bytes(1), a.bytes(0), -1)?;
+        numbered(context, pieces)
     }),
     Native::new("splitList", &[String, String], |context, a| {
         Ok(Val::strings(split(context, a.bytes(1), a.bytes(0), -1)?))
     }),
     Native::new("splitn", &[String, Int, String], |context, a| {
-        numbered(split(context, a.bytes(2), a.bytes(0), a.int(1))?)
+        let pieces = split(context, a.bytes(2), a.bytes(0), a.int(1))?;
+        numbered(context, pieces)
     }),
     Native::new("squote", &[], |context, a| {
         quoted(context, a, |context, value| {
@@ -195,13 +197,14 @@ fn replace(
     old: &[u8],
     new: &[u8],
 ) -> Result<Vec<u8>, Fail> {
+    let count = if old.is_empty() { text.len() + 1 } else { memmem::find_iter(text, old).count() };
+    context.budget.spend(count)?;
     let places: Vec<usize> = if old.is_empty() {
         std::iter::once(0).chain(boundaries(text)).collect()
     } else {
         memmem::find_iter(text, old).collect()
     };
     let grown = new.len().saturating_sub(old.len()).saturating_mul(places.len());
-    context.budget.spend(places.len())?;
     context.budget.spend_bytes(text.len().saturating_add(grown))?;
     let mut out = Vec::new();
     let mut done = 0;
@@ -220,9 +223,11 @@ fn split(context: &mut Context<'_>, text: &[u8], by: &[u8], most: i64) -> Result
     if most == 0 {
         return Ok(Vec::new());
     }
+    context.budget.spend_bytes(text.len())?;
     let mut pieces = Vec::new();
     let mut done = 0;
     if by.is_empty() {
+        context.budget.spend_items(text.len().min(most))?;
         for end in boundaries(text) {
             let end = if pieces.len() + 1 == most { text.len() } else { end };
             if done < end {
@@ -232,18 +237,19 @@ fn split(context: &mut Context<'_>, text: &[u8], by: &[u8], most: i64) -> Result
         }
     } else {
         for place in memmem::find_iter(text, by).take(most - 1) {
+            context.budget.spend_items(1)?;
             pieces.push(Str::from_bytes(&text[done..place]));
             done = place + by.len();
         }
         pieces.push(Str::from_bytes(&text[done..]));
     }
-    context.budget.spend(pieces.len())?;
-    context.budget.spend_bytes(text.len())?;
     Ok(pieces)
 }
 
 /// `_0`, `_1` and so on, so that templates can say `._1`.
-fn numbered(pieces: Vec<Str>) -> Outcome {
+fn numbered(context: &mut Context<'_>, pieces: Vec<Str>) -> Outcome {
+    // Each has a name that is made for it, too.
+    context.budget.spend_items(pieces.len().saturating_mul(3))?;
     let members = pieces.into_iter().enumerate();
     let entries =
         members.map(|(index, piece)| (format!("_{index}").into(), Val::from(piece))).collect();

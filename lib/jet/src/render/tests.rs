@@ -386,3 +386,43 @@ fn templates_are_shared_between_threads() {
         }
     });
 }
+
+#[test]
+fn keywords_that_end_nothing_are_passed_over() {
+    for (text, wanted) in [
+        ("[[ if false ]]a[[ else ]]b[[ else ]]c[[ end ]]", "bc"),
+        ("[[ if true ]]a[[ else ]]b[[ else ]]c[[ end ]]", "a"),
+        ("[[ if true ]]a[[ content ]]b[[ end ]]", "ab"),
+        ("[[ if true ]]a[[ catch e ]]x[[ end ]]b[[ end ]]", "ab"),
+        ("[[ range slice() ]]a[[ else ]]b[[ else ]]c[[ end ]]", "bc"),
+        ("[[ block b() ]]a[[ else ]]b[[ end ]]", "ab"),
+        ("[[ try ]]a[[ else ]]b[[ end ]]", "ab"),
+        ("a[[ catch ]]b[[ end ]]c", "ac"),
+    ] {
+        assert_eq!(run(text).as_deref(), Ok(wanted), "{text}");
+    }
+    for text in [
+        "[[ else ]]",
+        "[[ content ]]",
+        "[[ end ]]",
+        "[[ if 1 ]]a[[ else ]]b[[ else if 1 ]]c[[ end ]]",
+        "[[ catch ]]",
+    ] {
+        assert!(run(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn maps_that_were_never_made_are_neither_true_nor_set() {
+    let set = Set::new().with_delimiters("[[", "]]");
+    let template = set
+        .parse(
+            "t",
+            "[[ if m ]]t[[ else ]]f[[ end ]] [[ isset(m) ]] [[ !m ]] [[ len(m) ]] [[ m.x ]]|",
+        )
+        .unwrap();
+    let mut variables = Variables::new();
+    variables.set("m", Map::nil(govalue::MapShape::StringAny));
+    let text = set.render(&template, &variables, &Value::Nil).unwrap();
+    assert_eq!(text, "f false true 0 |");
+}

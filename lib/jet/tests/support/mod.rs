@@ -20,7 +20,10 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 impl Environment {
     pub(crate) fn new(json: &Json) -> Self {
         let environ = json["environ"].as_object().into_iter().flatten();
-        let mut strings = Map::with_shape(MapShape::Strings);
+        let mut strings = match json.get("environ") {
+            Some(_) => Map::with_shape(MapShape::Strings),
+            None => Map::nil(MapShape::Strings),
+        };
         for (name, value) in environ {
             strings.insert(name.as_str(), value.as_str().unwrap_or_default());
         }
@@ -170,7 +173,7 @@ fn floats(value: &Value) -> Value {
 fn member(json: &Json, key: &str) -> Value {
     match json.get(key) {
         Some(value) => from_json(value),
-        None => Map::new().into(),
+        None => Map::nil(MapShape::StringAny).into(),
     }
 }
 
