@@ -36,6 +36,6 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     let into = host.open_destination(directory.path())?.passing();
     let checksum = Some(fetched.digest);
     let job = Job { host, format, limits, manner: Manner::Private, checksum, creates: None };
-    job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?;
+    drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?);
     Ok(TempTree { directory })
 }

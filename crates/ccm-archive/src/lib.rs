@@ -83,9 +83,9 @@ impl Extraction<'_> {
     /// An archive with a fault is refused before anything is written; `name` is
     /// what it is called then. Nobody else may be able to write to the file.
     ///
-    /// Every file is complete before it has its name. Until all of them are in
-    /// place and on disk, the destination is marked as incomplete.
-    pub fn run<F>(&self, host: &Host, file: F, size: u64, name: &str) -> Result<()>
+    /// Every file is complete before it has its name. Until the result is told
+    /// so, the destination is marked as incomplete.
+    pub fn run<F>(&self, host: &Host, file: F, size: u64, name: &str) -> Result<Extracted>
     where
         F: Read + Seek + Send + 'static,
     {
@@ -100,7 +100,22 @@ impl Extraction<'_> {
             checksum: self.checksum,
             creates,
         };
-        job.run(into, file, size).map_err(|error| error.of(name))
+        let into = job.run(into, file, size).map_err(|error| error.of(name))?;
+        Ok(Extracted(into))
+    }
+}
+
+/// An archive that is extracted, while its destination is still marked as
+/// incomplete.
+#[derive(Debug)]
+#[must_use]
+pub struct Extracted(Destination);
+
+impl Extracted {
+    /// Says that all is done. Everything is on disk before, unless nobody wants
+    /// that.
+    pub fn complete(self) -> Result<()> {
+        Ok(self.0.complete()?)
     }
 }
 
@@ -116,7 +131,7 @@ pub fn unpack(
     let (checksum, creates) = (None, None);
     let extraction =
         Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
-    extraction.run(host, file, stat.size, &archive.display().to_string())
+    extraction.run(host, file, stat.size, &archive.display().to_string())?.complete()
 }
 
 /// What is unpacked, and how.
@@ -130,7 +145,7 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<()>
+    fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<Destination>
     where
         F: Read + Seek + Send + 'static,
     {

@@ -43,7 +43,7 @@ impl Writer {
 
     /// Gives directories their attributes, the innermost first, and what is to
     /// come last its name.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<Destination> {
         if self.written != self.checked.count() {
             return Err(changed());
         }
@@ -57,8 +57,7 @@ impl Writer {
                 self.into.restore(parent, restored)?;
             }
         }
-        self.into.complete()?;
-        Ok(())
+        Ok(self.into)
     }
 
     /// The bits that an entry gets in the end.

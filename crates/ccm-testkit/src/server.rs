@@ -52,6 +52,15 @@ impl Server {
         Self::run(Box::new(handle), Some(authority.server(name)))
     }
 
+    /// As [`Server::start_secure`], with a certificate that has expired.
+    pub fn start_expired(
+        authority: &Authority,
+        name: &str,
+        handle: impl Fn(&str, &mut dyn Stream) + Send + Sync + 'static,
+    ) -> Self {
+        Self::run(Box::new(handle), Some(authority.expired_server(name)))
+    }
+
     /// Answers every request with these bytes and ends the connection.
     pub fn with_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();

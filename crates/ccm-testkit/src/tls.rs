@@ -24,9 +24,21 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
+    /// A server with a certificate for `name`.
     pub(crate) fn server(&self, name: &str) -> Arc<rustls::ServerConfig> {
+        self.sign(&CertificateParams::new([name.to_owned()]).unwrap())
+    }
+
+    /// The same, with a certificate that was good once.
+    pub(crate) fn expired_server(&self, name: &str) -> Arc<rustls::ServerConfig> {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+        self.sign(&params)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Arc<rustls::ServerConfig> {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new([name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -8,6 +8,7 @@
 )]
 
 mod build;
+mod complete;
 mod fetch;
 mod honest;
 mod hostile;

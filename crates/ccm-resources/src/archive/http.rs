@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use ccm_archive::{Extraction, Format, Limits};
+use ccm_archive::{Extracted, Extraction, Format, Limits};
 use ccm_engine::{Context, Detail, Error, ProviderDef, Result, chain};
 use ccm_host::{Attributes, FileKind, Host, Incoming, Request, Stat};
 
@@ -48,7 +48,7 @@ impl Http {
         want: &Properties,
         parent: &Path,
         (file, size): (impl Read + Seek + Send + 'static, u64),
-    ) -> Result<()> {
+    ) -> Result<Extracted> {
         let extraction = Extraction {
             format: Format::of(&want.common.name)
                 .ok_or_else(|| Error::refused("archive type not supported"))?,
@@ -58,10 +58,7 @@ impl Http {
             creates: want.creates.as_deref().map(Path::new),
             subject: want.subject(),
         };
-        extraction.run(&self.host, file, size, &want.common.name).map_err(|error| match error {
-            ccm_archive::Error::Host(error) => Error::Host(error),
-            error => Error::Refused { reason: chain(&error), hint: error.hint() },
-        })
+        extraction.run(&self.host, file, size, &want.common.name).map_err(refused)
     }
 
     fn is_incomplete(&self, want: &Properties) -> Result<bool> {
@@ -72,6 +69,13 @@ impl Http {
     fn is_created(&self, want: &Properties) -> Result<Option<bool>> {
         let Some(creates) = &want.creates else { return Ok(None) };
         Ok(Some(self.host.stat(Path::new(creates))?.is_some()))
+    }
+}
+
+fn refused(error: ccm_archive::Error) -> Error {
+    match error {
+        ccm_archive::Error::Host(error) => Error::Host(error),
+        error => Error::Refused { reason: chain(&error), hint: error.hint() },
     }
 }
 
@@ -152,12 +156,19 @@ impl Provider for Http {
     fn extract(&mut self, want: &Properties) -> Result<()> {
         let Some(parent) = want.extract_parent.as_deref().map(Path::new) else { return Ok(()) };
         if let Some((incoming, attributes)) = self.fetched.take() {
-            self.unpack(want, parent, incoming.file()?)?;
-            // With `cleanup` it goes again, so it need not come.
-            return if want.cleanup { Ok(()) } else { Ok(incoming.place(&attributes)?) };
+            let extracted = self.unpack(want, parent, incoming.file()?)?;
+            // With `cleanup` it goes again, so it need not come. A run that is
+            // killed before it has gone must not look complete: nobody would
+            // remove it then.
+            if want.cleanup {
+                drop(incoming);
+            } else {
+                incoming.place(&attributes)?;
+            }
+            return extracted.complete().map_err(refused);
         }
         match self.host.open_unchanging(want.path()) {
-            Ok(file) => self.unpack(want, parent, file),
+            Ok(file) => self.unpack(want, parent, file)?.complete().map_err(refused),
             Err(error) => {
                 // Another run may have extracted it and cleaned up meanwhile.
                 let is_done = error.is_missing()

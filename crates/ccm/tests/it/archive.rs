@@ -71,12 +71,12 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
 fn certificates_are_those_of_the_system_or_of_a_file() {
     let env = TestEnv::new();
     let authority = Authority::new();
-    let serve = |name: &str| {
-        Server::start_secure(&authority, name, |_, stream| {
-            let _ = stream.write_all(&answer("200 OK", "", &EMPTY));
-        })
+    let empty = |_: &str, stream: &mut dyn ccm_testkit::Stream| {
+        let _ = stream.write_all(&answer("200 OK", "", &EMPTY));
     };
+    let serve = |name: &str| Server::start_secure(&authority, name, empty);
     let (good, wrong) = (serve("localhost"), serve("elsewhere.example"));
+    let expired = Server::start_expired(&authority, "localhost", empty);
     let roots = env.write("roots.pem", &authority.pem);
     let fetch = |server: &Server, trusts: bool| {
         let url = format!("https://localhost:{}/a.tar", server.port());
@@ -94,6 +94,9 @@ fn certificates_are_those_of_the_system_or_of_a_file() {
         assert!(!is_fetched && said.contains("certificate"), "{said}");
         assert_eq!(env.names(), ["roots.pem"]);
     }
+    let (is_fetched, said) = fetch(&expired, true);
+    assert!(!is_fetched && said.contains("certificate expired"), "{said}");
+    assert_eq!(env.names(), ["roots.pem"]);
     let (is_fetched, said) = fetch(&good, true);
     assert!(is_fetched, "{said}");
     assert_eq!(env.names(), ["a.tar", "roots.pem"]);
