@@ -246,6 +246,9 @@ impl ResourceType for Exec {
 
     fn observe(on: &mut Runner, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let mut state = State::default();
+        if let Some(directory) = &want.cwd {
+            on.host.check_managed_directory(Path::new(directory))?;
+        }
         if let Some(creates) = &want.creates {
             state.creates_satisfied = on.host.stat(Path::new(creates))?.is_some();
         }

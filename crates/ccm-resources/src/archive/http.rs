@@ -94,6 +94,10 @@ impl Provider for Http {
             let (uid, gid) = (self.host.uid(&want.owner)?, self.host.gid(&want.group)?);
             Some(Attributes { uid, gid, mode: MODE })
         };
+        self.host.check_managed_path(want.path())?;
+        if let Some(parent) = &want.extract_parent {
+            self.host.check_managed_directory(Path::new(parent))?;
+        }
         let (found, stat) = self.found(want)?;
         let creates = match &want.creates {
             Some(creates) => Some(self.host.stat(Path::new(creates))?.is_some()),

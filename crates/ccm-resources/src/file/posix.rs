@@ -119,6 +119,7 @@ fn source(want: &Properties, cx: &Context<'_>) -> Option<PathBuf> {
 impl Provider for Posix {
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State> {
         let wanted = self.wanted(want)?;
+        self.host.check_managed_path(want.path())?;
         let (found, stat) = self.found(want)?;
         let is_file_wanted = want.common.ensure == "present";
         let (content, checksum) = match found {
