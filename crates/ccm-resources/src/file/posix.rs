@@ -64,7 +64,7 @@ impl Posix {
         // written must be known, in noop too.
         let source = match source(want, cx) {
             Some(path) => {
-                let (file, stat) = self.host.open(&path)?;
+                let (file, stat) = self.host.open_trusted(&path)?;
                 Some((path, file, stat))
             }
             None => None,
@@ -157,7 +157,7 @@ impl Provider for Posix {
         cx: &Context<'_>,
     ) -> Result<()> {
         let content = match source(want, cx) {
-            Some(path) => Content::Copy(self.host.open(&path)?.0),
+            Some(path) => Content::Copy(self.host.open_trusted(&path)?.0),
             None => Content::Bytes(want.content.as_deref().unwrap_or_default().as_bytes()),
         };
         Ok(self.host.replace(want.path(), content, attributes)?)

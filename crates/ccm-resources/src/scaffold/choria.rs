@@ -33,13 +33,17 @@ pub(super) struct Choria {
 impl Choria {
     fn stage(&self, want: &Properties, cx: &mut Context<'_>) -> Result<Stage> {
         let language = want.language().unwrap_or(Language::Jet);
-        let rules =
-            Rules { language, delimiters: want.delimiters(language), skip_empty: want.skip_empty };
+        let rules = Rules {
+            language,
+            delimiters: want.delimiters(language),
+            skip_empty: want.skip_empty,
+            is_downloaded: want.source.contains("://"),
+        };
         let own = want.data.as_ref().filter(|data| !data.0.is_empty());
         let own = own.map(|data| cx.templates.with_data(data.0.clone()));
         let engine = own.as_ref().unwrap_or(cx.templates);
         // What was fetched is needed no longer than it is rendered.
-        let outputs = if want.source.contains("://") {
+        let outputs = if rules.is_downloaded {
             let tree = fetch_tree(&self.host, &want.source, &Limits::TREE).map_err(|error| {
                 Error::Refused { reason: ccm_engine::chain(&error), hint: error.hint() }
             })?;

@@ -24,6 +24,7 @@ mod scaffold;
 mod scaffold_faults;
 mod schema;
 mod session;
+mod strict;
 mod words;
 
 use env::TestEnv;

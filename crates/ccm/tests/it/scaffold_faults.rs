@@ -130,7 +130,10 @@ fn templates_that_others_can_write_are_refused_where_that_is_wanted() {
     assert!(!target.exists());
     let lenient = env.command(args).output().unwrap();
     assert!(lenient.status.success());
-    assert!(String::from_utf8_lossy(&lenient.stderr).contains("others can write"), "{lenient:?}");
+    assert!(
+        String::from_utf8_lossy(&lenient.stderr).contains("is writable by other users"),
+        "{lenient:?}"
+    );
 }
 
 #[test]
