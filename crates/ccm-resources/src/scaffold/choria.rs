@@ -96,7 +96,13 @@ impl Choria {
     pub(super) fn compare(&mut self, want: &Properties) -> Result<bool> {
         let tree = self.host.open_tree(want.target())?;
         if let Some(stage) = &self.stage {
-            self.compared = Comparison::new(&self.host, stage, tree.as_ref(), want.is_removal())?;
+            let is_removal = want.is_removal();
+            let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;
+            // What cannot be listed may hold what is to be purged.
+            if let Some(error) = compared.unknown.take().filter(|_| want.purge && !is_removal) {
+                return Err(error.into());
+            }
+            self.compared = compared;
         }
         Ok(tree.is_some())
     }
