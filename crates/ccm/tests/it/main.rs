@@ -20,6 +20,7 @@ mod http;
 mod jet_file;
 mod nested;
 mod planted;
+mod proxy;
 mod scaffold;
 mod scaffold_faults;
 mod schema;
