@@ -216,8 +216,7 @@ impl ResourceType for Exec {
         }
         for assignment in &want.environment {
             if settled(assignment.as_str()) && assignment.split().is_none() {
-                let message = format!("`{}` is not `KEY=value`", assignment.key_for_people());
-                findings.add("environment", message);
+                findings.add("environment", assignment.problem());
             }
         }
         if let Some(path) = &want.path

@@ -24,6 +24,7 @@ mod proxy;
 mod scaffold;
 mod scaffold_faults;
 mod schema;
+mod secrets;
 mod session;
 mod strict;
 mod words;
