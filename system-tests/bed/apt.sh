@@ -5,6 +5,7 @@
 #   ccm-app      1.0-1, 1.1-1, 2.0-1: a file, a configuration file, a service
 #   ccm-broken   1.0-1: cannot be configured while /etc/ccm-broken.fail exists
 #   ccm-slow     1.0-1: takes four seconds to be configured
+#   ccm-plus+    1.0-1: has a name that ends like an order to apt
 #   ccm-gone     1.0-1: listed, but its file is not there
 set -euo pipefail
 repository=/srv/repository/apt
@@ -56,6 +57,7 @@ printf '#!/bin/sh\nsleep 4\n' > "$work/ccm-slow-1.0-1/DEBIAN/postinst"
 chmod 755 "$work"/ccm-{broken,slow}-1.0-1/DEBIAN/postinst
 deb ccm-broken 1.0-1
 deb ccm-slow 1.0-1
+deb ccm-plus+ 1.0-1
 deb ccm-gone 1.0-1
 rm "$repository"/ccm-gone_*
 

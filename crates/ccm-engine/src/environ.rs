@@ -9,21 +9,27 @@ use ccm_host::Host;
 const MAX_SIZE: u64 = 1 << 20;
 
 /// The variables of the process, with those of `.env` in `directory` on top if
-/// there is such a file and it is wanted.
-pub fn environ(host: &Host, directory: &Path, read_env: bool) -> BTreeMap<String, String> {
+/// there is such a file and it is wanted. A file that cannot be read is passed
+/// over; one that is not trusted is an error with `CCM_STRICT=1`.
+pub fn environ(
+    host: &Host,
+    directory: &Path,
+    read_env: bool,
+) -> Result<BTreeMap<String, String>, ccm_host::Error> {
     let mut variables = host.env_all();
     let path = directory.join(".env");
     let is_there = read_env && host.stat(&path).is_ok_and(|found| found.is_some());
     if is_there {
-        match host.read_text(&path, MAX_SIZE) {
-            Ok((text, _)) => variables.extend(parse(&text)),
+        match host.read_trusted(&path, MAX_SIZE) {
+            Ok(text) => variables.extend(parse(&text)),
+            Err(error @ ccm_host::Error::Untrusted { .. }) => return Err(error),
             Err(error) => {
                 let error = crate::chain(&error);
                 tracing::warn!(file = %path.display(), error, "passing over the environment file");
             }
         }
     }
-    variables
+    Ok(variables)
 }
 
 /// `KEY=value` per line; `export` in front, pairs of quotes around the value,
@@ -72,9 +78,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(".env"), "PATH=mine\nNEW=1\n").unwrap();
         let host = Host::new();
-        let with = environ(&host, directory.path(), true);
+        let with = environ(&host, directory.path(), true).unwrap();
         assert_eq!((with["PATH"].as_str(), with["NEW"].as_str()), ("mine", "1"));
-        let without = environ(&host, directory.path(), false);
+        let without = environ(&host, directory.path(), false).unwrap();
         assert_ne!(without["PATH"], "mine");
         assert!(!without.contains_key("NEW"));
     }

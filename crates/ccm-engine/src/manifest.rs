@@ -129,13 +129,17 @@ impl Manifest {
         elsewhere: bool,
     ) -> Result<Self, ManifestError> {
         let read = |source| ManifestError::Read { path: path.to_owned(), source };
-        let (text, stat) = host.read_text(path, Self::MAX_SIZE).map_err(read)?;
+        let (text, doubt) = host.read_judged(path, Self::MAX_SIZE).map_err(read)?;
         let working_directory = match path.parent() {
             Some(parent) if parent.is_absolute() => parent.to_owned(),
             parent => host.current_dir().map_err(read)?.join(parent.unwrap_or(Path::new(""))),
         };
+        let mut findings: Vec<Finding> = doubted(host, doubt).into_iter().collect();
+        let Some(text) = text else {
+            let source = Rc::new(Source::new(inputs.shown(path), String::new()));
+            return Err(ManifestError::Invalid(Diagnosis { source, findings }));
+        };
         let source = Rc::new(Source::new(inputs.shown(path), text));
-        let mut findings: Vec<Finding> = writable_by_others(host, stat).into_iter().collect();
         let resolved = parse(&source).and_then(|(root, comments)| {
             let document = (&root, &comments, &*source);
             let templates = templates(document, inputs, &working_directory, &mut findings)?;
@@ -351,20 +355,14 @@ impl Declarations {
     }
 }
 
-/// As root, whoever can write the manifest can do everything.
-fn writable_by_others(host: &Host, stat: ccm_host::Stat) -> Option<Finding> {
-    if !host.is_root() || !stat.is_writable_by_others() {
-        return None;
-    }
-    let message = format!(
-        "others can write this file (owner {}, mode {:04o}), and it runs as root",
-        stat.uid, stat.mode
-    );
-    let hint = "give it to root with chown, or take rights away with chmod".to_owned();
+/// As root, whoever can change the manifest can do everything.
+fn doubted(host: &Host, doubt: Option<ccm_host::Doubt>) -> Option<Finding> {
+    let doubt = doubt?;
+    let message = format!("{doubt}, and ccm applies this file as root");
     let finding = if host.is_strict() {
         Finding::error(None, message)
     } else {
         Finding::warning(None, message)
     };
-    Some(finding.hint(hint))
+    Some(finding.hint(doubt.hint()))
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{
-    Common, Event, Field, Fields as _, Finding, Properties as _, Reader, Required, ResourceRef,
-    Span, Stage, TemplateError, Templates, redact_credentials,
+    Common, Event, Field, Fields as _, Finding, Properties as _, REDACTED, Reader, Required,
+    ResourceRef, Span, Stage, TemplateError, Templates, redact_credentials,
 };
 use ccm_template::Engine;
 use ccm_yaml::{Entry, Source};
@@ -299,6 +299,11 @@ impl<T: ResourceType> AnyResource for Declared<T> {
     fn properties(&self) -> Value {
         // Properties are text, numbers, lists and maps: nothing that JSON lacks.
         let mut properties = serde_json::to_value(&self.want).unwrap_or_default();
+        for name in T::secrets(&self.want) {
+            if let Some(secret) = properties.get_mut(name) {
+                *secret = REDACTED.into();
+            }
+        }
         redact(&mut properties);
         properties
     }

@@ -50,6 +50,12 @@ pub trait ResourceType: Sized + 'static {
     /// the second.
     fn settle(_want: &mut Self::Properties) {}
 
+    /// The properties that are secret in this resource, beside those that always
+    /// are. Events, reports and rendered manifests show them redacted.
+    fn secrets(_want: &Self::Properties) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The resources whose change this one reacts to.
     fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
         &[]

@@ -148,7 +148,10 @@ impl DirectorySession {
         if let Some(found) = found {
             // A file, or a directory that may not be listed, is found out now.
             host.list(path).map_err(|error| this.error("open", error))?;
-            if found.uid != uid || found.mode & 0o022 != 0 {
+            // Whoever can add an event can make commands run that subscribe to it.
+            if host.is_root() {
+                host.check_trusted_directory(path).map_err(|error| this.error("open", error))?;
+            } else if found.uid != uid || found.mode & 0o022 != 0 {
                 tracing::warn!(session = %path.display(), "others can write this session");
             }
         } else {
@@ -269,10 +272,10 @@ impl DirectorySession {
         if path.extension()? != Self::EXTENSION {
             return None;
         }
-        let text = match self.host.read_text(&path, Self::MAX_EVENT) {
-            Ok((text, _)) => text,
+        let text = match self.host.read_trusted(&path, Self::MAX_EVENT) {
+            Ok(text) => text,
             Err(error) => {
-                tracing::warn!(file = %path.display(), %error, "passing over an unreadable event");
+                tracing::warn!(file = %path.display(), %error, "skipping an event");
                 return None;
             }
         };

@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Folder, Host};
+use ccm_host::{Folder, Host, Refuse};
 
-use crate::file::{MAX_FILE, check_writers, parse};
+use crate::file::{MAX_FILE, parse};
 use crate::{Facts, Result};
 
 /// Where everybody's facts are.
@@ -30,18 +30,19 @@ fn directories_of(config: Option<PathBuf>, home: impl FnOnce() -> Option<PathBuf
 /// What the files in a directory say, or why they are not believed, in the
 /// order in which they are to be merged.
 pub(crate) fn read_directory(host: &Host, directory: &Path) -> Vec<Result<Facts>> {
-    let folder = match host.open_folder(directory) {
+    // Facts that others wrote are never believed: they would speak for root.
+    let folder = match host.open_trusted_folder(directory, Refuse::Always) {
         Ok(Some(folder)) => folder,
         Ok(None) => return Vec::new(),
         Err(error) => return vec![Err(error.into())],
     };
     let mut layers: Vec<_> = ["facts.json", "facts.yaml"]
         .into_iter()
-        .filter_map(|name| read(host, &folder, OsStr::new(name)).transpose())
+        .filter_map(|name| read(&folder, OsStr::new(name)).transpose())
         .collect();
     match parts(&folder) {
         Ok(Some((folder, names))) => {
-            layers.extend(names.iter().filter_map(|name| read(host, &folder, name).transpose()));
+            layers.extend(names.iter().filter_map(|name| read(&folder, name).transpose()));
         }
         Ok(None) => {}
         Err(error) => layers.push(Err(error)),
@@ -63,10 +64,9 @@ fn is_facts_file(name: &Path) -> bool {
     !hidden && name.extension().is_some_and(|end| end == "json" || end == "yaml")
 }
 
-fn read(host: &Host, folder: &Folder, name: &OsStr) -> Result<Option<Facts>> {
-    let Some((text, stat)) = folder.read_text(name, MAX_FILE)? else { return Ok(None) };
+fn read(folder: &Folder, name: &OsStr) -> Result<Option<Facts>> {
+    let Some((text, _)) = folder.read_text(name, MAX_FILE)? else { return Ok(None) };
     let path = folder.path().join(name);
-    check_writers(host, &path, stat)?;
     parse(&path, text).map(Some)
 }
 

@@ -36,18 +36,6 @@ pub enum Error {
         /// What it holds.
         found: &'static str,
     },
-    /// Someone who is not root could make root believe things.
-    #[error("others can write {} (owner {uid}, group {gid}, mode {mode:04o})", path.display())]
-    Writable {
-        /// Which file.
-        path: PathBuf,
-        /// Its owner.
-        uid: u32,
-        /// Its group.
-        gid: u32,
-        /// Its permissions.
-        mode: u32,
-    },
     /// An argument that is not `name=value`.
     #[error("`{argument}` is not a fact")]
     Argument {
@@ -64,10 +52,6 @@ impl Error {
                 Some("put the file itself there".to_owned())
             }
             Self::Read { source } => source.hint(),
-            Self::Writable { path, .. } => {
-                let path = path.display();
-                Some(format!("chown root:root {path} && chmod go-w {path}"))
-            }
             Self::NotAMap { .. } => Some("write facts as `name: value`".to_owned()),
             Self::Argument { .. } => Some("write it as `name=value` or `a.b=value`".to_owned()),
             Self::Syntax { .. } => None,

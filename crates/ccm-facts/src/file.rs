@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use ccm_host::{Host, Stat};
+use ccm_host::Host;
 use ccm_yaml::Source;
 use govalue::{Value, json};
 
@@ -16,26 +16,10 @@ pub(crate) const MAX_FILE: u64 = 16 << 20;
 /// Reads a file that the caller asked for: JSON if it is called `.json`, YAML
 /// if `.yaml` or `.yml`, else JSON when it begins with `{` or `[`.
 ///
-/// As root, a file that others can write gets a warning; with `CCM_STRICT=1` it
-/// is an error.
+/// As root, a file that others can change gets a warning; with `CCM_STRICT=1`
+/// it is an error.
 pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
-    let (text, stat) = host.read_text(path, MAX_FILE)?;
-    if let Err(error) = check_writers(host, path, stat) {
-        if host.is_strict() {
-            return Err(error);
-        }
-        tracing::warn!("{error}");
-    }
-    parse(path, text)
-}
-
-/// As root, a file is only believed if nobody else could have written it.
-pub(crate) fn check_writers(host: &Host, path: &Path, stat: Stat) -> Result<()> {
-    if !host.is_root() || !stat.is_writable_by_others() {
-        return Ok(());
-    }
-    let Stat { uid, gid, mode, .. } = stat;
-    Err(Error::Writable { path: path.to_owned(), uid, gid, mode })
+    parse(path, host.read_trusted(path, MAX_FILE)?)
 }
 
 /// The facts in a text. An empty one has none.
@@ -132,7 +116,8 @@ mod tests {
     #[test]
     fn only_root_counts_as_root() {
         let stat = Host::new().stat(Path::new("/")).unwrap().unwrap();
-        let with = |uid, gid, mode| Stat { uid, gid, mode, ..stat }.is_writable_by_others();
+        let with =
+            |uid, gid, mode| ccm_host::Stat { uid, gid, mode, ..stat }.is_writable_by_others();
         assert!(!with(0, 0, 0o644) && !with(0, 0, 0o664) && !with(0, 5, 0o644));
         assert!(with(1, 0, 0o644) && with(0, 5, 0o664) && with(0, 0, 0o646));
     }

@@ -268,7 +268,11 @@ fn as_root_only_roots_files_count() {
             if safe || !is_root() {
                 assert_eq!(stage.facts(), "theirs", "{mode:o} {owner:?}");
             } else {
-                assert_eq!(stage.refused(&["others can write", name]), "", "{mode:o} {owner:?}");
+                assert_eq!(
+                    stage.refused(&["is writable by other users", name]),
+                    "",
+                    "{mode:o} {owner:?}"
+                );
             }
         }
     }

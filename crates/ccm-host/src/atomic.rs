@@ -14,7 +14,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::extended::keep_extended_attributes;
+use crate::extended::{AccessList, is_foreign, keep_extended_attributes, name_of, remove_lists};
 use crate::file::mode;
 use crate::{Error, FileKind, Host, Interrupt, Result, Stat};
 
@@ -115,9 +115,18 @@ impl Host {
     /// directory, other bits left as they are, except that set-id bits do not
     /// survive a change of owner: they vouched for the old one. A symbolic link
     /// is refused, so that nothing elsewhere is changed through it.
+    ///
+    /// Access control lists stay only if root or the wanted owner can have set
+    /// them: another user's would allow that user what the mode denies.
     pub fn set_attributes(&self, path: &Path, wanted: &Attributes) -> Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        let file = if path.file_name().is_some() {
+            let (parent, name) = self.open_parent(path)?;
+            rustix::fs::openat(&*parent, name, flags, Mode::empty())
+        } else {
+            rustix::fs::open(path, flags, Mode::empty())
+        };
+        let file = file.map_err(Error::io("open", path))?;
         let have = Stat::of(&file, path)?;
         if have.kind == FileKind::Symlink {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
@@ -127,15 +136,27 @@ impl Host {
         let mut kept = 0o7000;
         if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
             kept = 0o1000;
+            let is_foreign = is_foreign(&have, wanted);
+            let clear = || {
+                remove_lists(&file, have.kind).map_err(Error::io("remove access lists of", path))
+            };
+            // Before, so that a run that is killed in between leaves none. Until
+            // then the old owner can set them again, so afterwards too.
+            if is_foreign {
+                clear()?;
+            }
             rustix::fs::chownat(&file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
                 .map_err(Error::io("set the owner of", path))?;
+            if is_foreign {
+                clear()?;
+            }
             bits = Stat::of(&file, path)?.mode;
         }
         let target = (have.mode & kept) | wanted.mode;
         if bits != target {
             // A path descriptor cannot be changed itself; its name in /proc can.
-            let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
-            rustix::fs::chmod(link, mode(target)).map_err(Error::io("set the mode of", path))?;
+            rustix::fs::chmod(name_of(&file), mode(target))
+                .map_err(Error::io("set the mode of", path))?;
         }
         self.inner.barrier.borrow_mut().file_changed(path, have.dev);
         Ok(())
@@ -151,18 +172,9 @@ impl Host {
         {
             return Ok((Rc::clone(directory), Path::new(name)));
         }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::open(parent, flags, Mode::empty()) {
-            Ok(directory) => {
-                let directory = Rc::new(directory);
-                self.inner.parent.replace(Some((parent.to_owned(), Rc::clone(&directory))));
-                Ok((directory, Path::new(name)))
-            }
-            Err(Errno::NOENT | Errno::NOTDIR) => {
-                Err(Error::NotADirectory { path: parent.to_owned() })
-            }
-            Err(errno) => Err(Error::io("open", parent)(errno)),
-        }
+        let directory = Rc::new(self.open_managed(parent)?);
+        self.inner.parent.replace(Some((parent.to_owned(), Rc::clone(&directory))));
+        Ok((directory, Path::new(name)))
     }
 
     /// Removes what killed runs left in a directory, once per run.
@@ -187,6 +199,32 @@ impl Host {
             }
         }
     }
+}
+
+/// Gives a new file what the one that it will replace has of extended
+/// attributes, and gives back its access list. What another user could have set
+/// is left out, and so is what the new file has from a directory of such a user.
+fn inherit(
+    parent: impl AsFd,
+    name: &Path,
+    path: &Path,
+    to: &File,
+    wanted: &Attributes,
+) -> Result<Option<AccessList>> {
+    if is_foreign(&Stat::of(&parent, path)?, wanted) {
+        remove_lists(to, FileKind::File).map_err(Error::io("remove access lists of", path))?;
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let old = match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
+        Ok(old) => old,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(Error::io("open", path)(errno)),
+    };
+    let have = Stat::of(&old, path)?;
+    if have.kind == FileKind::Symlink || is_foreign(&have, wanted) {
+        return Ok(None);
+    }
+    Ok(keep_extended_attributes(&old, path, to))
 }
 
 pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
@@ -257,7 +295,7 @@ impl<D: AsFd> Temporary<D> {
         created: Stat,
         wanted: &Attributes,
     ) -> Result<()> {
-        let access_list = keep_extended_attributes(path, &self.file);
+        let access_list = inherit(&self.directory, name, path, &self.file, wanted)?;
         if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
             let (uid, gid) = wanted.ids();
             rustix::fs::fchown(&self.file, Some(uid), Some(gid))

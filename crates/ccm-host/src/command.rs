@@ -7,15 +7,30 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::extended::name_of;
 use crate::{Changes, Error, Host, Result};
 
 /// Where system tools are looked for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What package managers are told of proxies by.
+const PROXIES: [&str; 10] = [
+    "http_proxy",
+    "https_proxy",
+    "ftp_proxy",
+    "all_proxy",
+    "no_proxy",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "FTP_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+];
 /// How much output is kept of each stream unless the command says otherwise.
 const CAPTURE: usize = 1 << 20;
 /// How many lines of standard error a failure carries.
@@ -34,12 +49,15 @@ pub struct Command {
     capture: usize,
     is_query: bool,
     is_finished: bool,
+    has_proxies: bool,
 }
 
 /// What a command sees of the environment.
 #[derive(Clone, Debug)]
 pub enum Environment {
-    /// For tools whose output ccm reads: the plain locale and a fixed path.
+    /// For system tools that ccm itself chose: a plain locale, a fixed path and
+    /// a home directory. Nothing of ccm's own environment, where `LD_PRELOAD` or
+    /// `DPKG_ADMINDIR` could make a tool do something else.
     System,
     /// For commands of users: ccm's own environment and some more.
     Inherited {
@@ -129,6 +147,7 @@ impl Command {
             capture: CAPTURE,
             is_query: false,
             is_finished: false,
+            has_proxies: false,
         }
     }
 
@@ -157,6 +176,13 @@ impl Command {
     #[must_use]
     pub fn variable(mut self, name: &'static str, value: &'static str) -> Self {
         self.variables.push((name, value));
+        self
+    }
+
+    /// Tells a system tool of the proxies that ccm's environment names.
+    #[must_use]
+    pub fn proxies(mut self) -> Self {
+        self.has_proxies = true;
         self
     }
 
@@ -210,18 +236,23 @@ impl Host {
             }
         };
         let program = lookup::find(&command.program, &path, &command.directory)?;
+        let held = self.hold_directory(&command.directory)?;
         let mut child = std::process::Command::new(program);
         child
             .arg0(&command.program)
             .args(&command.args)
-            .current_dir(&command.directory)
+            .current_dir(self.working_directory(&command.directory, held.as_ref()))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
         match &command.environment {
             Environment::System => {
-                child.env("LC_ALL", "C").env("LANG", "C").env("PATH", SYSTEM_PATH);
+                child.env_clear().env("LC_ALL", "C").env("LANG", "C").env("PATH", SYSTEM_PATH);
+                // Not that of the environment: rpm runs what ~/.rpmmacros says.
+                child.env("HOME", if self.is_root() { "/root" } else { "/" });
+                let proxies = PROXIES.iter().filter(|_| command.has_proxies);
+                child.envs(proxies.filter_map(|name| Some((name, self.env(name)?))));
             }
             Environment::Inherited { add, path } => {
                 child.envs(add.iter().map(|(key, value)| (key, value)));
@@ -243,6 +274,23 @@ impl Host {
     ) -> Result<Output> {
         let output = self.run(command, on_line)?;
         if output.exit == Exit::Code(0) { Ok(output) } else { Err(output.failure(command)) }
+    }
+
+    /// Opens the directory that a command is to run in. As root, whoever owns a
+    /// directory on the way must not choose where the command works.
+    fn hold_directory(&self, directory: &Path) -> Result<Option<OwnedFd>> {
+        if !self.is_root() || directory == Path::new("/") {
+            return Ok(None);
+        }
+        self.open_managed(directory).map(Some)
+    }
+
+    /// A name by which the child enters a directory that is held open.
+    fn working_directory(&self, path: &Path, held: Option<&OwnedFd>) -> PathBuf {
+        let name = held.map(|held| PathBuf::from(name_of(held)));
+        // Where /proc is not mounted there is only the path.
+        let name = name.filter(|name| self.stat(name).is_ok_and(|found| found.is_some()));
+        name.unwrap_or_else(|| path.to_owned())
     }
 
     fn spawn_error(&self, command: &Command, source: std::io::Error) -> Error {
@@ -301,6 +349,12 @@ mod tests {
         let output = run(&sh("pwd; echo $LC_ALL $LANG $PATH; cat")).unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(text, format!("/\nC C {SYSTEM_PATH}\n"));
+        // Of what the test itself has (CARGO_MANIFEST_DIR and more), nothing.
+        let output = run(&Command::new("env", [""; 0])).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let mut names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["HOME", "LANG", "LC_ALL", "PATH"]);
     }
 
     #[test]

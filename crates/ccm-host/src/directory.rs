@@ -8,6 +8,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
 use crate::remains::{Unlocked, lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
@@ -87,10 +88,26 @@ impl Host {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())
                 .map_err(Error::io("open", path))?;
-            if at + 1 == missing.len() {
+            // Lists come from a directory above, or from who was faster.
+            let clear = || {
+                remove_lists(&directory, FileKind::Directory)
+                    .map_err(Error::io("remove access lists of", path))
+            };
+            let is_last = at + 1 == missing.len();
+            if is_ours && is_foreign(&Stat::of(&*parent, path)?, wanted) {
+                clear()?;
+            }
+            if is_last {
                 let (uid, gid) = wanted.ids();
+                let is_foreign = is_foreign(&Stat::of(&directory, path)?, wanted);
+                if is_foreign {
+                    clear()?;
+                }
                 rustix::fs::fchown(&directory, Some(uid), Some(gid))
                     .map_err(Error::io("set the owner of", path))?;
+                if is_foreign {
+                    clear()?;
+                }
                 rustix::fs::fchmod(&directory, mode(wanted.mode))
                     .map_err(Error::io("set the mode of", path))?;
             } else if is_ours {
@@ -139,8 +156,9 @@ impl Host {
     /// Whether a directory has no entries.
     pub fn is_empty_directory(&self, path: &Path) -> Result<bool> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let directory =
-            rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        let (parent, name) = self.open_parent(path)?;
+        let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())
+            .map_err(Error::io("open", path))?;
         let entries = rustix::fs::Dir::new(directory).map_err(Error::io("list", path))?;
         for entry in entries {
             let entry = entry.map_err(Error::io("list", path))?;

@@ -49,6 +49,35 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A directory tree that is not followed to its end.
+    #[error("{} lies more than {limit} directories deep", path.display())]
+    TooDeep {
+        /// Where.
+        path: PathBuf,
+        /// How deep ccm goes.
+        limit: usize,
+    },
+    /// A symlink of another user that leads root to what is not that user's.
+    #[error(
+        "{} is a symlink that belongs to user {owner} and leads to something that belongs to user \
+         {target}: ccm does not follow it as root", path.display()
+    )]
+    ForeignLink {
+        /// The symlink.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Whose that is which it leads to.
+        target: u32,
+    },
+    /// A file that decides what root does and that others can change.
+    #[error("refusing to read {} as root: {doubt}", path.display())]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Who can change it.
+        doubt: crate::Doubt,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {
@@ -184,6 +213,10 @@ impl Error {
             }
             Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),
             Self::MountPoint { .. } => Some("unmount it first".to_owned()),
+            Self::ForeignLink { .. } => {
+                Some("let root own the symlink, or declare the path that it leads to".to_owned())
+            }
+            Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             _ => None,
         }
     }

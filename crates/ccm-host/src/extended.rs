@@ -1,27 +1,69 @@
-//! Extended attributes of a file that is about to be replaced.
+//! Extended attributes: those of a file that is about to be replaced, and
+//! access control lists that somebody else has set.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd as _};
 use std::path::Path;
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
+use crate::{Attributes, FileKind, Stat};
+
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+/// What new files in a directory get for an access list.
+const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 /// The kernel's own bound on names and values.
 const LARGEST: usize = 64 << 10;
 
+/// A name for what a descriptor holds. Descriptors that only name something
+/// have no extended attributes themselves.
+pub(crate) fn name_of(file: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
+}
+
+/// Whether its owner could have set access lists that outlive a change to the
+/// wanted owner: they vouch for nothing then.
+pub(crate) fn is_foreign(have: &Stat, wanted: &Attributes) -> bool {
+    have.uid != 0 && have.uid != wanted.uid
+}
+
+/// Whether there is an access list, which allows more than the mode says.
+pub(crate) fn has_access_list(file: impl AsFd) -> bool {
+    rustix::fs::getxattr(name_of(file), ACCESS_LIST, &mut [0; 0][..]).is_ok()
+}
+
+/// Removes access lists, of a directory the default one too.
+pub(crate) fn remove_lists(file: impl AsFd, kind: FileKind) -> Result<(), Errno> {
+    let name = name_of(file);
+    let lists: &[&[u8]] =
+        if kind == FileKind::Directory { &[ACCESS_LIST, DEFAULT_LIST] } else { &[ACCESS_LIST] };
+    for list in lists {
+        match rustix::fs::removexattr(&name, *list) {
+            // None there, or none supported.
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
 /// Copies labels and other attributes to the new file. An access list is given
 /// back, to be set when content and owner are. File capabilities are not kept,
-/// as set-user-id bits are not: they vouched for the old content.
-pub(crate) fn keep_extended_attributes(path: &Path, to: impl AsFd) -> Option<AccessList> {
+/// as setuid bits are not: they vouched for the old content.
+pub(crate) fn keep_extended_attributes(
+    from: impl AsFd,
+    path: &Path,
+    to: impl AsFd,
+) -> Option<AccessList> {
+    let from = name_of(from);
     // None there or none supported: nothing to keep.
-    let names = whole(|buffer| rustix::fs::llistxattr(path, buffer)).ok()?;
+    let names = whole(|buffer| rustix::fs::listxattr(&from, buffer)).ok()?;
     let mut access_list = None;
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         if name == b"security.capability" {
             continue;
         }
-        let value = whole(|buffer| rustix::fs::lgetxattr(path, name, buffer));
+        let value = whole(|buffer| rustix::fs::getxattr(&from, name, buffer));
         let kept = match value {
             Ok(value) if name == ACCESS_LIST => {
                 access_list = Some(AccessList(value));

@@ -9,7 +9,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::{check_regular, read_all, utf8};
-use crate::{Error, FileKind, Host, Result, Stat};
+use crate::trust::{file_doubt, folder_doubt, judge, step_doubt};
+use crate::walk::Walk;
+use crate::{Doubt, Error, FileKind, Host, Refuse, Result, Stat};
 
 /// A directory held open: whatever happens to its path, what is read through it
 /// stays in it, and no link in it leads anywhere else.
@@ -17,6 +19,18 @@ use crate::{Error, FileKind, Host, Result, Stat};
 pub struct Folder {
     directory: OwnedFd,
     path: PathBuf,
+    guard: Guard,
+}
+
+/// Whether what is read through a folder may be changed by others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guard {
+    /// It may.
+    None,
+    /// A warning is logged.
+    Warn,
+    /// It is refused.
+    Refuse,
 }
 
 impl Host {
@@ -30,14 +44,46 @@ impl Host {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory =
             rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-        Ok(Some(Folder { directory, path: path.to_owned() }))
+        Ok(Some(Folder { directory, path: path.to_owned(), guard: Guard::None }))
     }
 }
 
 impl Folder {
+    pub(crate) fn guarded(mut self, host: &Host, refuse: Refuse) -> Self {
+        let is_refused = refuse == Refuse::Always || host.is_strict();
+        self.guard = if is_refused { Guard::Refuse } else { Guard::Warn };
+        self
+    }
+
+    fn judge(&self, path: &Path, doubt: impl FnOnce() -> Option<Doubt>) -> Result<()> {
+        if self.guard == Guard::None {
+            return Ok(());
+        }
+        judge(path, doubt(), self.guard == Guard::Refuse)
+    }
+
     /// Where it was found.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Reads a text of at most `limit` bytes at a place below this directory.
+    /// Symlinks are followed as long as they stay below it.
+    pub fn read_beneath(&self, place: &Path, limit: u64) -> Result<String> {
+        let path = self.path.join(place);
+        let open = |errno| match errno {
+            Errno::XDEV => Error::LeadsOutside { path: path.clone() },
+            errno => Error::io("open", &path)(errno),
+        };
+        let top = self.directory.try_clone().map_err(Error::std_io("open", &path))?;
+        let walk = Walk::beneath(top, &self.path, place).map_err(open)?;
+        let (file, stat) = walk.open_file(&path)?;
+        self.judge(&path, || {
+            // The directory itself was judged with those above it.
+            let passed = walk.way.iter().skip(1).find_map(step_doubt);
+            passed.or_else(|| file_doubt(&file, &stat, &path))
+        })?;
+        utf8(read_all(file, stat, &path, limit)?, &path)
     }
 
     /// The names in it, sorted.
@@ -100,6 +146,7 @@ impl Folder {
         };
         let stat = Stat::of(&file, &path)?;
         check_regular(&path, stat)?;
+        self.judge(&path, || file_doubt(&file, &stat, &path))?;
         Ok((read_all(file.into(), stat, &path, limit)?, stat))
     }
 
@@ -115,6 +162,7 @@ impl Folder {
             .map_err(Error::io("open", &path))?;
         let stat = Stat::of(&file, &path)?;
         check_regular(&path, stat)?;
+        self.judge(&path, || file_doubt(&file, &stat, &path))?;
         let bytes = read_all(file.into(), stat, &path, limit)?;
         Ok(Some((utf8(bytes, &path)?, stat)))
     }
@@ -130,7 +178,11 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(&self.directory, name, flags, Mode::empty())
             .map_err(Error::io("open", &path))?;
-        Ok(Some(Self { directory, path }))
+        if self.guard != Guard::None {
+            let stat = Stat::of(&directory, &path)?;
+            self.judge(&path, || folder_doubt(&directory, &stat, &path))?;
+        }
+        Ok(Some(Self { directory, path, guard: self.guard }))
     }
 
     fn lstat(&self, name: &OsStr, path: &Path) -> Result<Option<Stat>> {

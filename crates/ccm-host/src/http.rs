@@ -4,6 +4,7 @@
 //! meant for one host never reaches another.
 
 mod download;
+mod proxy;
 mod url;
 mod watch;
 
@@ -11,6 +12,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use ureq::Agent;
+use ureq::config::Config;
 use ureq::http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, LOCATION,
 };
@@ -19,6 +21,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 pub(crate) use download::ProgressSink;
 pub use download::{Fetched, Progress};
+use proxy::Proxy;
 use url::{Url, basic, without_credentials};
 use watch::Watch;
 
@@ -88,7 +91,7 @@ impl<'a> Request<'a> {
         Error::Fetch { url: without_credentials(self.url), reason: reason.into() }
     }
 
-    fn agent(&self) -> Agent {
+    fn config(&self) -> Config {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         Agent::config_builder()
             .tls_config(tls)
@@ -97,12 +100,13 @@ impl<'a> Request<'a> {
             .timeout_per_read(Some(self.silence))
             .timeout_per_write(Some(self.silence))
             .timeout_global(self.whole)
+            // Which proxy is used depends on the address.
+            .proxy(None)
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("ccm/", env!("CARGO_PKG_VERSION")))
             .build()
-            .into()
     }
 
     /// Asks, and follows where the answer leads.
@@ -111,13 +115,20 @@ impl<'a> Request<'a> {
         if let Some((name, password)) = self.user {
             url.credentials = Some(format!("{name}:{password}"));
         }
-        let agent = self.agent();
-        let watch = Watch::start(&agent, host.interrupt());
+        let config = self.config();
+        let direct = config.new_agent();
         let mut is_trusted = true;
         for _ in 0..=MAX_REDIRECTS {
-            tracing::debug!(%url, "fetching");
-            let answer = self.ask(&agent, &url, is_trusted);
-            let answer = answer.map_err(|error| self.reason(host, &url, &error))?;
+            tracing::debug!(url = url.shown(), "fetching");
+            let proxy = Proxy::find(host, &url).map_err(|reason| self.fail(reason))?;
+            let special = proxy.as_ref().and_then(|proxy| proxy.agent(config.clone(), &url));
+            let agent = special.as_ref().unwrap_or(&direct);
+            let watch = Watch::start(agent, host.interrupt());
+            let answer = self.ask(agent, &url, proxy.as_ref(), is_trusted);
+            let answer = answer.map_err(|error| {
+                let through = proxy.as_ref().map(|proxy| format!("through proxy {proxy}, "));
+                self.reason_by(host, &url, &through.unwrap_or_default(), &error)
+            })?;
             let status = answer.status();
             if !is_redirect(status) {
                 // Any other answer has no body, a part of it, or another one.
@@ -134,20 +145,32 @@ impl<'a> Request<'a> {
             let next = url.join(next).map_err(|reason| {
                 self.fail(format!("the server answered {status}, but where it leads: {reason}"))
             })?;
+            if url.is_downgraded_by(&next) {
+                return Err(self.fail(format!(
+                    "the server redirects from https to {}, which ccm does not follow",
+                    next.shown()
+                )));
+            }
             is_trusted &= url.trusts(&next);
             url = next;
         }
-        Err(self.fail(format!("more than {MAX_REDIRECTS} redirects, the last one to {url}")))
+        let last = url.shown();
+        Err(self.fail(format!("more than {MAX_REDIRECTS} redirects, the last one to {last}")))
     }
 
     fn ask(
         &self,
         agent: &Agent,
         url: &Url,
+        proxy: Option<&Proxy>,
         is_trusted: bool,
     ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let request = match proxy {
+            Some(proxy) => proxy.request(agent, url),
+            None => agent.get(url.to_string()),
+        };
         // What is stored or compared must be what the server holds.
-        let mut request = agent.get(url.to_string()).header(ACCEPT_ENCODING, "identity");
+        let mut request = request.header(ACCEPT_ENCODING, "identity");
         if is_trusted {
             for (name, value) in &self.headers {
                 request = request.header(*name, *value);
@@ -166,15 +189,19 @@ impl<'a> Request<'a> {
     /// Where an answer came from, if not from the URL itself.
     fn at(&self, url: &Url) -> String {
         let own = Url::parse(self.url).is_ok_and(|own| own.to_string() == url.to_string());
-        if own { String::new() } else { format!("redirected to {url}, ") }
+        if own { String::new() } else { format!("redirected to {}, ", url.shown()) }
     }
 
     /// What went wrong, in words.
     fn reason(&self, host: &Host, url: &Url, error: &ureq::Error) -> Error {
+        self.reason_by(host, url, "", error)
+    }
+
+    fn reason_by(&self, host: &Host, url: &Url, through: &str, error: &ureq::Error) -> Error {
         if host.interrupt().signal().is_some() {
             return self.fail("the run was interrupted");
         }
-        let at = self.at(url);
+        let at = format!("{}{through}", self.at(url));
         self.fail(match error {
             ureq::Error::Timeout(ureq::Timeout::PerRead | ureq::Timeout::PerWrite) => {
                 format!("{at}the server was silent for {:?}", self.silence)

@@ -26,10 +26,12 @@ mod random;
 mod remains;
 mod remove;
 mod tree;
+mod trust;
 mod users;
+mod walk;
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -51,6 +53,7 @@ pub use machine::{Space, Uname};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 pub use tree::{Entries, Occupant, Tree};
+pub use trust::{Doubt, Refuse};
 
 /// The machine, with what one run remembers of it. Clones share that memory.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +64,7 @@ pub struct Host {
 #[derive(Debug, Default)]
 struct Inner {
     users: RefCell<users::Users>,
+    whoami: OnceCell<(u32, u32)>,
     barrier: RefCell<barrier::Barrier>,
     random: RefCell<random::Random>,
     /// Directories in which remains of killed runs were looked for already.
@@ -71,6 +75,10 @@ struct Inner {
     parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
     /// Nothing need survive a power failure.
     is_passing: Cell<bool>,
+    /// Directories that no symlink of another user leads to, and those that
+    /// were looked at for who can change them. Both hold as long as `parent`.
+    checked: RefCell<HashSet<PathBuf>>,
+    trusted: RefCell<HashMap<PathBuf, Option<Doubt>>>,
     interrupt: Interrupt,
     progress: RefCell<http::ProgressSink>,
     /// How many commands ran that may have changed something.
@@ -140,9 +148,12 @@ impl Host {
         std::env::temp_dir()
     }
 
-    /// Forgets the open directory: its path may lead elsewhere from now on.
+    /// Forgets the open directory and what is known of others: their paths may
+    /// lead elsewhere from now on.
     pub(crate) fn forget_parent(&self) {
         self.inner.parent.replace(None);
+        self.inner.checked.borrow_mut().clear();
+        self.inner.trusted.borrow_mut().clear();
     }
 
     /// Bytes that nobody can guess.

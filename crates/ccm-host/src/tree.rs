@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::atomic::is_temporary_name;
+use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
 use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
 
@@ -41,22 +42,23 @@ pub enum Occupant {
 }
 
 impl Host {
-    /// Opens the tree at a path, links on the way to it followed; `None` when
-    /// there is nothing.
+    /// Opens the tree at a path; `None` when there is nothing. Symlinks to it
+    /// are followed, as root only those that lead to what their owner owns.
     pub fn open_tree(&self, path: &Path) -> Result<Option<Tree>> {
         match self.stat(path)? {
             // A link that leads nowhere is in the way.
             None if self.lstat(path)?.is_some() => {
                 return Err(Error::NotADirectory { path: path.to_owned() });
             }
-            None => return Ok(None),
+            None => return self.check_managed_path(path).map(|()| None),
             Some(stat) if stat.kind != FileKind::Directory => {
                 return Err(Error::NotADirectory { path: path.to_owned() });
             }
             Some(_) => {}
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
+        let root = rustix::fs::openat(self.open_managed(path)?, ".", flags, Mode::empty())
+            .map_err(Error::io("open", path))?;
         Ok(Some(Tree { host: self.clone(), root, path: path.to_owned() }))
     }
 }
@@ -150,6 +152,13 @@ impl Tree {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&parent, name, flags, Mode::empty())
             .map_err(Error::io("open", &path))?;
+        // A directory of another user may have made it a gift of its lists.
+        let (uid, gid) = self.host.whoami();
+        let wanted = Attributes { uid, gid, mode: 0o755 };
+        if is_foreign(&Stat::of(&parent, &path)?, &wanted) {
+            remove_lists(&made, FileKind::Directory)
+                .map_err(Error::io("remove access lists of", &path))?;
+        }
         rustix::fs::fchmod(&made, mode(0o755)).map_err(Error::io("set the mode of", &path))?;
         let dev = Stat::of(&made, &path)?.dev;
         self.host.inner.barrier.borrow_mut().file_changed(&path, dev);
@@ -222,6 +231,9 @@ impl Tree {
         let path = self.path.join(place);
         // Nobody's files lie deeper, and everything must end.
         if depth > MAX_DEPTH {
+            found
+                .unknown
+                .get_or_insert_with(|| Error::TooDeep { path: path.clone(), limit: MAX_DEPTH });
             return Ok(());
         }
         let entries = rustix::fs::Dir::read_from(directory).map_err(Error::io("list", &path))?;
@@ -252,8 +264,11 @@ impl Tree {
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
             let below = match rustix::fs::openat2(directory, &name, flags, Mode::empty(), resolve) {
                 Ok(below) => below,
-                // A mount; someone else's; or gone, or swapped for a link, since the listing.
-                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ACCESS) => {
+                // A mount; or gone, or swapped for a link, since the listing.
+                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                Err(Errno::ACCESS) => {
+                    let error = || Error::io("open", &path.join(&name))(Errno::ACCESS);
+                    found.unknown.get_or_insert_with(error);
                     continue;
                 }
                 Err(errno) => return Err(Error::io("open", &path.join(&name))(errno)),
@@ -274,12 +289,14 @@ impl Tree {
 }
 
 /// What a tree holds, by place.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Entries {
     /// Files, links, sockets, FIFOs, devices.
     pub files: Vec<PathBuf>,
     /// Directories, each before what is in it.
     pub directories: Vec<PathBuf>,
+    /// Why there may be more in it, where a directory could not be listed.
+    pub unknown: Option<Error>,
 }
 
 fn beneath(root: impl AsFd, place: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {

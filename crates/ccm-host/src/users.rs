@@ -90,7 +90,8 @@ impl Host {
 
     /// The caller's effective user and group.
     pub fn whoami(&self) -> (u32, u32) {
-        (Uid::effective().as_raw(), Gid::effective().as_raw())
+        let ask = || (Uid::effective().as_raw(), Gid::effective().as_raw());
+        *self.inner.whoami.get_or_init(ask)
     }
 
     /// Whether the caller may do everything.

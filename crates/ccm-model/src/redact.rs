@@ -1,14 +1,21 @@
 //! Credentials inside URLs.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::REDACTED;
 
-/// The text with the user part of every URL replaced.
+/// What the names of secret query parameters end with: `access_token`,
+/// `apiKey`, `X-Goog-Signature`.
+const SECRET_ENDINGS: [&str; 7] =
+    ["token", "key", "secret", "password", "signature", "credential", "credentials"];
+
+/// The text with the user part of every URL replaced, and the values of query
+/// parameters whose names say that they are secret.
 ///
 /// ```
-/// let text = ccm_model::redact_credentials("curl https://me:secret@host/x");
-/// assert_eq!(text, "curl https://[redacted]@host/x");
+/// let text = ccm_model::redact_credentials("curl https://me:secret@host/x?token=abc&v=1");
+/// assert_eq!(text, "curl https://[redacted]@host/x?token=[redacted]&v=1");
 /// ```
 pub fn redact_credentials(text: &str) -> Cow<'_, str> {
     replace(text, |_| REDACTED.to_owned())
@@ -33,16 +40,56 @@ fn replace(text: &str, by: impl Fn(&str) -> String) -> Cow<'_, str> {
         if start < copied {
             continue;
         }
-        let Some(end) = user_end(&text[start..]) else { continue };
-        replaced.push_str(&text[copied..start]);
-        replaced.push_str(&by(&text[start..start + end]));
-        copied = start + end;
+        for secret in secrets(&text[start..]) {
+            let (from, to) = (start + secret.start, start + secret.end);
+            replaced.push_str(&text[copied..from]);
+            replaced.push_str(&by(&text[from..to]));
+            copied = to;
+        }
     }
     if copied == 0 {
         return Cow::Borrowed(text);
     }
     replaced.push_str(&text[copied..]);
     Cow::Owned(replaced)
+}
+
+/// The secret parts of a URL, in what follows its `://`, in order.
+fn secrets(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    if let Some(end) = user_end(text) {
+        found.push(0..end);
+        from = end;
+    }
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
+    let end = text[from..].find(is_end).map_or(text.len(), |length| from + length);
+    let url = &text[..end];
+    // A fragment may hold parameters too.
+    let Some(query) = url[from..].find(['?', '#']) else { return found };
+    let mut at = from + query + 1;
+    for parameter in url[at..].split(['&', ';', '?', '#']) {
+        if let Some((name, value)) = parameter.split_once('=')
+            && is_secret(name)
+        {
+            let value_at = at + name.len() + 1;
+            // Punctuation of the sentence that the URL stands in.
+            let value = value.trim_end_matches([':', ',', '.', ')']);
+            if !value.is_empty() {
+                found.push(value_at..value_at + value.len());
+            }
+        }
+        at += parameter.len() + 1;
+    }
+    found
+}
+
+/// Whether the name of a query parameter says that its value is secret.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "sig"
+        || name.starts_with("x-amz-")
+        || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Where the `@` behind the user part stands, in what follows a `://`. What
@@ -83,6 +130,21 @@ mod tests {
             ("http://h:80/a@b http://[::1]:80/a@b", "http://h:80/a@b http://[::1]:80/a@b"),
             ("http://[::1]/a@b http://h:x/a b@c", "http://[::1]/a@b http://h:x/a b@c"),
             ("mail me@host", "mail me@host"),
+            ("http://h/?a=1&token=x", "http://h/?a=1&token=[redacted]"),
+            ("http://u:p@h/?key=x#y", "http://[redacted]@h/?key=[redacted]#y"),
+            ("get `http://h/x?sig=s%2F&v=1`: no", "get `http://h/x?sig=[redacted]&v=1`: no"),
+            ("http://h/x?Access_Token=a=b: gone", "http://h/x?Access_Token=[redacted]: gone"),
+            (
+                "http://h/?X-Amz-Date=1&X-Amz-Algorithm=2",
+                "http://h/?X-Amz-Date=[redacted]&X-Amz-Algorithm=[redacted]",
+            ),
+            (
+                "http://h/?client_secret=a;password=b",
+                "http://h/?client_secret=[redacted];password=[redacted]",
+            ),
+            ("http://h/?signature=&keys=1&signed=2", "http://h/?signature=&keys=1&signed=2"),
+            ("http://h/x#access_token=t", "http://h/x#access_token=[redacted]"),
+            ("http://h/token=x /?key=y", "http://h/token=x /?key=y"),
         ] {
             assert_eq!(redact_credentials(text), wanted);
         }
@@ -90,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(://|@|/|[a-zé:]|.){0,20}") {
+        fn no_text_panics(text in "(://|@|/|[?&;#=`]|key|sig|[a-zé:]|.){0,20}") {
             redact_credentials(&text);
             prop_assert_eq!(mask_credentials(&text).len(), text.len());
         }

@@ -216,8 +216,7 @@ impl ResourceType for Exec {
         }
         for assignment in &want.environment {
             if settled(assignment.as_str()) && assignment.split().is_none() {
-                let message = format!("`{}` is not `KEY=value`", assignment.key_for_people());
-                findings.add("environment", message);
+                findings.add("environment", assignment.problem());
             }
         }
         if let Some(path) = &want.path
@@ -246,6 +245,9 @@ impl ResourceType for Exec {
 
     fn observe(on: &mut Runner, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let mut state = State::default();
+        if let Some(directory) = &want.cwd {
+            on.host.check_managed_directory(Path::new(directory))?;
+        }
         if let Some(creates) = &want.creates {
             state.creates_satisfied = on.host.stat(Path::new(creates))?.is_some();
         }

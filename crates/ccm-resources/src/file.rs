@@ -261,6 +261,12 @@ impl ResourceType for File {
         }
     }
 
+    /// Content that others may not read on the machine is not shown elsewhere.
+    fn secrets(want: &Properties) -> &'static [&'static str] {
+        let is_shown = mode::parse(&want.mode).is_ok_and(|mode| mode & 0o004 != 0);
+        if is_shown || want.content.is_none() { &[] } else { &["content"] }
+    }
+
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         on.observe(want, cx)
     }

@@ -54,6 +54,9 @@ enum Wanted<'a> {
 pub trait Provider {
     /// Its name.
     fn name(&self) -> &'static str;
+    /// Whether it reads a name as a name, and not as an order to do something
+    /// with another package.
+    fn check_name(&mut self, package: &str) -> Result<()>;
     /// Whether it could know such a version at all.
     fn check_version(&self, _version: &str) -> Result<()> {
         Ok(())
@@ -231,13 +234,10 @@ impl ResourceType for Package {
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let package = want.common.name.as_str();
-        if let Some(problem) = name::problem("package name", package) {
-            if !package.is_empty() {
-                findings.add("name", problem);
-            }
-        } else if package.ends_with('-') {
-            // To apt this is an order to remove the package without the dash.
-            findings.add("name", format!("package name cannot end with a dash: {package:?}"));
+        if let Some(problem) = name::problem("package name", package)
+            && !package.is_empty()
+        {
+            findings.add("name", problem);
         }
         if let Wanted::Version(version) = want.wanted() {
             if let Some(problem) = name::version_problem(version) {
@@ -254,6 +254,7 @@ impl ResourceType for Package {
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let package = &want.common.name;
+        on.check_name(package)?;
         if let Wanted::Version(version) = want.wanted() {
             on.check_version(version)?;
         }

@@ -170,7 +170,8 @@ impl Ui {
         if let Some(hint) = error.hint() {
             text.push_str(&format!("{} {hint}\n", paint(color, CYAN, "hint:")));
         }
-        self.say(&text);
+        // Arguments may be URLs, and errors quote arguments.
+        self.say(&ccm_model::redact_credentials(&text));
     }
 
     /// Shows everything that is wrong with a source.

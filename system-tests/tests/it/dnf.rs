@@ -101,6 +101,11 @@ fn what_dnf_refuses_fails_with_its_words_and_changes_nothing() {
         assert!(errors.contains("exited with code 1\n"), "{errors}");
         assert_eq!(version(&machine), "1.0-1");
     }
+    for name in ["1:ccm-app", "ccm-app:1:2"] {
+        let report = machine.noop(&package(name, "present"));
+        assert_eq!(report.outcomes(), [Failed], "{name}");
+        assert!(report.errors().contains("with an epoch"), "{name}: {}", report.errors());
+    }
     // A repository that does not answer.
     machine.ok("sed -i s,file:///srv,http://127.0.0.1:1, /etc/yum.repos.d/ccm.repo
                 rm -rf /var/cache/dnf");

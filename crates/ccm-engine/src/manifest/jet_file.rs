@@ -8,8 +8,8 @@ use ccm_model::Finding;
 use ccm_template::{Engine, Error};
 use ccm_yaml::{Source, Span};
 
+use super::doubted;
 use super::structure::JetFile;
-use super::writable_by_others;
 
 /// Anything larger was not written by a person.
 const MAX_SIZE: u64 = 16 << 20;
@@ -23,7 +23,7 @@ pub(super) fn render(
     findings: &mut Vec<Finding>,
 ) -> Option<Rc<Source>> {
     let path = engine.directory().join(&jet.path);
-    let (text, stat) = match host.read_text(&path, MAX_SIZE) {
+    let (text, doubt) = match host.read_judged(&path, MAX_SIZE) {
         Ok(read) => read,
         Err(error) => {
             findings.push(Finding::error(jet.span, crate::chain(&error)).hint(error.hint()));
@@ -31,8 +31,12 @@ pub(super) fn render(
         }
     };
     let name = display(&path);
-    let template = Rc::new(Source::new(&*name, text));
-    findings.extend(writable_by_others(host, stat).map(|finding| finding.within(&template)));
+    let is_read = text.is_some();
+    let template = Rc::new(Source::new(&*name, text.unwrap_or_default()));
+    findings.extend(doubted(host, doubt).map(|finding| finding.within(&template)));
+    if !is_read {
+        return None;
+    }
     let rendered = match engine.jet_text(&name, template.text()) {
         Ok(rendered) => rendered,
         Err(Error::Jet(error)) => {

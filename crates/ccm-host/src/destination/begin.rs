@@ -32,13 +32,10 @@ impl Made {
 }
 
 impl Host {
-    /// Opens a directory to make files below, links on the way to it followed.
+    /// Opens a directory to make files below. Symlinks to it are followed, as
+    /// root only those that lead to what their owner owns.
     pub fn open_destination(&self, path: &Path) -> Result<Destination> {
-        let top = match rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()) {
-            Ok(top) => top,
-            Err(Errno::NOTDIR) => return Err(Error::NotADirectory { path: path.to_owned() }),
-            Err(errno) => return Err(Error::io("open", path)(errno)),
-        };
+        let top = self.open_managed(path)?;
         self.forget_parent();
         let dev = Stat::of(&top, path)?.dev;
         Ok(Destination {

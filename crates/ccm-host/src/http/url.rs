@@ -1,5 +1,7 @@
 //! Addresses: their parts, what of them may be shown, where a redirect leads.
 
+use ccm_model::redact_credentials;
+
 /// An `http` or `https` address, taken apart.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Url {
@@ -85,6 +87,36 @@ impl Url {
         is_same || is_upgrade
     }
 
+    /// The address as it may be shown: secrets in the query redacted.
+    pub(super) fn shown(&self) -> String {
+        redact_credentials(&self.to_string()).into_owned()
+    }
+
+    /// Whether a redirect to another address would give up encryption.
+    pub(super) fn is_downgraded_by(&self, other: &Self) -> bool {
+        self.is_secure && !other.is_secure
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Host and port as written.
+    pub(super) fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// What is asked of the host.
+    pub(super) fn path_and_query(&self) -> &str {
+        &self.path
+    }
+
+    /// Host without brackets, and port.
+    pub(super) fn endpoint(&self) -> (&str, &str) {
+        let (host, port) = self.origin();
+        (host.trim_start_matches('[').trim_end_matches(']'), port)
+    }
+
     /// The path without query.
     pub(super) fn path(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
@@ -132,10 +164,11 @@ pub(super) fn without_credentials(url: &str) -> String {
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let is_host = host_and_port(host).1.is_none_or(is_port);
-    match rest.rsplit_once('@') {
+    let shown = match rest.rsplit_once('@') {
         Some((_, rest)) if !is_host => format!("{scheme}://{rest}"),
         _ => format!("{scheme}://{host}{path}"),
-    }
+    };
+    redact_credentials(&shown).into_owned()
 }
 
 /// The value of an `Authorization` header.

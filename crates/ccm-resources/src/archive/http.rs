@@ -96,6 +96,10 @@ impl Provider for Http {
             let (uid, gid) = (self.host.uid(&want.owner)?, self.host.gid(&want.group)?);
             Some(Attributes { uid, gid, mode: MODE })
         };
+        self.host.check_managed_path(want.path())?;
+        if let Some(parent) = &want.extract_parent {
+            self.host.check_managed_directory(Path::new(parent))?;
+        }
         let (mut found, mut stat) = self.found(want)?;
         let creates = self.is_created(want)?;
         let is_incomplete = !want.is_removal() && self.is_incomplete(want)?;

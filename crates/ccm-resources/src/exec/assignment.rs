@@ -20,8 +20,17 @@ impl Assignment {
         is_valid.then(|| (key.to_owned(), value.to_owned()))
     }
 
-    pub(super) fn key_for_people(&self) -> &str {
-        self.0.split('=').next().unwrap_or_default()
+    /// The name, where there is one. Without `=` all of it may be a secret.
+    fn key(&self) -> Option<&str> {
+        self.0.split_once('=').map(|(key, _)| key).filter(|key| !key.is_empty())
+    }
+
+    /// What is wrong with one that cannot be split.
+    pub(super) fn problem(&self) -> String {
+        match self.key() {
+            Some(key) => format!("`{key}={REDACTED}` is not `KEY=value`"),
+            None => format!("`{REDACTED}` is not `KEY=value`"),
+        }
     }
 }
 
@@ -45,7 +54,10 @@ impl Resolve for Assignment {
 
 impl Serialize for Assignment {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&format_args!("{}={REDACTED}", self.key_for_people()))
+        match self.key() {
+            Some(key) => to.collect_str(&format_args!("{key}={REDACTED}")),
+            None => to.serialize_str(REDACTED),
+        }
     }
 }
 
@@ -58,6 +70,13 @@ mod tests {
         let assignment = Assignment("TOKEN=hunter2".into());
         assert_eq!(serde_json::to_string(&assignment).unwrap(), "\"TOKEN=[redacted]\"");
         assert_eq!(assignment.split(), Some(("TOKEN".into(), "hunter2".into())));
+        for malformed in ["hunter2", "=hunter2", "hunter2 TOKEN"] {
+            let assignment = Assignment(malformed.into());
+            assert_eq!(serde_json::to_string(&assignment).unwrap(), "\"[redacted]\"");
+            assert_eq!(assignment.problem(), "`[redacted]` is not `KEY=value`");
+        }
+        let empty = Assignment("TOKEN=".into()).problem();
+        assert_eq!(empty, "`TOKEN=[redacted]` is not `KEY=value`");
     }
 
     #[test]

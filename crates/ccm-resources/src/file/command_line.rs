@@ -27,8 +27,8 @@ pub(super) const VIEW: CommandLine = CommandLine {
 
 fn prepare(arguments: &mut Arguments, host: &Host) -> Result<(), String> {
     if let Some(path) = arguments.take("content-file") {
-        let (content, _) = host
-            .read_text(Path::new(&path), MAX_CONTENT)
+        let content = host
+            .read_trusted(Path::new(&path), MAX_CONTENT)
             .map_err(|error| ccm_engine::chain(&error))?;
         arguments.set("content", content);
     }

@@ -64,7 +64,7 @@ impl Posix {
         // written must be known, in noop too.
         let source = match source(want, cx) {
             Some(path) => {
-                let (file, stat) = self.host.open(&path)?;
+                let (file, stat) = self.host.open_trusted(&path)?;
                 Some((path, file, stat))
             }
             None => None,
@@ -119,6 +119,7 @@ fn source(want: &Properties, cx: &Context<'_>) -> Option<PathBuf> {
 impl Provider for Posix {
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State> {
         let wanted = self.wanted(want)?;
+        self.host.check_managed_path(want.path())?;
         let (found, stat) = self.found(want)?;
         let is_file_wanted = want.common.ensure == "present";
         let (content, checksum) = match found {
@@ -156,7 +157,7 @@ impl Provider for Posix {
         cx: &Context<'_>,
     ) -> Result<()> {
         let content = match source(want, cx) {
-            Some(path) => Content::Copy(self.host.open(&path)?.0),
+            Some(path) => Content::Copy(self.host.open_trusted(&path)?.0),
             None => Content::Bytes(want.content.as_deref().unwrap_or_default().as_bytes()),
         };
         Ok(self.host.replace(want.path(), content, attributes)?)

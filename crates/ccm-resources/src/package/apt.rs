@@ -96,6 +96,16 @@ impl Apt {
         })
     }
 
+    /// Whether the lists of apt have a package of exactly this name.
+    fn is_known(&self, package: &str) -> Result<bool> {
+        let command = Command::new("apt-cache", ["pkgnames", package]);
+        let output = manager::query(&self.host, command.clone())?;
+        if output.exit != Exit::Code(0) {
+            return Err(output.failure(&command).into());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).lines().any(|name| name == package))
+    }
+
     fn run(&self, before: &[&str], package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
         let args = before.iter().copied().chain(LOCK_TIMEOUT).chain(EXACT).chain([package]);
         let command = Command::new("apt-get", args)
@@ -138,6 +148,18 @@ fn look_up<'a>(packages: &'a Packages, name: &str) -> Option<&'a Entry> {
         .or_else(|| entries.first())
 }
 
+/// What apt makes of a name that is not that of a package.
+fn order(name: &str) -> Option<String> {
+    if let Some(other) = name.strip_suffix('+') {
+        return Some(format!("an order to install {other}"));
+    }
+    if let Some(other) = name.strip_suffix('-') {
+        return Some(format!("an order to remove {other}"));
+    }
+    let is_split_twice = name.matches(':').count() > 1;
+    is_split_twice.then(|| "a package and an architecture".to_owned())
+}
+
 fn candidate(policy: &str) -> Option<String> {
     let line = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
     (line != "(none)").then(|| line.to_owned())
@@ -148,7 +170,25 @@ impl Provider for Apt {
         NAME
     }
 
+    fn check_name(&mut self, package: &str) -> Result<()> {
+        let Some(order) = order(package) else { return Ok(()) };
+        // apt itself looks for a package of this name first, as `g++` is one.
+        if self.packages()?.contains_key(package) || self.is_known(package)? {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            reason: format!("there is no package {package}, and apt would read it as {order}"),
+            hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+        })
+    }
+
     fn check_version(&self, version: &str) -> Result<()> {
+        if version.ends_with(['+', '-']) {
+            let version = format!("{version:?}");
+            return Err(Error::refused(format!(
+                "apt reads the last character of version {version} as an order"
+            )));
+        }
         let parsed = debian::Version::parse(version).map(drop);
         let invalid = |error: debian::ParseError| Error::Invalid {
             property: "ensure".into(),
@@ -246,6 +286,16 @@ mod tests {
         }
         assert_eq!(look_up(&packages, "gone").unwrap().status, "config-files");
         assert_eq!(look_up(&packages, "known").unwrap().status, "not-installed");
+    }
+
+    #[test]
+    fn names_that_apt_reads_as_orders() {
+        for name in ["zsh+", "zsh-", "zsh:amd64-", "a:b:c", "g++"] {
+            assert!(order(name).is_some(), "{name}");
+        }
+        for name in ["zsh", "libstdc++6", "libc6:i386", "python3-apt"] {
+            assert_eq!(order(name), None, "{name}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use ccm_engine::{ProviderDef, Result};
+use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{Command, Exit, Host, Output};
 
 use super::manager::{self, Advice};
@@ -81,6 +81,17 @@ fn compare(installed: &Installed, wanted: &str) -> Ordering {
 impl Provider for Dnf {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn check_name(&mut self, package: &str) -> Result<()> {
+        // No name of an rpm package has one.
+        if package.contains(':') {
+            return Err(Error::Refused {
+                reason: format!("dnf would read {package} as a name with an epoch and version"),
+                hint: Some("the version goes into `ensure`, with its epoch".to_owned()),
+            });
+        }
+        Ok(())
     }
 
     fn find(&mut self, package: &str) -> Result<Found> {

@@ -32,7 +32,7 @@ pub(super) fn change(
 ) -> Result<()> {
     let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let mut is_told = false;
-    let done = host.run_checked(&command.finished(), &mut |_, line| {
+    let done = host.run_checked(&command.finished().proxies(), &mut |_, line| {
         // Repeated for as long as it lasts; once is enough.
         if line.contains("Waiting for") && !std::mem::replace(&mut is_told, true) {
             say(line.trim());

@@ -33,13 +33,17 @@ pub(super) struct Choria {
 impl Choria {
     fn stage(&self, want: &Properties, cx: &mut Context<'_>) -> Result<Stage> {
         let language = want.language().unwrap_or(Language::Jet);
-        let rules =
-            Rules { language, delimiters: want.delimiters(language), skip_empty: want.skip_empty };
+        let rules = Rules {
+            language,
+            delimiters: want.delimiters(language),
+            skip_empty: want.skip_empty,
+            is_downloaded: want.source.contains("://"),
+        };
         let own = want.data.as_ref().filter(|data| !data.0.is_empty());
         let own = own.map(|data| cx.templates.with_data(data.0.clone()));
         let engine = own.as_ref().unwrap_or(cx.templates);
         // What was fetched is needed no longer than it is rendered.
-        let outputs = if want.source.contains("://") {
+        let outputs = if rules.is_downloaded {
             let tree = fetch_tree(&self.host, &want.source, &Limits::TREE).map_err(|error| {
                 Error::Refused { reason: ccm_engine::chain(&error), hint: error.hint() }
             })?;
@@ -92,7 +96,13 @@ impl Choria {
     pub(super) fn compare(&mut self, want: &Properties) -> Result<bool> {
         let tree = self.host.open_tree(want.target())?;
         if let Some(stage) = &self.stage {
-            self.compared = Comparison::new(&self.host, stage, tree.as_ref(), want.is_removal())?;
+            let is_removal = want.is_removal();
+            let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;
+            // What cannot be listed may hold what is to be purged.
+            if let Some(error) = compared.unknown.take().filter(|_| want.purge && !is_removal) {
+                return Err(error.into());
+            }
+            self.compared = compared;
         }
         Ok(tree.is_some())
     }

@@ -28,6 +28,8 @@ pub(super) struct Comparison {
     pub(super) files: Vec<(PathBuf, Fate)>,
     /// Each before what is in it.
     pub(super) missing_directories: Vec<PathBuf>,
+    /// Why the target may hold more.
+    pub(super) unknown: Option<ccm_host::Error>,
 }
 
 impl Comparison {
@@ -43,11 +45,12 @@ impl Comparison {
             return Ok(Self {
                 files: stage.files.keys().map(|place| (place.clone(), Fate::Added)).collect(),
                 missing_directories: stage.directories.iter().cloned().collect(),
+                unknown: None,
             });
         };
         let entries = target.entries()?;
         let directories: HashSet<&PathBuf> = entries.directories.iter().collect();
-        let mut this = Self::default();
+        let mut this = Self { unknown: entries.unknown, ..Self::default() };
         // Files that are reached by a link are found under another name too.
         let mut has_links = false;
         for place in &stage.directories {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ccm_engine::{Error, Result};
-use ccm_host::{Host, Interrupt};
+use ccm_host::{Folder, Interrupt};
 use ccm_template::Engine;
 use govalue::{Map, Value};
 
@@ -31,7 +31,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub(super) struct Templates(Arc<Inner>);
 
 struct Inner {
-    source: PathBuf,
+    source: Arc<Folder>,
     skip_empty: bool,
     calls: Mutex<Calls>,
     interrupt: Interrupt,
@@ -100,13 +100,13 @@ enum Spoken {
 
 impl Templates {
     pub(super) fn new(
-        source: &Path,
+        source: Arc<Folder>,
         rules: Rules<'_>,
         engine: &Engine,
         interrupt: Interrupt,
     ) -> Self {
         Self(Arc::new_cyclic(|inner| Inner {
-            source: source.to_owned(),
+            source,
             skip_empty: rules.skip_empty,
             calls: Mutex::default(),
             interrupt,
@@ -156,7 +156,7 @@ impl Inner {
     /// What `render` gives.
     fn partial(&self, path: &str, data: &Value) -> Result<Value, Failure> {
         let place = below(path).ok_or_else(|| {
-            format!("{path} is not in source directory {}", self.source.display())
+            format!("{path} is not in source directory {}", self.source.path().display())
         })?;
         self.enter(&place)?;
         let rendered = self.render_partial(&place, data);
@@ -208,14 +208,7 @@ impl Inner {
 
     /// The text of a template in the source.
     fn read(&self, place: &Path) -> Result<String, Failure> {
-        let host = Host::new();
-        let path = self.source.join(place);
-        // Links could lead out of the source.
-        let (found, root) = (host.canonicalize(&path)?, host.canonicalize(&self.source)?);
-        if !found.starts_with(&root) {
-            return Err(format!("{} leads out of the source directory", path.display()).into());
-        }
-        Ok(host.read_text(&found, MAX_FILE)?.0)
+        Ok(self.source.read_beneath(place, MAX_FILE)?)
     }
 
     /// What `write` does.

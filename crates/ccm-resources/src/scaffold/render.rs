@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ccm_engine::{Error, Result};
-use ccm_host::{FileKind, Folder, Host, Interrupt, Stat};
+use ccm_host::{FileKind, Folder, Host, Interrupt, Refuse};
 use ccm_template::Engine;
 
 use super::Language;
@@ -25,6 +26,8 @@ pub(super) struct Rules<'a> {
     pub(super) language: Language,
     pub(super) delimiters: (&'a str, &'a str),
     pub(super) skip_empty: bool,
+    /// The templates were downloaded, so only their URL vouches for them.
+    pub(super) is_downloaded: bool,
 }
 
 /// What came out, in the order in which it did: later files replace earlier
@@ -63,24 +66,27 @@ pub(super) fn render(
 }
 
 struct Rendering<'a> {
-    source: Folder,
+    source: Arc<Folder>,
     rules: Rules<'a>,
     templates: Templates,
     interrupt: Interrupt,
-    is_root: bool,
-    is_strict: bool,
 }
 
 impl<'a> Rendering<'a> {
     fn new(source: &Path, rules: Rules<'a>, engine: &Engine, interrupt: Interrupt) -> Result<Self> {
         let host = Host::new();
-        let folder = host.open_folder(source)?.ok_or_else(|| Error::Refused {
+        let folder = if rules.is_downloaded {
+            host.open_folder(source)?
+        } else {
+            host.open_trusted_folder(source, Refuse::IfStrict)?
+        };
+        let folder = folder.ok_or_else(|| Error::Refused {
             reason: format!("the source directory {} does not exist", source.display()),
             hint: Some("relative sources begin in the manifest's directory".to_owned()),
         })?;
-        let (is_root, is_strict) = (host.is_root(), host.is_strict());
-        let templates = Templates::new(source, rules, engine, interrupt.clone());
-        Ok(Self { source: folder, rules, templates, interrupt, is_root, is_strict })
+        let folder = Arc::new(folder);
+        let templates = Templates::new(Arc::clone(&folder), rules, engine, interrupt.clone());
+        Ok(Self { source: folder, rules, templates, interrupt })
     }
 
     fn run(self) -> Result<Vec<Output>> {
@@ -113,21 +119,6 @@ impl<'a> Rendering<'a> {
         Ok(())
     }
 
-    /// As root, whoever can write a template decides what is rendered.
-    fn check_writers(&self, place: &Path, stat: Stat) -> Result<()> {
-        if !self.is_root || !stat.is_writable_by_others() {
-            return Ok(());
-        }
-        let path = self.source.path().join(place);
-        let reason = format!("others can write the template {}", path.display());
-        if self.is_strict {
-            let hint = "give it to root with chown, or take rights away with chmod".to_owned();
-            return Err(Error::Refused { reason, hint: Some(hint) });
-        }
-        tracing::warn!("{reason}, and it is rendered as root");
-        Ok(())
-    }
-
     /// What is this large and has no action in it is data, taken as it is.
     fn is_data(&self, text: &str) -> bool {
         let is_comment = self.rules.language == Language::Jet && text.contains("{*");
@@ -139,7 +130,6 @@ impl<'a> Rendering<'a> {
             return Err(Error::refused("rendering was interrupted"));
         }
         let (bytes, stat) = folder.read(name, MAX_FILE)?;
-        self.check_writers(place, stat)?;
         let bytes = match String::from_utf8(bytes) {
             Ok(text) if self.is_data(&text) => text.into_bytes(),
             Ok(text) => match self.templates.render(place, &text)? {

@@ -128,7 +128,7 @@ fn engine(host: &Host, matches: &ArgMatches) -> Result<Engine> {
         return Ok(inputs.templates(&directory)?);
     };
     let name = path.display().to_string();
-    let (text, _) = host.read_text(path, MAX_DATA)?;
+    let text = host.read_trusted(path, MAX_DATA)?;
     let mut document = Document::parse(&name, &text)?;
     if !document.is_hierarchical() {
         inputs.handed = Handed::Some(document.root().clone());

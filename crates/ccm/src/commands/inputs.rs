@@ -84,7 +84,7 @@ pub(super) fn set_fact(facts: &mut Map, argument: &str) -> Result<()> {
 /// What templates see, as the flags say.
 pub(super) fn inputs(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
     let directory = super::flags::working_directory(host);
-    let variables = ccm_engine::environ(host, &directory, !matches.get_flag("no-read-env"));
+    let variables = ccm_engine::environ(host, &directory, !matches.get_flag("no-read-env"))?;
     let external = match matches.get_one::<String>("hiera").filter(|source| !source.is_empty()) {
         Some(source) => Some(Source::new(source).load(host)?),
         None => None,

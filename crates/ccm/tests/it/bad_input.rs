@@ -162,7 +162,7 @@ ccm:
     19 |         - "echo 'oops": {environment: [*]}
        |           ^^^^^^^^^^^^
 
-    error: exec#echo 'oops: environment: `X` is not `KEY=value`
+    error: exec#echo 'oops: environment: `[redacted]` is not `KEY=value`
       --> manifest.yaml:19:39
        |
     19 |         - "echo 'oops": {environment: [*]}

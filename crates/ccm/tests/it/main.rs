@@ -20,10 +20,14 @@ mod health;
 mod http;
 mod jet_file;
 mod nested;
+mod planted;
+mod proxy;
 mod scaffold;
 mod scaffold_faults;
 mod schema;
+mod secrets;
 mod session;
+mod strict;
 mod words;
 
 use env::TestEnv;

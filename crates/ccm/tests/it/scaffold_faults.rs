@@ -130,7 +130,10 @@ fn templates_that_others_can_write_are_refused_where_that_is_wanted() {
     assert!(!target.exists());
     let lenient = env.command(args).output().unwrap();
     assert!(lenient.status.success());
-    assert!(String::from_utf8_lossy(&lenient.stderr).contains("others can write"), "{lenient:?}");
+    assert!(
+        String::from_utf8_lossy(&lenient.stderr).contains("is writable by other users"),
+        "{lenient:?}"
+    );
 }
 
 #[test]
@@ -208,4 +211,29 @@ fn a_kill_at_any_moment_leaves_each_file_old_or_new() {
     assert!(env.run(last).status.success());
     assert_eq!(tree(&env.path("t")).len(), FILES, "something was left behind");
     assert_eq!(env.read("t/f7"), content(99, 7));
+}
+
+#[test]
+fn what_cannot_be_listed_is_not_called_purged() {
+    use std::os::unix::process::CommandExt as _;
+    let Some(env) = crate::planted::shared_place() else { return };
+    env.write("src/a", "a");
+    env.write("t/a", "a");
+    env.write("t/closed/left", "x");
+    for name in ["t", "t/a"] {
+        crate::planted::give_away(&env.path(name));
+    }
+    crate::planted::chmod(&env.path("t/closed"), 0o700);
+    let copy = env.copy_of_ccm();
+    let run = |purge: Option<&str>| {
+        let mut command = std::process::Command::new(&copy);
+        command.args(["ensure", "scaffold"]).arg(env.path("t")).arg(env.path("src")).args(purge);
+        command.uid(65534).gid(65534).env("HOME", "/").env("TMPDIR", "/tmp").current_dir("/");
+        command.output().unwrap()
+    };
+    let kept = run(None);
+    assert!(kept.status.success(), "{kept:?}");
+    let purged = run(Some("--purge"));
+    assert_eq!(purged.status.code(), Some(1), "{purged:?}");
+    assert!(String::from_utf8_lossy(&purged.stdout).contains("t/closed"), "{purged:?}");
 }
