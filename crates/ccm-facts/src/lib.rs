@@ -45,6 +45,7 @@ mod tree;
 mod virtualization;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ccm_host::Host;
@@ -126,7 +127,21 @@ fn machine_facts(tree: &Tree<'_>, until: Instant) -> Facts {
     facts.insert("memory", memory::facts(tree));
     facts.insert("network", network::facts(tree));
     facts.insert("partition", partitions.finish(until));
-    facts
+    with_any_initial(facts)
+}
+
+/// Lets built-in facts be found under the names of Go's fields, too:
+/// `PlatformFamily` as well as `platformFamily`.
+fn with_any_initial(facts: Facts) -> Facts {
+    fn value(found: Value) -> Value {
+        match found {
+            Value::Map(map) => with_any_initial(Arc::unwrap_or_clone(map)).into(),
+            Value::Array(items) => Value::array(Arc::unwrap_or_clone(items).into_iter().map(value)),
+            other => other,
+        }
+    }
+    let members = facts.into_iter().map(|(key, found)| (key, value(found)));
+    members.collect::<Facts>().with_any_initial()
 }
 
 /// A map of these members.

@@ -91,6 +91,8 @@ fn outputs_are_bounded() {
     let big = "x".repeat(8 << 20);
     let (_directory, engine) = in_files(&[("big", &big)]);
     let error = engine.evaluate("map(1..100, file('big'))").unwrap_err();
+    assert!(error.to_string().contains("more than 64 MiB of text"), "{error}");
+    let error = engine.evaluate("sum(1..100, len(file('big')))").unwrap_err();
     assert!(error.to_string().contains("256 MiB"), "{error}");
     let error = engine.text(&"{{ file('big') }}".repeat(9)).unwrap_err();
     assert!(error.to_string().contains("64 MiB"), "{error}");

@@ -45,6 +45,7 @@ pub struct Map {
     shape: MapShape,
     nil: bool,
     reflected: bool,
+    any_initial: bool,
 }
 
 /// A value that can be a key: anything but lists, maps and bytes.
@@ -145,7 +146,7 @@ impl Map {
 
     /// An empty map of the given type.
     pub fn with_shape(shape: MapShape) -> Self {
-        Self { entries: IndexMap::new(), shape, nil: false, reflected: false }
+        Self { entries: IndexMap::new(), shape, nil: false, reflected: false, any_initial: false }
     }
 
     /// A nil map of the given type: empty, and told from an empty map by
@@ -173,6 +174,33 @@ impl Map {
         self
     }
 
+    /// The same map, in which string keys that are not there are also looked for
+    /// with a first letter of the other case: what Go calls a field by and what
+    /// JSON calls it differ in that.
+    ///
+    /// ```
+    /// use govalue::Map;
+    ///
+    /// let map = Map::from_iter([("hostName", 1)]).with_any_initial();
+    /// assert!(map.get("HostName").is_some() && map.get("hostname").is_none());
+    /// ```
+    #[must_use]
+    pub fn with_any_initial(mut self) -> Self {
+        self.any_initial = true;
+        self
+    }
+
+    fn find(&self, key: &[u8]) -> Option<&Value> {
+        let found = self.entries.get(&Borrowed(key));
+        if found.is_some() || !self.any_initial {
+            return found;
+        }
+        let mut other = key.to_vec();
+        let initial = other.first_mut().filter(|byte| byte.is_ascii_alphabetic())?;
+        *initial ^= 0x20;
+        self.entries.get(&Borrowed(&other))
+    }
+
     pub(crate) fn is_reflected(&self) -> bool {
         self.reflected
     }
@@ -194,17 +222,20 @@ impl Map {
 
     /// The value under a string key.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.entries.get(&Borrowed(key.as_bytes()))
+        self.find(key.as_bytes())
     }
 
     /// The value under a string key.
     pub fn get_str(&self, key: &Str) -> Option<&Value> {
-        self.entries.get(&Borrowed(key.as_bytes()))
+        self.find(key.as_bytes())
     }
 
     /// The value under any key.
     pub fn get_key(&self, key: &Key) -> Option<&Value> {
-        self.entries.get(key)
+        match &key.0 {
+            Value::String(text) => self.find(text.as_bytes()),
+            _ => self.entries.get(key),
+        }
     }
 
     /// The value under any key, to be changed.

@@ -402,6 +402,27 @@ fn ensure_reads_data_from_the_directory() {
 }
 
 #[test]
+fn built_in_facts_have_the_names_of_go_fields_too() {
+    let env = TestEnv::new();
+    env.write("t.jet", "[[ facts.host.info.Os ]]");
+    for text in [
+        "{{ Facts.host.info.Os }}",
+        "{{ Facts.Host.Info.Os }}",
+        "{{ Facts['host']['info']['Os'] }}",
+        "{{ lookup('facts.host.info.Os') }}",
+        "{{ 'Os' in Facts.host.info ? Facts.host.info.Os : 'no' }}",
+        "{{ jet('t.jet') }}",
+        "{{ Facts.host.info.os }}",
+    ] {
+        let output = env.run(["ensure", "file", "[DIR]/os", "--content", text]);
+        assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(env.read("os"), "linux", "{text}");
+    }
+    let unknown = env.run(["ensure", "exec", "echo {{ Facts.host.info.oS }}"]);
+    assert!(!unknown.status.success());
+}
+
+#[test]
 fn facts_are_printed_and_queried() {
     let env = TestEnv::new();
     let all = env.run(["facts"]);
