@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{DIRECTORY, Destination, MAX_ATTEMPTS, remove};
+use super::{Destination, MAX_ATTEMPTS, remove};
 use crate::atomic::rename_to_free;
 use crate::file::mode;
 use crate::marker::{Marker, TEMPORARY, name_for};
