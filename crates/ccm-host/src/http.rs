@@ -4,6 +4,7 @@
 //! meant for one host never reaches another.
 
 mod download;
+mod resolve;
 mod url;
 mod watch;
 
@@ -16,9 +17,11 @@ use ureq::http::header::{
 };
 use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 
 pub(crate) use download::ProgressSink;
 pub use download::{Fetched, Progress};
+use resolve::TimedResolver;
 use url::{Url, basic, without_credentials};
 use watch::Watch;
 
@@ -90,7 +93,7 @@ impl<'a> Request<'a> {
 
     fn agent(&self) -> Agent {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-        Agent::config_builder()
+        let config = Agent::config_builder()
             .tls_config(tls)
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))
@@ -101,8 +104,8 @@ impl<'a> Request<'a> {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("ccm/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .into()
+            .build();
+        Agent::with_parts(config, DefaultConnector::default(), TimedResolver)
     }
 
     /// Asks, and follows where the answer leads.
