@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::extended::keep_extended_attributes;
@@ -120,26 +120,6 @@ impl Host {
         Ok(created)
     }
 
-    /// Writes what a person asked to have at `path`: into a device, FIFO or
-    /// socket that is there, in place of a regular file or of nothing. Links
-    /// are followed.
-    pub fn write_output(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-        let is_special = match self.stat(path)? {
-            Some(found) => found.kind == FileKind::Other,
-            None => false,
-        };
-        if is_special {
-            let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-            let file =
-                rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-            return File::from(file).write_all(bytes).map_err(Error::std_io("write", path));
-        }
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (uid, gid) = self.whoami();
-        let attributes = Attributes { uid, gid, mode };
-        self.replace_unsynced(&target, Content::Bytes(bytes), &attributes).map(drop)
-    }
-
     /// Sets owner, group and the nine permission bits of an existing file or
     /// directory, other bits left as they are, except that set-id bits do not
     /// survive a change of owner: they vouched for the old one. A symbolic link
@@ -238,8 +218,8 @@ fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
 }
 
 /// A temporary file that removes itself unless it takes the target's name.
-struct Temporary<'a> {
-    file: File,
+pub(crate) struct Temporary<'a> {
+    pub(crate) file: File,
     directory: &'a OwnedFd,
     name: String,
     path: PathBuf,
@@ -248,7 +228,11 @@ struct Temporary<'a> {
 }
 
 impl<'a> Temporary<'a> {
-    fn create(host: &'a Host, directory: &'a OwnedFd, path: &Path) -> Result<(Self, Stat)> {
+    pub(crate) fn create(
+        host: &'a Host,
+        directory: &'a OwnedFd,
+        path: &Path,
+    ) -> Result<(Self, Stat)> {
         loop {
             let name = host.random_name(PREFIX);
             let full = path.join(&name);
@@ -273,13 +257,20 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    fn take_the_name(mut self, name: &Path, path: &Path) -> Result<()> {
-        rustix::fs::renameat(self.directory, &self.name, self.directory, name).map_err(
-            |errno| match errno {
-                Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
-                errno => Error::io("rename the temporary file to", path)(errno),
-            },
-        )?;
+    fn take_the_name(self, name: &Path, path: &Path) -> Result<()> {
+        self.rename(name, path, RenameFlags::empty())
+    }
+
+    pub(crate) fn rename(mut self, name: &Path, path: &Path, flags: RenameFlags) -> Result<()> {
+        let renamed = if flags.is_empty() {
+            rustix::fs::renameat(self.directory, &self.name, self.directory, name)
+        } else {
+            rustix::fs::renameat_with(self.directory, &self.name, self.directory, name, flags)
+        };
+        renamed.map_err(|errno| match errno {
+            Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
+            errno => Error::Rename { path: path.to_owned(), source: errno.into() },
+        })?;
         self.in_place = true;
         Ok(())
     }

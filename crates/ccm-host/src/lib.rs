@@ -20,6 +20,7 @@ mod interrupt;
 mod machine;
 mod memory;
 mod network;
+mod output;
 mod random;
 mod remains;
 mod remove;
@@ -47,6 +48,7 @@ pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
+pub use output::OutputFile;
 pub use tree::{Entries, Occupant, Tree};
 
 /// The machine, with what one run remembers of it. Clones share that memory.

@@ -54,7 +54,13 @@ impl Error {
             Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
             Self::Archive(error) => error.hint(),
             Self::Resource(error) => error.hint(),
-            Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
+            Self::Host(error) => error.hint(),
+            Self::Report { source, .. } => match source {
+                ccm_host::Error::Symlink { .. } | ccm_host::Error::NotAFile { .. } => {
+                    Some("give the path of a regular file, or `-` for standard output".to_owned())
+                }
+                source => source.hint(),
+            },
             Self::Facts(error) => error.hint(),
             Self::Manifest(_)
             | Self::Session(_)

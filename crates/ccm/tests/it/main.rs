@@ -19,6 +19,7 @@ mod health;
 mod http;
 mod jet_file;
 mod nested;
+mod output;
 mod scaffold;
 mod scaffold_faults;
 mod schema;
