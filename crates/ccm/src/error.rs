@@ -51,7 +51,7 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
-            Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
+            Self::Manifest(error) => error.hint(),
             Self::Archive(error) => error.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
@@ -62,11 +62,9 @@ impl Error {
                 source => source.hint(),
             },
             Self::Facts(error) => error.hint(),
-            Self::Manifest(_)
-            | Self::Session(_)
-            | Self::Data(_)
-            | Self::Interrupted { .. }
-            | Self::Output { .. } => None,
+            Self::Session(_) | Self::Data(_) | Self::Interrupted { .. } | Self::Output { .. } => {
+                None
+            }
         }
     }
 

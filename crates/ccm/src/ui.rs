@@ -1,19 +1,18 @@
 //! Everything that ccm says: results to standard output, the rest to standard
 //! error. Nothing else in the binary prints.
 
-mod diagnosis;
 mod live;
 mod outcome;
-mod secrets;
 mod summary;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use ccm_engine::{AnyResource, Diagnosis, Observer, Report};
+use ccm_engine::{AnyResource, Diagnosis, Observer, Report, frame};
 use ccm_host::Host;
 use ccm_model::Event;
+use ccm_resources::TYPES;
 
 use crate::error::Error;
 use live::Live;
@@ -171,7 +170,7 @@ impl Ui {
     /// Shows everything that is wrong with a source.
     pub(crate) fn diagnosis(&mut self, diagnosis: &Diagnosis) {
         if !diagnosis.findings.is_empty() {
-            let text = diagnosis::render(diagnosis, self.error_color);
+            let text = frame::render(diagnosis, TYPES, self.error_color);
             self.say(&text);
         }
     }

@@ -20,6 +20,7 @@ mod http;
 mod jet_file;
 mod nested;
 mod output;
+mod rendering;
 mod scaffold;
 mod scaffold_faults;
 mod schema;
