@@ -15,6 +15,7 @@ mod data;
 mod ensure;
 mod env;
 mod faults;
+mod findings;
 mod health;
 mod http;
 mod jet_file;
