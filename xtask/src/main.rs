@@ -74,7 +74,20 @@ fn schemas() -> Result {
     Ok(())
 }
 
+/// Installs the programs that tests need, where this is possible.
+fn tools() -> Result {
+    let has = |name: &str| Command::new(name).arg("-V").output().is_ok();
+    if has("strace") {
+        return Ok(());
+    }
+    // Not fatal here: the test that needs it fails in CI, and says so elsewhere.
+    let installed = Command::new("apt-get").args(["install", "-y", "-q", "strace"]).status();
+    println!("strace is missing, installing it: {installed:?}");
+    Ok(())
+}
+
 fn test() -> Result {
+    step("tools", tools)?;
     step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
     step("tidy", || tidy::check(&root()))?;
     step("licences", licences::check)?;
