@@ -13,6 +13,7 @@ mod cli;
 mod converge;
 mod environ;
 mod error;
+pub mod frame;
 mod health;
 mod inputs;
 mod lifecycle;

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::{Finding, Resolve as _, Severity, Stage};
+use ccm_model::{Finding, Resolve as _, Severity, Stage, TemplateError, Templates};
 use ccm_template::Engine;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
@@ -115,9 +115,22 @@ pub enum ManifestError {
     Invalid(Diagnosis),
 }
 
+impl ManifestError {
+    /// What to do next, unless the findings say it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read { source: ccm_host::Error::TooLarge { .. }, .. } => {
+                Some("split it: `apply` resources apply further manifests".to_owned())
+            }
+            Self::Read { source, .. } => source.hint(),
+            Self::Invalid(_) => None,
+        }
+    }
+}
+
 impl Manifest {
     /// Anything larger was not written by a person, nor for one run.
-    const MAX_SIZE: u64 = 1 << 30;
+    const MAX_SIZE: u64 = 256 << 20;
 
     /// Reads and checks a manifest. `elsewhere` says that references may also
     /// be met by what ran before, as in a shared session.
@@ -134,35 +147,34 @@ impl Manifest {
             Some(parent) if parent.is_absolute() => parent.to_owned(),
             parent => host.current_dir().map_err(read)?.join(parent.unwrap_or(Path::new(""))),
         };
-        let mut findings: Vec<Finding> = doubted(host, doubt).into_iter().collect();
+        let findings: Vec<Finding> = doubted(host, doubt).into_iter().collect();
         let Some(text) = text else {
             let source = Rc::new(Source::new(inputs.shown(path), String::new()));
             return Err(ManifestError::Invalid(Diagnosis { source, findings }));
         };
         let source = Rc::new(Source::new(inputs.shown(path), text));
-        let resolved = parse(&source).and_then(|(root, comments)| {
-            let document = (&root, &comments, &*source);
-            let templates = templates(document, inputs, &working_directory, &mut findings)?;
-            let (declarations, more) =
-                Declarations::from_root(host, root, &source, types, &templates, elsewhere);
-            findings.extend(more);
-            Ok((templates, declarations))
-        });
-        let resolved = resolved.map_err(|more| findings.extend(more)).ok();
-        findings.sort_by_key(|finding| {
-            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
-        });
-        let diagnosis = Diagnosis { source, findings };
-        match resolved {
-            Some((templates, declarations)) if !diagnosis.has_errors() => Ok(Self {
-                path: path.to_owned(),
-                working_directory,
-                declarations,
-                templates,
-                warnings: diagnosis,
-            }),
-            _ => Err(ManifestError::Invalid(diagnosis)),
-        }
+        let (resolved, warnings) =
+            resolve(host, source, findings, &working_directory, types, inputs, elsewhere)?;
+        let Resolved { templates, declarations } = resolved;
+        Ok(Self { path: path.to_owned(), working_directory, declarations, templates, warnings })
+    }
+
+    /// Checks the text of a manifest that was read already, as if it were in
+    /// `working_directory`.
+    pub fn parse(
+        host: &Host,
+        name: &str,
+        text: String,
+        working_directory: &Path,
+        types: &[&'static dyn AnyType],
+        inputs: &Inputs,
+    ) -> Result<Self, ManifestError> {
+        let source = Rc::new(Source::new(name, text));
+        let (resolved, warnings) =
+            resolve(host, source, Vec::new(), working_directory, types, inputs, false)?;
+        let Resolved { templates, declarations } = resolved;
+        let working_directory = working_directory.to_owned();
+        Ok(Self { path: name.into(), working_directory, declarations, templates, warnings })
     }
 
     /// The manifest as it stands now: data and resources.
@@ -178,15 +190,110 @@ impl Manifest {
     }
 }
 
+/// What a manifest comes to with its data.
+struct Resolved {
+    templates: Engine,
+    declarations: Declarations,
+}
+
+/// Reads a text and checks everything; adds to what was found before.
+fn resolve(
+    host: &Host,
+    source: Rc<Source>,
+    mut findings: Vec<Finding>,
+    working_directory: &Path,
+    types: &[&'static dyn AnyType],
+    inputs: &Inputs,
+    elsewhere: bool,
+) -> Result<(Resolved, Diagnosis), ManifestError> {
+    let resolved = parse(&source, &mut findings).and_then(|(root, comments)| {
+        match templates((&root, &comments, &source), inputs, working_directory, &mut findings) {
+            Ok(templates) => {
+                let (declarations, more) =
+                    Declarations::from_root(host, root, &source, types, &templates, elsewhere);
+                findings.extend(more);
+                Some(Resolved { templates, declarations })
+            }
+            Err(more) => {
+                findings.extend(more);
+                findings.extend(check_without_data(root, &source, types, elsewhere));
+                None
+            }
+        }
+    });
+    findings.sort_by_key(|finding| {
+        (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
+    });
+    let diagnosis = Diagnosis { source, findings };
+    match resolved {
+        Some(resolved) if !diagnosis.has_errors() => Ok((resolved, diagnosis)),
+        _ => Err(ManifestError::Invalid(diagnosis)),
+    }
+}
+
 /// Reads the tree, and the comments where there may be rules in them.
-fn parse(source: &Source) -> Result<(Node<'_>, Comments), Vec<Finding>> {
+fn parse<'a>(source: &'a Source, findings: &mut Vec<Finding>) -> Option<(Node<'a>, Comments)> {
     let text = source.text();
     let parsed = if text.contains('#') && text.contains('@') {
-        ccm_yaml::parse_annotated(source)
+        ccm_yaml::parse_annotated_lenient(source)
     } else {
-        ccm_yaml::parse(source).map(|root| (root, Comments::default()))
+        ccm_yaml::parse_lenient(source).map(|(root, more)| (root, Comments::default(), more))
     };
-    parsed.map_err(|error| vec![Finding::error(error.span, error.message).hint(error.hint)])
+    match parsed {
+        Ok((root, comments, duplicates)) => {
+            findings.extend(duplicates.into_iter().map(syntax_finding));
+            Some((root, comments))
+        }
+        Err(error) => {
+            findings.push(syntax_finding(error));
+            None
+        }
+    }
+}
+
+fn syntax_finding(error: ccm_yaml::SyntaxError) -> Finding {
+    Finding::error(error.span, error.message).hint(error.hint)
+}
+
+/// What is wrong with a manifest whose data cannot be resolved. Resources with
+/// placeholders are checked only for their shape: nothing else is known of them.
+fn check_without_data(
+    root: Node<'_>,
+    source: &Source,
+    types: &[&'static dyn AnyType],
+    elsewhere: bool,
+) -> Vec<Finding> {
+    let mut declarations = Declarations::default();
+    let (mut findings, _) = structure::read(root, types, &mut declarations);
+    let mut are_all_settled = true;
+    for resource in &mut declarations.resources {
+        if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
+            findings.extend(resource.findings());
+        } else {
+            are_all_settled = false;
+        }
+    }
+    if are_all_settled {
+        references::check(source, &declarations.resources, types, elsewhere, &mut findings);
+    }
+    findings
+}
+
+/// Resolves nothing, because there is no data to resolve with.
+struct NoTemplates;
+
+impl Templates for NoTemplates {
+    fn text(&self, _: &str) -> Result<String, TemplateError> {
+        Err(TemplateError::new("there is no data"))
+    }
+
+    fn script(&self, text: &str) -> Result<String, TemplateError> {
+        self.text(text)
+    }
+
+    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
+        self.text(expression).map(|_| false)
+    }
 }
 
 /// Resolves the manifest's data and makes the templates that see it.
@@ -233,12 +340,13 @@ impl Declarations {
         templates: &Engine,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
-        match parse(source) {
-            Ok((root, _)) => {
-                Self::from_root(&Host::new(), root, source, types, templates, elsewhere)
-            }
-            Err(findings) => (Self::default(), findings),
-        }
+        let mut findings = Vec::new();
+        let Some((root, _)) = parse(source, &mut findings) else {
+            return (Self::default(), findings);
+        };
+        let (this, more) = Self::from_root(&Host::new(), root, source, types, templates, elsewhere);
+        findings.extend(more);
+        (this, findings)
     }
 
     fn from_root(
@@ -279,11 +387,13 @@ impl Declarations {
         templates: &Engine,
         elsewhere: bool,
     ) -> Vec<Finding> {
-        let mut findings = match ccm_yaml::parse(rendered) {
-            Ok(root) => structure::read_resources(root, types, self),
-            Err(error) => {
-                return vec![Finding::error(error.span, error.message).hint(error.hint)];
+        let mut findings = match ccm_yaml::parse_lenient(rendered) {
+            Ok((root, duplicates)) => {
+                let mut findings = structure::read_resources(root, types, self);
+                findings.extend(duplicates.into_iter().map(syntax_finding));
+                findings
             }
+            Err(error) => return vec![syntax_finding(error)],
         };
         self.resolve(rendered, types, templates, elsewhere, &mut findings);
         findings

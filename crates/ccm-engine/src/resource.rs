@@ -70,6 +70,8 @@ pub trait AnyResource {
     fn span(&self) -> Option<Span>;
     /// Where a property stands.
     fn property_span(&self, name: &str) -> Option<Span>;
+    /// Where a reference stands in the list that a property is.
+    fn reference_span(&self, name: &str, item: usize) -> Option<Span>;
     /// Resolves the templates of a stage.
     fn resolve(&mut self, stage: Stage, templates: &dyn Templates) -> Vec<PropertyError>;
     /// Everything that is wrong when a manifest is resolved.
@@ -180,7 +182,15 @@ impl<T: ResourceType> AnyType for Erased<T> {
         reader: &mut Reader,
     ) -> Box<dyn AnyResource> {
         let mut want = T::Properties::default();
+        let known = reader.findings.len();
         let properties = reader.fill(&mut want, entries, "property");
+        let name = &want.common().name;
+        if !name.is_empty() {
+            for finding in &mut reader.findings[known..] {
+                let named = redact_credentials(&format!("{}#{name}", T::NAME)).into_owned();
+                finding.resource.get_or_insert(named);
+            }
+        }
         let ensure = &mut want.common_mut().ensure;
         if ensure.is_empty() {
             T::ENSURE.default().clone_into(ensure);
@@ -243,6 +253,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
 
     fn property_span(&self, name: &str) -> Option<Span> {
         self.places.of(Self::field(name))
+    }
+
+    fn reference_span(&self, name: &str, item: usize) -> Option<Span> {
+        self.places.of_item(Self::field(name), item)
     }
 
     fn resolve(&mut self, stage: Stage, templates: &dyn Templates) -> Vec<PropertyError> {

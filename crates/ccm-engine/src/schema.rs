@@ -1,7 +1,7 @@
 //! JSON Schemas, rendered from the types and their field tables: what the
 //! engine accepts, they accept; what it refuses by its shape, they refuse.
 
-use ccm_model::{Event, Field, Required, Shape};
+use ccm_model::{Event, Field, Format, Phase, Required, Shape};
 use serde_json::{Map, Value, json};
 
 use crate::resource::AnyType;
@@ -11,6 +11,11 @@ use crate::resource_type::Ensure;
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Text with a placeholder in it may become anything.
 const PLACEHOLDER: &str = r"\{\{|\$\{";
+/// Numbers with units, without a minus.
+const DURATION: &str = r"^\+?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|ms|s|m|h|d|D|w|W|M|y|Y))+)$";
+const MODE: &str = r"^(0[oO])?0*[0-7]{1,3}$";
+const ASSIGNMENT: &str = r"^[^=]+=[\s\S]";
+const COUNT: &str = r"^\+?0*[1-9][0-9]*$";
 /// `type#name`, or a placeholder.
 const REFERENCE: &str = r"^[^#]+#.|\{\{|\$\{";
 
@@ -60,18 +65,20 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
     });
     let hierarchy = json!({
         "description": "Which overrides apply, and how",
-        "type": ["object", "null"],
+        "type": "object",
         "properties": {
             "order": {
                 "description": "Names of overrides, the most specific first",
-                "type": ["array", "null"],
-                "items": {"type": SCALAR},
+                "type": "array",
+                "items": {"type": "string"},
             },
             "merge": {
                 "description": "Whether the first match counts, or all are merged",
                 "enum": ["first", "deep", null],
             },
         },
+        "required": ["order"],
+        "additionalProperties": false,
     });
     json!({
         "$schema": DIALECT,
@@ -173,18 +180,27 @@ fn reference(name: &str) -> Value {
 /// of named ones, or a map of them.
 fn block(kind: &'static dyn AnyType, strict: &str) -> Value {
     let loose = loose(kind);
+    // A name alone will do where defaults may bring the rest.
+    let is_bare = |properties: &str| properties == loose || !needs_properties(kind);
     let named = |properties: &str| {
+        let mut value = reference(properties);
+        if is_bare(properties) {
+            value = json!({"anyOf": [value, {"type": "null"}]});
+        }
         json!({
             "type": "object",
             "propertyNames": {"minLength": 1},
             "properties": {"defaults": {"anyOf": [reference(&loose), {"type": "null"}]}},
-            "additionalProperties": {"anyOf": [reference(properties), {"type": "null"}]},
+            "additionalProperties": value,
         })
     };
     let item = |properties: &str| {
         let mut item = named(properties);
         item["minProperties"] = 1.into();
         item["maxProperties"] = 1.into();
+        if !is_bare(properties) {
+            return item;
+        }
         json!({"anyOf": [item, {"type": ["string", "number", "boolean"], "minLength": 1}]})
     };
     let has_defaults = json!({"type": "object", "required": ["defaults"]});
@@ -210,6 +226,15 @@ fn block(kind: &'static dyn AnyType, strict: &str) -> Value {
     })
 }
 
+/// Whether a resource with nothing but a name lacks something.
+fn needs_properties(kind: &'static dyn AnyType) -> bool {
+    kind.fields().iter().any(|field| match field.required {
+        Required::Always => field.name != "name",
+        Required::UnlessEnsure(word) => kind.ensure().default() != word,
+        Required::Never => false,
+    })
+}
+
 /// The properties of one resource.
 fn properties(kind: &'static dyn AnyType, manner: Manner) -> Value {
     let fields = kind.fields();
@@ -217,7 +242,7 @@ fn properties(kind: &'static dyn AnyType, manner: Manner) -> Value {
     for field in fields.iter().filter(|field| manner == Manner::Named || field.name != "name") {
         let schema = match (field.name, kind.ensure()) {
             ("ensure", Ensure::OneOf(words)) => described(field, one_of(words)),
-            _ => described(field, shape(&field.shape)),
+            _ => described(field, value(field)),
         };
         for alias in field.aliases {
             all.insert((*alias).into(), schema.clone());
@@ -249,7 +274,42 @@ fn described(field: &Field, mut schema: Value) -> Value {
 }
 
 fn one_of(words: &[&str]) -> Value {
+    let words: Vec<_> = words.iter().copied().chain([""]).collect();
     json!({"anyOf": [{"enum": words}, {"type": "null"}, {"type": "string", "pattern": PLACEHOLDER}]})
+}
+
+/// What a field accepts.
+fn value(field: &Field) -> Value {
+    let Some(format) = field.format else { return shape(&field.shape) };
+    let may_hold_placeholder = field.phase != Phase::Never;
+    match field.shape {
+        Shape::List(_) => {
+            json!({"type": ["array", "null"], "items": formatted(format, may_hold_placeholder)})
+        }
+        _ => {
+            let text = formatted(format, may_hold_placeholder);
+            json!({"anyOf": [{"type": "null"}, text]})
+        }
+    }
+}
+
+/// Text of a format, and numbers that are one when taken as written. A number
+/// for a mode may have been written in octal or in decimal notation.
+fn formatted(format: Format, may_hold_placeholder: bool) -> Value {
+    let (pattern, smallest, largest) = match format {
+        Format::Unavailable => return json!({"type": "null"}),
+        Format::OneOf(words) => (format!("^({})$", words.join("|")), 0, -1),
+        Format::Duration => (DURATION.to_owned(), 0, 0),
+        Format::Mode => (MODE.to_owned(), 0, 777),
+        Format::Assignment => (ASSIGNMENT.to_owned(), 0, -1),
+        Format::Count => (COUNT.to_owned(), 1, i64::from(i32::MAX)),
+    };
+    let pattern = if may_hold_placeholder { format!("{pattern}|{PLACEHOLDER}") } else { pattern };
+    let text = json!({"type": "string", "pattern": pattern});
+    if smallest > largest {
+        return text;
+    }
+    json!({"anyOf": [text, {"type": "integer", "minimum": smallest, "maximum": largest}]})
 }
 
 /// What a shape accepts; null is the same as absent everywhere.
@@ -269,16 +329,22 @@ fn shape(shape: &Shape) -> Value {
         Shape::Data => json!({"type": ["object", "null"]}),
         Shape::Struct(fields) => {
             let known = fields.iter().flat_map(|field| {
-                let schema = described(field, self::shape(&field.shape));
+                let schema = described(field, value(field));
                 let names = std::iter::once(field.name).chain(field.aliases.iter().copied());
                 names.map(move |name| (name.to_owned(), schema.clone()))
             });
             let known: Map<String, Value> = known.collect();
-            json!({
+            let needed = fields.iter().filter(|field| field.required == Required::Always);
+            let mut object = json!({
                 "type": ["object", "null"],
                 "properties": known,
                 "additionalProperties": false,
-            })
+            });
+            let needed: Vec<Value> = needed.map(given_somehow).collect();
+            if !needed.is_empty() {
+                object["allOf"] = needed.into();
+            }
+            object
         }
     }
 }

@@ -25,6 +25,12 @@ impl Places {
         self.unresolved.iter().any(|&at| usize::from(at) == index)
     }
 
+    /// Where a reference in a list of them stands.
+    pub(crate) fn of_item(&self, index: usize, item: usize) -> Option<Span> {
+        let given = self.properties.iter().filter(|&&(at, _)| usize::from(at) == index);
+        given.map(|&(_, span)| span).nth(item + 1).or_else(|| self.of(index))
+    }
+
     pub(crate) fn has(&self, index: usize) -> bool {
         self.properties.iter().any(|&(at, _)| usize::from(at) == index)
     }

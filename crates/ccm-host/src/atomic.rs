@@ -91,26 +91,6 @@ impl Host {
         Ok(created)
     }
 
-    /// Writes what a person asked to have at `path`: into a device, FIFO or
-    /// socket that is there, in place of a regular file or of nothing. Links
-    /// are followed.
-    pub fn write_output(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
-        let is_special = match self.stat(path)? {
-            Some(found) => found.kind == FileKind::Other,
-            None => false,
-        };
-        if is_special {
-            let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-            let file =
-                rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-            return File::from(file).write_all(bytes).map_err(Error::std_io("write", path));
-        }
-        let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let (uid, gid) = self.whoami();
-        let attributes = Attributes { uid, gid, mode };
-        self.replace_unsynced(&target, Content::Bytes(bytes), &attributes).map(drop)
-    }
-
     /// Sets owner, group and the nine permission bits of an existing file or
     /// directory, other bits left as they are, except that set-id bits do not
     /// survive a change of owner: they vouched for the old one. A symbolic link
@@ -289,7 +269,7 @@ impl<D: AsFd> Temporary<D> {
     /// Takes the target's name, with these attributes. Until then nobody but
     /// the caller can read or write what is in it.
     pub(crate) fn take_the_name(
-        mut self,
+        self,
         name: &Path,
         path: &Path,
         created: Stat,
@@ -308,12 +288,21 @@ impl<D: AsFd> Temporary<D> {
             rustix::fs::fchmod(&self.file, mode(wanted.mode))
                 .map_err(Error::io("set the mode of", path))?;
         }
-        rustix::fs::renameat(&self.directory, &self.name, &self.directory, name).map_err(
-            |errno| match errno {
-                Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
-                errno => Error::io("rename the temporary file to", path)(errno),
-            },
-        )?;
+        self.rename(name, path, true)
+    }
+
+    /// Takes a name, in place of what has it if that may be replaced.
+    pub(crate) fn rename(mut self, name: &Path, path: &Path, replace: bool) -> Result<()> {
+        let (directory, old) = (&self.directory, Path::new(&self.name));
+        let renamed = if replace {
+            rustix::fs::renameat(directory, old, directory, name)
+        } else {
+            rename_to_free(directory, old, directory, name)
+        };
+        renamed.map_err(|errno| match errno {
+            Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
+            errno => Error::Rename { path: path.to_owned(), source: errno.into() },
+        })?;
         self.in_place = true;
         Ok(())
     }

@@ -43,6 +43,22 @@ pub enum Error {
         /// Which.
         path: PathBuf,
     },
+    /// A file of another user where ccm would write.
+    #[error("{} belongs to another user (uid {uid}), it is not replaced", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// Its owner.
+        uid: u32,
+    },
+    /// A new file that could not take its place.
+    #[error("could not rename temporary file to {}", path.display())]
+    Rename {
+        /// Its place.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A link that leads out of what is managed.
     #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
     LeadsOutside {
@@ -205,10 +221,14 @@ impl Error {
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Self::Io { source, .. } | Self::Rename { source, .. }
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
                 Some("run ccm as a user that may do this".to_owned())
             }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+            Self::Io { source, .. } | Self::Rename { source, .. }
+                if source.kind() == io::ErrorKind::StorageFull =>
+            {
                 Some("make room on the file system".to_owned())
             }
             Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),

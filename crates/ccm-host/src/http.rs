@@ -5,6 +5,7 @@
 
 mod download;
 mod proxy;
+mod resolve;
 mod url;
 mod watch;
 
@@ -18,10 +19,12 @@ use ureq::http::header::{
 };
 use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::transport::DefaultConnector;
 
 pub(crate) use download::ProgressSink;
 pub use download::{Fetched, Progress};
 use proxy::Proxy;
+use resolve::TimedResolver;
 use url::{Url, basic, without_credentials};
 use watch::Watch;
 
@@ -116,7 +119,8 @@ impl<'a> Request<'a> {
             url.credentials = Some(format!("{name}:{password}"));
         }
         let config = self.config();
-        let direct = config.new_agent();
+        let direct =
+            Agent::with_parts(config.clone(), DefaultConnector::default(), TimedResolver);
         let mut is_trusted = true;
         for _ in 0..=MAX_REDIRECTS {
             tracing::debug!(url = url.shown(), "fetching");

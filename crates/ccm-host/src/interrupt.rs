@@ -1,16 +1,20 @@
 //! Signals: the first one asks the run to stop, the second ends it at once.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use rustix::io::Errno;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{Error, Result};
+
+/// How long to wait before a system call that failed is tried again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// Whether, and by which signal, the run was asked to stop.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +34,22 @@ struct Shared {
 }
 
 impl Interrupt {
-    /// Watches for SIGINT and SIGTERM from now on.
+    /// Watches for SIGHUP, SIGINT and SIGTERM from now on. Those that are
+    /// ignored, as `nohup` does, stay ignored.
     pub fn watch() -> Result<Self> {
         let failed = |source| Error::Spawn { command: "the signal handler".into(), source };
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| failed(errno.into()))?;
         let shared = Arc::new(Shared { wake: Some(wake), ..Shared::default() });
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
-        let watched = Arc::clone(&shared);
+        let ignored = ignored_signals();
+        let is_watched = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
+        let watched = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(is_watched);
+        let pipes = watched.map(watch_signal).collect::<std::io::Result<Vec<_>>>();
+        let pipes = pipes.map_err(failed)?;
+        let receiver = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("signals".into())
-            .spawn(move || signals.forever().for_each(|signal| watched.receive(signal)))
+            .spawn(move || receiver.receive_from(&pipes))
             .map_err(failed)?;
         Ok(Self { shared })
     }
@@ -96,6 +105,29 @@ impl Shared {
         self.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes what the signal handlers write, for as long as the process lives.
+    fn receive_from(&self, pipes: &[(i32, UnixStream)]) {
+        if pipes.is_empty() {
+            return;
+        }
+        loop {
+            let mut ready: Vec<PollFd<'_>> =
+                pipes.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
+            if poll(&mut ready, None).is_err_and(|errno| errno != Errno::INTR) {
+                // Without memory for a moment: the signals wait in their pipes.
+                std::thread::sleep(RETRY);
+                continue;
+            }
+            let ready: Vec<bool> = ready.iter().map(|fd| !fd.revents().is_empty()).collect();
+            for ((signal, pipe), is_ready) in pipes.iter().zip(ready) {
+                // Signals of one kind that came at once are one.
+                if is_ready && rustix::io::read(pipe, &mut [0_u8; 64]).is_ok_and(|got| got > 0) {
+                    self.receive(*signal);
+                }
+            }
+        }
+    }
+
     /// The first signal is remembered, the second ends the process at once.
     fn receive(&self, signal: i32) {
         if self.signal.swap(signal, Ordering::Relaxed) == 0 {
@@ -114,6 +146,24 @@ impl Shared {
         }
         std::process::exit(128 + signal);
     }
+}
+
+/// Lets the handler of a signal write into a pipe; gives back its other end.
+fn watch_signal(signal: i32) -> std::io::Result<(i32, UnixStream)> {
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(signal, write)?;
+    Ok((signal, read))
+}
+
+/// The signals that this process ignores, one bit each from 1 on.
+///
+/// Asking for the disposition itself takes `unsafe` code; the kernel also
+/// prints it. Where it cannot be read, nothing counts as ignored.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod machine;
 mod marker;
 mod memory;
 mod network;
+mod output;
 mod random;
 mod remains;
 mod remove;
@@ -52,6 +53,7 @@ pub use interrupt::Interrupt;
 pub use machine::{Space, Uname};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
+pub use output::OutputFile;
 pub use tree::{Entries, Occupant, Tree};
 pub use trust::{Doubt, Refuse};
 

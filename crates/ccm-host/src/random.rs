@@ -1,5 +1,8 @@
 //! Bytes that nobody can guess, fetched many at a time.
 
+use std::fs::File;
+use std::io::Read as _;
+
 #[derive(Debug, Default)]
 pub(crate) struct Random {
     pool: Vec<u8>,
@@ -11,8 +14,12 @@ impl Random {
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         if self.pool.len() < N {
             self.pool.resize(N.max(Self::REFILL), 0);
-            if let Err(error) = getrandom::fill(&mut self.pool) {
-                // Every supported kernel has it; a guessable name would be a hole.
+            if let Err(error) = getrandom::fill(&mut self.pool)
+                && File::open("/dev/urandom")
+                    .and_then(|mut f| f.read_exact(&mut self.pool))
+                    .is_err()
+            {
+                // Every supported kernel has both; a guessable name would be a hole.
                 panic!("the system has no random bytes: {error}");
             }
         }

@@ -21,6 +21,7 @@ pub(crate) struct Field {
     value: Option<LitStr>,
     env: Option<LitStr>,
     cli_default: Option<LitStr>,
+    format: Option<Expr>,
 }
 
 /// When a field's templates are resolved.
@@ -54,6 +55,7 @@ impl Field {
             value: None,
             env: None,
             cli_default: None,
+            format: None,
         };
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("property")) {
             this.read(attribute)?;
@@ -99,6 +101,7 @@ impl Field {
                 "short" => self.short = Some(meta.value()?.parse()?),
                 "value" => self.value = Some(meta.value()?.parse()?),
                 "env" => self.env = Some(meta.value()?.parse()?),
+                "format" => self.format = Some(meta.value()?.parse()?),
                 "cli_default" => self.cli_default = Some(meta.value()?.parse()?),
                 _ => return Err(meta.error("unknown property attribute")),
             }
@@ -126,12 +129,17 @@ impl Field {
         let value = option(self.value.as_ref());
         let env = option(self.env.as_ref());
         let cli_default = option(self.cli_default.as_ref());
+        let format = match &self.format {
+            Some(format) => quote!(Some(::ccm_model::Format::#format)),
+            None => quote!(None),
+        };
         quote! {
             ::ccm_model::Field {
                 name: #name,
                 doc: #doc,
                 aliases: &[#(#aliases),*],
                 shape: <#ty as ::ccm_model::FromNode>::SHAPE,
+                format: #format,
                 phase: ::ccm_model::Phase::#phase,
                 secret: #secret,
                 secret_values: #secret_values,

@@ -11,6 +11,8 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// What values it takes.
     pub shape: Shape,
+    /// What its text must look like.
+    pub format: Option<Format>,
     /// When its templates are resolved.
     pub phase: Phase,
     /// Whether its value must never be shown.
@@ -66,6 +68,24 @@ pub enum Shape {
     Data,
     /// A map with fields of its own.
     Struct(&'static [Field]),
+}
+
+/// What the text of a field, or of each item of a list, must look like. Types
+/// check it themselves; schemas are rendered from this.
+#[derive(Clone, Copy, Debug)]
+pub enum Format {
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A time such as `1h30m`, not negative.
+    Duration,
+    /// Permissions in octal notation, at most 0777.
+    Mode,
+    /// `KEY=value`.
+    Assignment,
+    /// A number from 1 on.
+    Count,
+    /// Nothing: this version does not have it.
+    Unavailable,
 }
 
 /// When a field's templates are resolved.

@@ -20,19 +20,24 @@ const GOSS: &str = "goss";
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct HealthCheck {
     /// Command in the manner of a Nagios plugin
+    #[property(required)]
     pub command: Option<String>,
     /// Goss rules; not available in this version
-    #[property(template = never)]
+    #[property(template = never, format = Unavailable)]
     pub goss_rules: Option<GossRules>,
     /// Name of the check, the base name of the command when unset
     pub name: Option<String>,
     /// How often to try until the check is OK, 1 when unset
+    #[property(format = Count)]
     pub tries: Option<i32>,
     /// Time between tries, `1s` when unset
+    #[property(format = Duration)]
     pub try_sleep: Option<String>,
     /// Longest time that one try may take
+    #[property(format = Duration)]
     pub timeout: Option<String>,
     /// How the outcome is told, `nagios` for a command
+    #[property(format = OneOf(&["nagios"]))]
     pub format: Option<String>,
 }
 
@@ -119,7 +124,7 @@ impl FromNode for GossRules {
 
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         let hint = "use a `command` with a Nagios plugin".to_owned();
-        let message = "goss_rules: Goss rules are not available in this version";
+        let message = "Goss rules are not available in this version";
         reader.findings.push(Finding::error(node.span, message).hint(hint));
         Some(Self)
     }

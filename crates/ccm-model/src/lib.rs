@@ -31,7 +31,7 @@ pub use ccm_yaml::{Node, Span};
 pub use data::Data;
 pub use event::{Event, SessionStart};
 pub use event_id::EventId;
-pub use field::{Field, Flag, Phase, Required, Shape, concat_fields};
+pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};

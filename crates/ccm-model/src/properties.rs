@@ -165,13 +165,13 @@ mod tests {
             findings,
             [
                 "1:1: unknown property `contnet` (did you mean `content`?)",
-                "2:14: expected a whole number, found text",
-                "3:8: expected `true` or `false`, found `true` (write it as unquoted `true` or \
+                "2:14: returns: expected a whole number, found text",
+                "3:8: force: expected `true` or `false`, found `true` (write it as unquoted `true` or \
                  `false`)",
-                "4:11: unknown property `iff` (did you mean `if`?)",
-                "5:11: `nope` is not a reference: write `type#name`, such as `file#/etc/motd`",
+                "4:11: control: unknown property `iff` (did you mean `if`?)",
+                "5:11: require: `nope` is not a reference: write `type#name`, such as `file#/etc/motd`",
                 "7:1: `contents` says again what `content` says",
-                "8:8: expected text, found a list",
+                "8:8: alias: expected text, found a list",
             ]
         );
     }

@@ -10,6 +10,8 @@ use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templat
 pub struct Reader {
     /// Everything found so far.
     pub findings: Vec<Finding>,
+    /// Where the references of the property that is read now stand.
+    references: Vec<Span>,
 }
 
 /// A value that can be read from a node.
@@ -41,7 +43,8 @@ impl Reader {
     }
 
     /// Sets every entry on `into` and tells where each stands, by its index in
-    /// the table. `what` is the word for an entry in messages.
+    /// the table. The references of a list stand behind the list, with the same
+    /// index. `what` is the word for an entry in messages.
     pub fn fill<T: Fields>(
         &mut self,
         into: &mut T,
@@ -67,7 +70,13 @@ impl Reader {
                 continue;
             }
             places.push((index as u8, value.span));
+            let known = self.findings.len();
             into.set(index, value, self);
+            places.extend(self.references.drain(..).map(|span| (index as u8, span)));
+            for finding in &mut self.findings[known..] {
+                finding.message.insert_str(0, ": ");
+                finding.message.insert_str(0, T::FIELDS[index].name);
+            }
         }
         places
     }
@@ -173,11 +182,17 @@ impl FromNode for ResourceRef {
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         let span = node.span;
         let text: String = reader.read(node)?;
-        text.parse()
-            .map_err(|error: crate::ResourceRefError| {
+        match text.parse() {
+            Ok(reference) => {
+                reader.references.push(span);
+                Some(reference)
+            }
+            Err(error) => {
+                let error: crate::ResourceRefError = error;
                 reader.findings.push(Finding::error(span, error.to_string()));
-            })
-            .ok()
+                None
+            }
+        }
     }
 
     fn is_set(&self) -> bool {

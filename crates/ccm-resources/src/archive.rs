@@ -269,9 +269,11 @@ impl ResourceType for Archive {
         if let Some(Err(reason)) = want.checksum() {
             findings.add("checksum", reason);
         }
-        for (property, value) in [("owner", &want.owner), ("group", &want.group)] {
+        for (property, value, what) in
+            [("owner", &want.owner, "user"), ("group", &want.group, "group")]
+        {
             if !want.is_removal() && value.is_empty() {
-                findings.add(property, "cannot be empty");
+                findings.add(property, format!("{what} name cannot be empty"));
             }
         }
         match (&want.username, &want.password) {

@@ -37,7 +37,13 @@ pub struct Properties {
     #[property(template = deferred, value = "DIR")]
     pub(crate) cwd: Option<String>,
     /// Variables to add to the environment, as `KEY=value`
-    #[property(secret_values, template = deferred, short = 'e', value = "KEY=VALUE")]
+    #[property(
+        secret_values,
+        template = deferred,
+        short = 'e',
+        value = "KEY=VALUE",
+        format = Assignment
+    )]
     pub(crate) environment: Vec<Assignment>,
     /// Directories to find executables in, separated by colons
     pub(crate) path: Option<String>,
@@ -45,7 +51,7 @@ pub struct Properties {
     #[property(value = "CODE")]
     pub(crate) returns: Vec<i32>,
     /// Longest time the command may take, such as `30s` or `5m`
-    #[property(value = "DURATION", cli_default = "1m")]
+    #[property(value = "DURATION", cli_default = "1m", format = Duration)]
     pub(crate) timeout: Option<String>,
     /// File that shows that the command need not run
     #[property(template = deferred, value = "FILE")]
@@ -91,12 +97,21 @@ impl Properties {
 pub struct Runner {
     host: Host,
     words: fn(&str) -> Result<Vec<String>>,
+    /// What the guards said before the command ran: they are not asked again.
+    guards: Guards,
     finished: Option<Output>,
+}
+
+/// Whether the guards hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Guards {
+    onlyif: bool,
+    unless: bool,
 }
 
 impl Runner {
     fn new(host: &Host, words: fn(&str) -> Result<Vec<String>>) -> Self {
-        Self { host: host.clone(), words, finished: None }
+        Self { host: host.clone(), words, guards: Guards::default(), finished: None }
     }
 
     fn run(&self, text: &str, want: &Properties, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
@@ -192,7 +207,10 @@ impl ResourceType for Exec {
         }
         if let Some(command) = script(&want.command) {
             if !command.is_empty() && command.trim().is_empty() {
-                findings.add("command", "no command specified");
+                let is_shell = want.is_shell();
+                let message =
+                    if is_shell { "no command to execute" } else { "no command specified" };
+                findings.add("command", message);
             } else if !want.is_shell()
                 && let Err(error) = shellquote::split(&command)
             {
@@ -252,6 +270,8 @@ impl ResourceType for Exec {
             state.creates_satisfied = on.host.stat(Path::new(creates))?.is_some();
         }
         if let Some(output) = &on.finished {
+            state.onlyif_satisfied = on.guards.onlyif;
+            state.unless_satisfied = on.guards.unless;
             state.ended = Some(output.exit);
             state.last_words = output.stderr_tail(10);
             if let Exit::Code(code) = output.exit {
@@ -269,6 +289,7 @@ impl ResourceType for Exec {
         if let Some(guard) = &want.unless {
             state.unless_satisfied = on.guard(guard.as_str(), want)?;
         }
+        on.guards = Guards { onlyif: state.onlyif_satisfied, unless: state.unless_satisfied };
         Ok(state)
     }
 

@@ -40,7 +40,7 @@ pub struct Properties {
     #[property(required_unless(ensure = "absent"))]
     pub(crate) group: String,
     /// Permissions in octal notation
-    #[property(required_unless(ensure = "absent"))]
+    #[property(required_unless(ensure = "absent"), format = Mode)]
     pub(crate) mode: String,
     /// Remove directories that are not empty too
     pub(crate) force: bool,
@@ -244,11 +244,13 @@ impl ResourceType for File {
             findings.add("mode", reason);
         }
         if common.ensure != "absent" {
-            for (property, value) in
-                [("owner", &want.owner), ("group", &want.group), ("mode", &want.mode)]
-            {
+            for (property, value, message) in [
+                ("owner", &want.owner, "user name cannot be empty"),
+                ("group", &want.group, "group name cannot be empty"),
+                ("mode", &want.mode, "cannot be empty"),
+            ] {
                 if value.is_empty() {
-                    findings.add(property, "cannot be empty");
+                    findings.add(property, message);
                 }
             }
         }

@@ -38,7 +38,7 @@ pub struct Properties {
     #[property(required, value = "SOURCE")]
     pub(crate) source: String,
     /// Template language, `jet` or `go`; `jet` when unset
-    #[property(template = never)]
+    #[property(template = never, format = OneOf(&["jet", "go"]))]
     pub(crate) engine: Option<String>,
     /// Leave out files that come out empty
     pub(crate) skip_empty: bool,

@@ -1,6 +1,8 @@
 //! What changes in a text, as a unified diff.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use similar::TextDiff;
 
@@ -9,6 +11,13 @@ const MAX_LINES: usize = 500;
 
 /// Texts longer than this are not compared line by line.
 pub(crate) const MAX_TEXT: u64 = 1 << 20;
+
+/// Of texts with more lines than this, changed lines are only counted: the time
+/// that a diff takes grows with the square of the lines that differ.
+const MAX_COMPARED: usize = 10_000;
+
+/// A diff that takes longer becomes coarser: still right, not the shortest.
+const MAX_TIME: Duration = Duration::from_millis(200);
 
 /// What is said of a file that a diff must not show.
 pub(crate) fn hidden(path: &str) -> String {
@@ -26,7 +35,11 @@ pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     if old.contains('\0') || new.contains('\0') {
         return no_text(path);
     }
-    let diff = TextDiff::from_lines(old, new);
+    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+        let (added, removed) = changed_lines(old, new);
+        return format!("{path}: too long for a diff, +{added} -{removed} lines\n");
+    }
+    let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(old, new);
     let text = diff.unified_diff().context_radius(3).header(before, path).to_string();
     let lines = text.lines().count();
     if lines <= MAX_LINES {
@@ -35,4 +48,39 @@ pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     let mut cut: String = text.split_inclusive('\n').take(MAX_LINES).collect();
     let _ = writeln!(cut, "… {} more lines", lines - MAX_LINES);
     cut
+}
+
+/// How many lines only the new text has, and how many only the old one,
+/// wherever they stand.
+fn changed_lines(old: &str, new: &str) -> (u64, u64) {
+    let mut balance: HashMap<&str, i64> = HashMap::new();
+    for line in new.lines() {
+        *balance.entry(line).or_default() += 1;
+    }
+    for line in old.lines() {
+        *balance.entry(line).or_default() -= 1;
+    }
+    balance.values().fold((0, 0), |(added, removed), &count| match count {
+        0.. => (added + count.unsigned_abs(), removed),
+        _ => (added, removed + count.unsigned_abs()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(lines: std::ops::Range<usize>) -> String {
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn long_texts_are_only_counted() {
+        let most = numbered(0..MAX_COMPARED);
+        let diff = unified("f", Some(&most), &most.replace("\n77\n", "\nx\n"));
+        assert!(diff.contains("-77\n+x\n"), "{diff}");
+        let more = numbered(5..MAX_COMPARED + 1);
+        assert_eq!(unified("f", Some(&most), &more), "f: too long for a diff, +1 -5 lines\n");
+        assert_eq!(unified("f", None, &more), "f: too long for a diff, +9996 -0 lines\n");
+    }
 }

@@ -3,12 +3,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test reads its seeds")]
 
-use ccm_engine::Declarations;
+use std::rc::Rc;
+
+use ccm_engine::{Declarations, Diagnosis, frame};
 use ccm_resources::TYPES;
 use ccm_template::Engine;
 use ccm_yaml::Source;
 
 const RUNS: usize = 30_000;
+/// Drawing takes longer than finding; the pattern of the seeds stays even.
+const DRAWN_EVERY: usize = 7;
 
 /// Pieces that matter to the loader.
 const WORDS: [&str; 24] = [
@@ -94,7 +98,7 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
     let mut valid = 0;
     for run in 0..RUNS {
         let text = mutate(&seeds[run % seeds.len()], &seeds, &mut random);
-        let source = Source::new("mutation", text);
+        let source = Rc::new(Source::new("mutation", text));
         let (declarations, findings) =
             Declarations::read(&source, TYPES, &Engine::default(), false);
         for span in findings.iter().filter_map(|finding| finding.span) {
@@ -103,6 +107,8 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
         if findings.is_empty() {
             valid += 1;
             ccm_yaml::to_yaml(&declarations.render());
+        } else if run % DRAWN_EVERY == 0 {
+            frame::render(&Diagnosis { source, findings }, TYPES, false);
         }
     }
     assert!(valid > RUNS / 100, "only {valid} of {RUNS} got past the parser: the run shows little");

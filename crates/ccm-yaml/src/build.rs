@@ -12,6 +12,10 @@ const MAX_DEPTH: usize = 100;
 /// How many nodes aliases and merge keys may add in all, a long text counting
 /// as many: aliases of aliases would otherwise let a small text fill the memory.
 const MAX_EXPANDED: usize = 1_000_000;
+/// How many nodes a text may have, keys included: each takes memory.
+const MAX_NODES: usize = 5_000_000;
+/// More duplicate keys than this are not told one by one.
+const MAX_DUPLICATES: usize = 100;
 /// Spans are 32 bits wide.
 const MAX_TEXT: usize = 1 << 30;
 /// Up to here looking through the keys beats hashing them.
@@ -42,6 +46,13 @@ impl SyntaxError {
 
 /// Reads the one document of a source.
 pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
+    let (node, duplicates) = read(source, None)?;
+    duplicates.into_iter().next().map_or(Ok(node), Err)
+}
+
+/// As [`parse`], with duplicate keys beside the tree, which has the first of
+/// each: whoever looks for errors finds the others too.
+pub fn parse_lenient(source: &Source) -> Result<(Node<'_>, Vec<SyntaxError>), SyntaxError> {
     read(source, None)
 }
 
@@ -54,11 +65,19 @@ pub(crate) struct Remark<'a> {
 }
 
 /// Reads the one document of a source; where remarks are wanted, the first of
-/// several.
+/// several. Duplicate keys come beside it.
 pub(crate) fn read<'a>(
     source: &'a Source,
     remarks: Option<&mut Vec<Remark<'a>>>,
-) -> Result<Node<'a>, SyntaxError> {
+) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
+    read_bounded(source, remarks, MAX_NODES)
+}
+
+fn read_bounded<'a>(
+    source: &'a Source,
+    remarks: Option<&mut Vec<Remark<'a>>>,
+    max_nodes: usize,
+) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
     let text = source.text();
     if text.len() > MAX_TEXT {
         let message = format!("larger than {} MiB", MAX_TEXT >> 20);
@@ -77,6 +96,9 @@ pub(crate) fn read<'a>(
         stack: Vec::new(),
         anchors: HashMap::new(),
         expanded: 0,
+        nodes: 0,
+        max_nodes,
+        duplicates: Vec::new(),
         root: None,
     }
     .build(parser, text.len() as u32, remarks)
@@ -94,6 +116,8 @@ enum Body<'a> {
     Mapping {
         entries: Vec<Entry<'a>>,
         key: Option<Key<'a>>,
+        /// The key was there before: its value is left out.
+        is_duplicate: bool,
         /// Filled only when there are many.
         seen: HashSet<Cow<'a, str>>,
         merged: Vec<Node<'a>>,
@@ -105,6 +129,9 @@ struct Builder<'a> {
     stack: Vec<Open<'a>>,
     anchors: HashMap<usize, Node<'a>>,
     expanded: usize,
+    nodes: usize,
+    max_nodes: usize,
+    duplicates: Vec<SyntaxError>,
     root: Option<Node<'a>>,
 }
 
@@ -114,7 +141,7 @@ impl<'a> Builder<'a> {
         parser: Parser<'a, StrInput<'a>>,
         end: u32,
         mut remarks: Option<&mut Vec<Remark<'a>>>,
-    ) -> Result<Node<'a>, SyntaxError> {
+    ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
         let mut documents = 0;
         for event in parser {
             let (event, place) = event.map_err(|error| self.scan_error(&error, end))?;
@@ -153,6 +180,7 @@ impl<'a> Builder<'a> {
                     let body = Body::Mapping {
                         entries: Vec::new(),
                         key: None,
+                        is_duplicate: false,
                         seen: HashSet::new(),
                         merged: Vec::new(),
                     };
@@ -172,7 +200,8 @@ impl<'a> Builder<'a> {
             }
         }
         let nothing = Scalar { text: Cow::Borrowed(""), plain: true };
-        Ok(self.root.unwrap_or(Node { span: Span::default(), kind: Kind::Scalar(nothing) }))
+        let nothing = Node { span: Span::default(), kind: Kind::Scalar(nothing) };
+        Ok((self.root.unwrap_or(nothing), self.duplicates))
     }
 
     fn span(&self, place: &granit_parser::Span) -> Span {
@@ -242,6 +271,12 @@ impl<'a> Builder<'a> {
 
     /// Puts a complete node where it belongs.
     fn finish(&mut self, node: Node<'a>, anchor: usize) -> Result<(), SyntaxError> {
+        self.nodes += 1;
+        if self.nodes > self.max_nodes {
+            let message = format!("more than {} nodes", self.max_nodes);
+            return Err(SyntaxError::new(node.span, message)
+                .hint("split it: `apply` resources apply further manifests"));
+        }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -251,8 +286,19 @@ impl<'a> Builder<'a> {
         };
         match &mut parent.body {
             Body::Sequence(items) => items.push(node),
-            Body::Mapping { entries, key, seen, merged } => match key.take() {
-                None => *key = Some(mapping_key(node, entries, seen)?),
+            Body::Mapping { entries, key, is_duplicate, seen, merged } => match key.take() {
+                None => {
+                    let (new, duplicate) = mapping_key(node, entries, seen)?;
+                    *is_duplicate = duplicate.is_some();
+                    match duplicate {
+                        Some(error) if self.duplicates.len() == MAX_DUPLICATES => {
+                            return Err(error);
+                        }
+                        found => self.duplicates.extend(found),
+                    }
+                    *key = Some(new);
+                }
+                Some(_) if *is_duplicate => *is_duplicate = false,
                 Some(key) if key.text == "<<" => merged.push(node),
                 Some(key) => entries.push(Entry { key, value: node }),
             },
@@ -310,18 +356,19 @@ fn unknown_tag(tag: &Tag, span: Span) -> SyntaxError {
         .hint("remove the tag; quote the value to make it text")
 }
 
-/// Makes a node a key of the mapping that already has `entries`.
+/// Makes a node a key of the mapping that already has `entries`; with what is
+/// wrong if one of them has it.
 fn mapping_key<'a>(
     node: Node<'a>,
     entries: &[Entry<'a>],
     seen: &mut HashSet<Cow<'a, str>>,
-) -> Result<Key<'a>, SyntaxError> {
+) -> Result<(Key<'a>, Option<SyntaxError>), SyntaxError> {
     let Kind::Scalar(scalar) = node.kind else {
         return Err(SyntaxError::new(node.span, "a key must be text"));
     };
     let key = Key { text: scalar.text, span: node.span };
     if key.text == "<<" {
-        return Ok(key);
+        return Ok((key, None));
     }
     if entries.len() == FEW_KEYS && seen.is_empty() {
         seen.extend(entries.iter().map(|entry| entry.key.text.clone()));
@@ -331,11 +378,11 @@ fn mapping_key<'a>(
     } else {
         !seen.insert(key.text.clone())
     };
-    if duplicate {
-        return Err(SyntaxError::new(key.span, format!("duplicate key `{}`", key.text))
-            .hint("a map holds each key once; remove or rename one of them"));
-    }
-    Ok(key)
+    let duplicate = duplicate.then(|| {
+        SyntaxError::new(key.span, format!("duplicate key `{}`", key.text))
+            .hint("a map holds each key once; remove or rename one of them")
+    });
+    Ok((key, duplicate))
 }
 
 #[cfg(test)]
@@ -376,6 +423,26 @@ mod tests {
             show("a: 0644\nb: 1.10\nc: \"x\\ty\"\nd: |\n  l1\n  l2\n"),
             r#"{a: 0644, b: 1.10, c: "x\ty", d: "l1\nl2\n"}"#
         );
+    }
+
+    #[test]
+    fn the_number_of_nodes_is_bounded() {
+        let source = Source::new("t", "- a\n- b: c\n");
+        assert!(read_bounded(&source, None, 5).is_ok());
+        let error = read_bounded(&source, None, 4).unwrap_err();
+        assert_eq!(error.to_string(), "more than 4 nodes");
+        assert!(error.hint.is_some_and(|hint| hint.starts_with("split it")));
+    }
+
+    #[test]
+    fn duplicate_keys_come_beside_the_first_values() {
+        let source = Source::new("t", "a: 1\na: {b: 2, b: 3}\nc: 4\n");
+        let (root, duplicates) = parse_lenient(&source).unwrap();
+        assert_eq!(show_node(&root), "{a: 1, c: 4}");
+        let messages: Vec<_> = duplicates.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, ["duplicate key `a`", "duplicate key `b`"]);
+        let many = "a: 1\n".repeat(MAX_DUPLICATES + 2);
+        assert!(parse_lenient(&Source::new("t", many)).is_err());
     }
 
     #[test]

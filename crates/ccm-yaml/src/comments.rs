@@ -34,8 +34,17 @@ impl Comments {
 /// # Ok::<(), ccm_yaml::SyntaxError>(())
 /// ```
 pub fn parse_annotated(source: &Source) -> Result<(Node<'_>, Comments), SyntaxError> {
+    let (root, comments, duplicates) = parse_annotated_lenient(source)?;
+    duplicates.into_iter().next().map_or(Ok((root, comments)), Err)
+}
+
+/// As [`parse_annotated`], with duplicate keys beside the tree, which has the
+/// first of each.
+pub fn parse_annotated_lenient(
+    source: &Source,
+) -> Result<(Node<'_>, Comments, Vec<SyntaxError>), SyntaxError> {
     let mut remarks = Vec::new();
-    let root = read(source, Some(&mut remarks))?;
+    let (root, duplicates) = read(source, Some(&mut remarks))?;
     let mut comments = Comments::default();
     if !remarks.is_empty() {
         let mut places = Places { text: source.text(), keys: Vec::new(), known: Cell::default() };
@@ -48,7 +57,7 @@ pub fn parse_annotated(source: &Source) -> Result<(Node<'_>, Comments), SyntaxEr
             }
         }
     }
-    Ok((root, comments))
+    Ok((root, comments, duplicates))
 }
 
 impl Node<'_> {

@@ -24,8 +24,8 @@ mod node;
 mod source;
 mod value;
 
-pub use build::{SyntaxError, parse};
-pub use comments::{Comments, parse_annotated};
+pub use build::{SyntaxError, parse, parse_lenient};
+pub use comments::{Comments, parse_annotated, parse_annotated_lenient};
 pub use emit::to_yaml;
 pub use json::parse_json;
 pub use node::{Entry, Key, Kind, Node, Scalar};

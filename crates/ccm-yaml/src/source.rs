@@ -1,6 +1,7 @@
 //! Source text and places in it.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 /// A range of bytes in a [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,14 @@ impl Source {
         &self.text
     }
 
+    /// The bytes of a span, widened to whole characters and cut at the end of
+    /// the text, so that the text can be sliced by them.
+    pub fn clamp(&self, span: Span) -> Range<usize> {
+        let start = self.text.floor_char_boundary(span.start as usize);
+        let end = self.text.ceil_char_boundary(span.end as usize);
+        start..end.max(start)
+    }
+
     /// The line and column of a byte offset.
     pub fn position(&self, offset: u32) -> Position {
         let starts = self.line_starts.get_or_init(|| {
@@ -73,5 +82,18 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 2, column: 1 });
         assert_eq!(source.position(8), Position { line: 2, column: 3 });
         assert_eq!(source.position(9999), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn a_clamped_span_has_whole_characters() {
+        let source = Source::new("t", "aö€");
+        let clamp = |start, end| source.clamp(Span { start, end });
+        assert_eq!(clamp(0, 1), 0..1);
+        assert_eq!(clamp(1, 2), 1..3);
+        assert_eq!(clamp(2, 4), 1..6);
+        assert_eq!(clamp(5, 4), 3..6);
+        assert_eq!(clamp(3, 1), 3..3);
+        assert_eq!(clamp(6, 99), 6..6);
+        assert_eq!(clamp(99, 200), 6..6);
     }
 }

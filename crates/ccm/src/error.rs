@@ -51,16 +51,20 @@ impl Error {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
-            Self::Manifest(ManifestError::Read { source, .. }) => source.hint(),
+            Self::Manifest(error) => error.hint(),
             Self::Archive(error) => error.hint(),
             Self::Resource(error) => error.hint(),
-            Self::Host(error) | Self::Report { source: error, .. } => error.hint(),
+            Self::Host(error) => error.hint(),
+            Self::Report { source, .. } => match source {
+                ccm_host::Error::Symlink { .. } | ccm_host::Error::NotAFile { .. } => {
+                    Some("give the path of a regular file, or `-` for standard output".to_owned())
+                }
+                source => source.hint(),
+            },
             Self::Facts(error) => error.hint(),
-            Self::Manifest(_)
-            | Self::Session(_)
-            | Self::Data(_)
-            | Self::Interrupted { .. }
-            | Self::Output { .. } => None,
+            Self::Session(_) | Self::Data(_) | Self::Interrupted { .. } | Self::Output { .. } => {
+                None
+            }
         }
     }
 

@@ -1,19 +1,18 @@
 //! Everything that ccm says: results to standard output, the rest to standard
 //! error. Nothing else in the binary prints.
 
-mod diagnosis;
 mod live;
 mod outcome;
-mod secrets;
 mod summary;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use ccm_engine::{AnyResource, Diagnosis, Observer, Report};
+use ccm_engine::{AnyResource, Diagnosis, Observer, Report, frame};
 use ccm_host::Host;
 use ccm_model::Event;
+use ccm_resources::TYPES;
 
 use crate::error::Error;
 use live::Live;
@@ -46,13 +45,10 @@ pub(crate) struct Ui {
     /// The manifests that resources brought and that run now, the last inmost.
     manifests: Vec<String>,
     slowest: Vec<(Duration, String)>,
-    flushed: Instant,
     lost: Option<io::Error>,
     reader_is_gone: bool,
 }
 
-/// Output that is not for a terminal is written at most this late.
-const PATIENCE: Duration = Duration::from_millis(100);
 const SLOWEST: usize = 10;
 
 const BOLD: Style = Style::new().bold();
@@ -81,7 +77,6 @@ impl Ui {
             show: Show::default(),
             manifests: Vec::new(),
             slowest: Vec::new(),
-            flushed: Instant::now(),
             lost: None,
             reader_is_gone: false,
         }
@@ -122,7 +117,6 @@ impl Ui {
     pub(crate) fn flush(&mut self) {
         let flushed = self.out.flush();
         self.remember_loss(flushed);
-        self.flushed = Instant::now();
     }
 
     /// A reader that went away does not want more; other losses are told.
@@ -177,7 +171,7 @@ impl Ui {
     /// Shows everything that is wrong with a source.
     pub(crate) fn diagnosis(&mut self, diagnosis: &Diagnosis) {
         if !diagnosis.findings.is_empty() {
-            let text = diagnosis::render(diagnosis, self.error_color);
+            let text = frame::render(diagnosis, TYPES, self.error_color);
             self.say(&text);
         }
     }
@@ -242,8 +236,6 @@ impl Observer for Ui {
                 let manifest = manifest.unwrap_or_default();
                 format!("[{number}/{total}{manifest}] {}", resource.display())
             });
-        } else if self.flushed.elapsed() > PATIENCE {
-            self.flush();
         }
     }
 
@@ -289,8 +281,8 @@ impl Observer for Ui {
         if let Some(diff) = diff {
             outcome::write_diff(&mut self.out, diff, self.color);
         }
-        if self.live.is_some() || self.flushed.elapsed() > PATIENCE {
-            self.flush();
-        }
+        // Whoever reads it, or a second signal, must not wait for the next
+        // resource.
+        self.flush();
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn check(
     for (index, resource) in resources.iter().enumerate() {
         let lists = [("require", &*resource.common().require), ("subscribe", resource.subscribe())];
         for (property, references) in lists {
-            for reference in references {
+            for (item, reference) in references.iter().enumerate() {
                 let known = declared.get(&(&*reference.kind, &*reference.name)).copied();
                 if known.is_some_and(|at| at < index) {
                     continue;
@@ -63,7 +63,7 @@ pub(super) fn check(
                     types,
                     suggest.then_some(&declared),
                 );
-                let finding = Finding { span: resource.property_span(property), ..finding };
+                let finding = Finding { span: resource.reference_span(property, item), ..finding };
                 findings.push(finding.of(resource.display()));
             }
         }

@@ -10,12 +10,12 @@ use std::net::IpAddr;
 use ureq::config::Config;
 use ureq::http::header::{HOST, PROXY_AUTHORIZATION};
 use ureq::typestate::WithoutBody;
-use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
 };
 use ureq::{Agent, ProxyProtocol, RequestBuilder};
 
+use super::resolve::TimedResolver;
 use super::url::{Url, basic};
 use crate::Host;
 
@@ -56,7 +56,7 @@ impl Proxy {
         is_asked.then(|| {
             let origin = format!("http://{}", url.authority());
             let connector = DefaultConnector::new().chain(AbsoluteForm { origin });
-            Agent::with_parts(config, connector, DefaultResolver::default())
+            Agent::with_parts(config, connector, TimedResolver)
         })
     }
 

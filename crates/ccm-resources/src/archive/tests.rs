@@ -514,7 +514,7 @@ fn wrong_properties_are_found_before_anything_is_asked_for() {
         (&[("header bad name", "secret")], "is not a header's name"),
         (&[("header X", "secret\r\nY: 1")], "control characters"),
         (&[("header authorization", "secret"), ("username", "u")], "cannot both be set"),
-        (&[("owner", "")], "owner: cannot be empty"),
+        (&[("owner", "")], "owner: user name cannot be empty"),
         (&[("ensure", "latest")], "ensure cannot be `latest`"),
     ] {
         let got = with(properties);

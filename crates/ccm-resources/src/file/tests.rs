@@ -455,7 +455,7 @@ fn wrong_properties_are_found_before_anything_runs() {
         (&[("name", "/a\0b")], "NUL"),
         (&[("name", "/x"), ("mode", "1777")], "above 0777"),
         (&[("name", "/x"), ("mode", "rw-r--r--")], "not an octal mode"),
-        (&[("name", "/x"), ("owner", "")], "owner: cannot be empty"),
+        (&[("name", "/x"), ("owner", "")], "owner: user name cannot be empty"),
         (&[("name", "/x"), ("content", "a"), ("source", "b")], "cannot both be set"),
         (&[("name", "/x"), ("force", "")], "only `ensure: absent` can be forced"),
         (&[("name", "/"), ("ensure", "absent"), ("force", "")], "root directory cannot be removed"),

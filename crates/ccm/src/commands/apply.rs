@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Detail, Inputs, Manifest, Observer as _, Report, Run, Settings, Stop};
-use ccm_host::{FileKind, Host};
+use ccm_host::{Host, OutputFile};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
@@ -35,7 +35,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Write all events and the summary to this file, as JSON"),
+                .help("Write all events and the summary to this file, as JSON; `-` prints them"),
         )
         .arg(flags::json("Print the report as JSON instead of lines"))
         .args(inputs::flags())
@@ -61,10 +61,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let profile = matches.get_flag("profile");
     ui.show(Show { quiet: is_json, profile });
     let report_file = matches.get_one::<PathBuf>("report-file");
-    let report_file = report_file.map(|path| flags::from_here(&host, path));
-    if let Some(path) = &report_file {
-        check_report_file(&host, path)?;
-    }
+    let report_file = report_file.map(|path| ReportFile::check(&host, path)).transpose()?;
     let is_read_in_full = is_json || report_file.is_some() || in_session;
     let settings = Settings {
         host: host.clone(),
@@ -98,7 +95,14 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if profile && !is_json {
         ui.profile();
     }
-    let written = report_file.map_or(Ok(()), |file| write_report(&host, &file, &report));
+    let written = match report_file {
+        Some(ReportFile::StandardOutput) if !is_json => {
+            ui.print_json(&report);
+            Ok(())
+        }
+        Some(ReportFile::StandardOutput) | None => Ok(()),
+        Some(ReportFile::File(file, path)) => write_report(&file, path, &report),
+    };
     let late = [on_disk.err().map(Error::from), unrecorded.map(Error::from), written.err()];
     let mut exit = match stop {
         Some(Stop::Interrupted(signal)) => Exit::Interrupted(signal),
@@ -117,26 +121,29 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(exit)
 }
 
-/// Writes the report for its owner alone: it holds the content of files.
-fn write_report(host: &Host, path: &Path, report: &Report) -> Result<()> {
-    let json = serde_json::to_vec_pretty(report).unwrap_or_default();
-    host.write_output(path, &json, 0o600)
-        .map_err(|source| Error::Report { path: path.to_owned(), source })
+/// Where `--report-file` goes.
+enum ReportFile {
+    StandardOutput,
+    File(OutputFile, PathBuf),
 }
 
-/// Finds out before the run that the report could not be written after it.
-fn check_report_file(host: &Host, path: &Path) -> Result<()> {
-    let parent = path.parent().unwrap_or(path);
-    let is_directory = |path: &Path| -> Result<bool, ccm_host::Error> {
-        Ok(host.stat(path)?.is_some_and(|found| found.kind == FileKind::Directory))
-    };
-    let error = |source| Error::Report { path: path.to_owned(), source };
-    if !is_directory(parent).map_err(error)? {
-        return Err(error(ccm_host::Error::NotADirectory { path: parent.to_owned() }));
+impl ReportFile {
+    /// Finds out before the run that the report could not be written after it.
+    fn check(host: &Host, path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::StandardOutput);
+        }
+        let path = flags::from_here(host, path);
+        match host.output_file(&path) {
+            Ok(file) => Ok(Self::File(file, path)),
+            Err(source) => Err(Error::Report { path, source }),
+        }
     }
-    if is_directory(path).map_err(error)? {
-        let found = "a directory";
-        return Err(error(ccm_host::Error::NotAFile { path: path.to_owned(), found }));
-    }
-    Ok(())
+}
+
+/// Writes the report, a new file for its owner alone: it holds the content of
+/// files.
+fn write_report(file: &OutputFile, path: PathBuf, report: &Report) -> Result<()> {
+    let json = serde_json::to_vec_pretty(report).unwrap_or_default();
+    file.write(&json, 0o600).map_err(|source| Error::Report { path, source })
 }

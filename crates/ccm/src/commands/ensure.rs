@@ -95,6 +95,9 @@ pub(super) fn flag(field: &'static Field) -> Arg {
     if matches!(field.shape, Shape::List(_) | Shape::Texts) {
         arg = arg.action(ArgAction::Append);
     }
+    if matches!(field.shape, Shape::Integer | Shape::List(Shape::Integer)) {
+        arg = arg.value_parser(whole_number);
+    }
     if let Some(default) = field.flag.default {
         arg = arg.default_value(default);
     }
@@ -102,6 +105,11 @@ pub(super) fn flag(field: &'static Field) -> Arg {
         arg = arg.env(env).hide_env_values(true);
     }
     arg
+}
+
+/// Checks a number and leaves it as it was written, as all values are.
+fn whole_number(text: &str) -> Result<String, std::num::ParseIntError> {
+    text.parse::<i32>().map(|_| text.to_owned())
 }
 
 fn common_flags(command: Command) -> Command {

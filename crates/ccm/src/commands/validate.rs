@@ -74,9 +74,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             (valid, diagnoses().flat_map(located).collect())
         }
         Err(ManifestError::Invalid(diagnosis)) if is_json => (false, located(&diagnosis)),
-        Err(ManifestError::Read { path, source }) if is_json => {
+        Err(error) if is_json => {
+            let hint = error.hint();
+            let ManifestError::Read { path, source } = error else { return Err(error.into()) };
             let file = path.display().to_string();
-            (false, vec![unreadable(file, ccm_engine::chain(&source), source.hint())])
+            (false, vec![unreadable(file, ccm_engine::chain(&source), hint)])
         }
         Err(error) => return Err(error.into()),
     };

@@ -105,7 +105,7 @@ fn wrong_requests_say_what_is_wrong() {
     insta::assert_snapshot!(error(&with("\"type\": \"file\"")), @"the properties are missing");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": []")), @"the properties must be a map, not a list");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {}")), @"file#: a resource needs a name");
-    insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {\"name\": \"/x\", \"contnet\": 1}")), @"file: unknown property `contnet` (did you mean `content`?)");
+    insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {\"name\": \"/x\", \"contnet\": 1}")), @"file#/x: unknown property `contnet` (did you mean `content`?)");
     insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"properties\": {\"name\": \"{{ nope }}\"}")), @"
     exec: name: unknown name nope (1:1)
      | nope

@@ -121,10 +121,10 @@ ccm:
        = help: begin each type with its own `-`; indent properties below the name
 
     error: exec#late: exec#later comes later in the manifest
-      --> manifest.yaml:17:27
+      --> manifest.yaml:17:28
        |
     17 |         - late: {require: ["exec#later"], timeout: soon}
-       |                           ^^^^^^^^^^^^^^
+       |                            ^^^^^^^^^^^^
        |
        = help: resources run in the order written: move it up
 
@@ -135,26 +135,26 @@ ccm:
        |                                                    ^^^^
 
     error: exec#later: exec#ltae is not in this manifest
-      --> manifest.yaml:18:30
+      --> manifest.yaml:18:31
        |
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
-       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |                               ^^^^^^^^^^^
        |
        = help: did you mean `exec#late`?
 
     error: exec#later: fle#/a has an unknown resource type
-      --> manifest.yaml:18:30
+      --> manifest.yaml:18:44
        |
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
-       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |                                            ^^^^^^^^
        |
        = help: did you mean `file`?
 
     error: exec#later: exec#later refers to itself
-      --> manifest.yaml:18:30
+      --> manifest.yaml:18:54
        |
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
-       |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       |                                                      ^^^^^^^^^^^^
 
     error: exec#echo 'oops: name: Unterminated single-quoted string
       --> manifest.yaml:19:11

@@ -281,7 +281,7 @@ ccm:
     9 |               - {command: check_x, format: goss}
       |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-    error: goss_rules: Goss rules are not available in this version
+    error: exec#true: health_checks: goss_rules: Goss rules are not available in this version
       --> manifest.yaml:10:29
        |
     10 |               - goss_rules: {port: {"tcp:80": {listening: true}}}
@@ -295,7 +295,7 @@ ccm:
     11 |               - {comand: check_x}
        |                 ^^^^^^^^^^^^^^^^^
 
-    error: unknown property `comand`
+    error: exec#true: health_checks: unknown property `comand`
       --> manifest.yaml:11:18
        |
     11 |               - {comand: check_x}
@@ -303,7 +303,7 @@ ccm:
        |
        = help: did you mean `command`?
 
-    error: expected a map, found text
+    error: exec#true: health_checks: expected a map, found text
       --> manifest.yaml:12:17
        |
     12 |               - check_x

@@ -159,7 +159,7 @@ fn what_is_wrong_is_shown_with_its_place_in_the_tarball() {
     insta::assert_snapshot!(ccm(&env, &server, ["apply", "[URL]"]), @"
     exit: 1
     --- stderr ---
-    error: unknown property `comand`
+    error: exec#ls: unknown property `comand`
      --> http://[redacted]@[SERVER]/site.tar.gz:site/manifest.yaml:4:16
       |
     4 |         - ls: {comand: x}
@@ -177,9 +177,9 @@ fn what_is_wrong_is_shown_with_its_place_in_the_tarball() {
     --- stdout ---
     ERROR apply#sub/c.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
           manifest http://[redacted]@[SERVER]/site.tar.gz:sub/c.yaml is invalid
-          http://[redacted]@[SERVER]/site.tar.gz:sub/c.yaml:4:16: unknown property `comand` (did you mean `command`?)
+          http://[redacted]@[SERVER]/site.tar.gz:sub/c.yaml:4:16: exec#ls: unknown property `comand` (did you mean `command`?)
     --- stderr ---
-    error: unknown property `comand`
+    error: exec#ls: unknown property `comand`
      --> http://[redacted]@[SERVER]/site.tar.gz:sub/c.yaml:4:16
       |
     4 |         - ls: {comand: x}

@@ -73,7 +73,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
       |
       = help: mode: Permissions in octal notation
 
-    error: unknown property `contnet`
+    error: file#/x: unknown property `contnet`
      --> [DIR]/resources.jet (rendered):2:12
       |
     2 |     - /x: {contnet: a}

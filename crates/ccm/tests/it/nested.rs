@@ -538,8 +538,8 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
     --- stdout ---
     ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
           manifest [DIR]/child.yaml is invalid
-          [DIR]/child.yaml:4:16: unknown property `comand` (did you mean `command`?)
-          [DIR]/child.yaml:4:37: expected a whole number, found text
+          [DIR]/child.yaml:4:16: exec#ls: unknown property `comand` (did you mean `command`?)
+          [DIR]/child.yaml:4:37: exec#ls: returns: expected a whole number, found text
     ERROR apply#rules.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
           manifest [DIR]/rules.yaml is invalid
           [DIR]/rules.yaml:3:3: key `port` is required but has no value
@@ -549,7 +549,7 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
           cannot read manifest [DIR]/rules.yaml/../x: cannot open [DIR]/rules.yaml/../x: No such file or directory (os error 2)
     WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
     --- stderr ---
-    error: unknown property `comand`
+    error: exec#ls: unknown property `comand`
      --> [DIR]/child.yaml:4:16
       |
     4 |         - ls: {comand: x, returns: [a]}
@@ -557,7 +557,7 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
       |
       = help: did you mean `command`?
 
-    error: expected a whole number, found text
+    error: exec#ls: returns: expected a whole number, found text
      --> [DIR]/child.yaml:4:37
       |
     4 |         - ls: {comand: x, returns: [a]}
@@ -666,7 +666,7 @@ fn validation_looks_at_children_that_are_there() {
     insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
     exit: 1
     --- stderr ---
-    error: unknown property `comand`
+    error: exec#ls: unknown property `comand`
      --> [DIR]/bad.yaml:4:16
       |
     4 |         - ls: {comand: x}
@@ -686,6 +686,7 @@ fn validation_looks_at_children_that_are_there() {
           "file": "[DIR]/bad.yaml",
           "line": 4,
           "column": 16,
+          "resource": "exec#ls",
           "hint": "did you mean `command`?"
         }
       ]

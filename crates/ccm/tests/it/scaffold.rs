@@ -415,13 +415,13 @@ ccm:
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
       |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-    error: expected a map from a pattern to a command, found text
+    error: scaffold#/e: post: expected a map from a pattern to a command, found text
      --> manifest.yaml:9:36
       |
     9 |         - /e: {source: src, post: ["*.sh"], data: [1]}
       |                                    ^^^^^^
 
-    error: expected a map, found a list
+    error: scaffold#/e: data: expected a map, found a list
      --> manifest.yaml:9:51
       |
     9 |         - /e: {source: src, post: ["*.sh"], data: [1]}

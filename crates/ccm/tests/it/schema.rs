@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::Declarations;
+use ccm_engine::{Inputs, Manifest, ManifestError};
+use ccm_host::Host;
 use ccm_model::Severity;
 use ccm_resources::TYPES;
-use ccm_template::{Engine, Scope};
+use ccm_template::Facts;
 use ccm_yaml::Source;
 use jsonschema::Validator;
 use serde_json::Value;
@@ -39,11 +40,14 @@ fn document(yaml: &str) -> Value {
 
 /// What the engine has against a manifest.
 fn findings(yaml: &str) -> Vec<String> {
-    let source = Source::new("case", yaml);
-    let root = ccm_yaml::parse(&source).unwrap();
-    let data = ccm_yaml::to_value(&root).get("data").and_then(govalue::Value::as_map).cloned();
-    let engine = Engine::new(Scope { data: data.unwrap_or_default(), ..Scope::default() });
-    let (_, findings) = Declarations::read(&source, TYPES, &engine, false);
+    let inputs = Inputs { facts: Facts::known(govalue::Map::new()), ..Inputs::default() };
+    let directory = Path::new("/nonexistent");
+    let findings =
+        match Manifest::parse(&Host::new(), "case", yaml.to_owned(), directory, TYPES, &inputs) {
+            Ok(_) => return Vec::new(),
+            Err(ManifestError::Invalid(diagnosis)) => diagnosis.findings,
+            Err(error) => panic!("{error}"),
+        };
     let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
     errors.map(|finding| finding.message).collect()
 }
@@ -111,6 +115,156 @@ fn what_is_wrong_fails_both_or_is_listed() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// What only the engine can know, by what it says.
+const ENGINE_ONLY: [&str; 11] = [
+    "path must be absolute",
+    "is not a URL",
+    "archive type not supported",
+    "there are no resources",
+    "is declared twice",
+    "is not in this manifest",
+    "is neither a state nor a version",
+    "version contains dangerous characters",
+    "version must start with",
+    "cannot be empty",
+    "is empty",
+];
+
+/// Values that some property somewhere minds.
+const VALUES: [&str; 24] = [
+    "null",
+    "true",
+    "0",
+    "1",
+    "-1",
+    "777",
+    "1777",
+    "1.5",
+    "[]",
+    "{}",
+    "[1]",
+    "[null]",
+    "[\"a\"]",
+    "{\"a\": 1}",
+    "\"\"",
+    "\" \"",
+    "\"a\"",
+    "\"present\"",
+    "\"5s\"",
+    "\"0644\"",
+    "\"A=b\"",
+    "\"exec#a\"",
+    "\"{{ 1 }}\"",
+    "\"go\"",
+];
+
+#[test]
+fn no_mutation_makes_engine_and_schema_disagree() {
+    let validator = validator("manifest");
+    let seeds: Vec<Value> = corpus("valid.txt").iter().map(|(_, text)| document(text)).collect();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let runs = std::env::var("CCM_MUTATIONS").map_or(1500, |count| count.parse().unwrap());
+    let (mut valid, mut disagreements) = (0, Vec::new());
+    for run in 0..runs {
+        let mut value = seeds[run % seeds.len()].clone();
+        for _ in 0..=random.below(2) {
+            let mut places = count(&value);
+            places = random.below(places);
+            mutate(&mut value, &mut places, &mut random);
+        }
+        let text = ccm_yaml::to_yaml(&value);
+        if !is_checked_by_both(&value) {
+            continue;
+        }
+        let (findings, is_valid) = (findings(&text), validator.is_valid(&document(&text)));
+        valid += usize::from(is_valid);
+        let is_known = |message: &String| {
+            ENGINE_ONLY.iter().any(|word| message.contains(word))
+                || (message.ends_with("is required") && text.contains("defaults:"))
+        };
+        // What a placeholder comes to, no schema knows.
+        if is_valid && !text.contains("{{") && !findings.iter().all(is_known) {
+            disagreements.push(format!("only the engine refuses: {findings:?}\n{text}"));
+        }
+        if !is_valid && findings.is_empty() {
+            let errors: Vec<_> =
+                validator.iter_errors(&document(&text)).map(|error| error.to_string()).collect();
+            disagreements.push(format!("only the schema refuses: {errors:?}\n{text}"));
+        }
+    }
+    assert!(valid > runs / 20, "only {valid} of {runs} are valid: the run shows little");
+    assert!(
+        disagreements.is_empty(),
+        "{} of {runs}:\n{}",
+        disagreements.len(),
+        disagreements.join("\n")
+    );
+}
+
+/// A small generator with a fixed seed: the same run every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound.max(1) as u64) as usize
+    }
+}
+
+/// The engine reads `merge` only where an override matches, and no other keys.
+fn is_checked_by_both(value: &Value) -> bool {
+    let Some(hierarchy) = value.get("hierarchy").and_then(Value::as_object) else { return true };
+    hierarchy.iter().all(|(key, value)| match key.as_str() {
+        "order" => true,
+        "merge" => matches!(value.as_str(), Some("first" | "deep")) || value.is_null(),
+        _ => false,
+    })
+}
+
+/// How many values there are in a value, itself included.
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(map) => map.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// Changes the value that is so many places further on.
+fn mutate(value: &mut Value, place: &mut usize, random: &mut Random) {
+    if *place == 0 {
+        match value {
+            Value::Object(map) if !map.is_empty() && random.below(2) == 0 => {
+                let key = map.keys().nth(random.below(map.len())).cloned().unwrap();
+                let taken = map.remove(&key).unwrap();
+                if random.below(3) == 0 {
+                    map.insert(format!("{key}s"), taken);
+                }
+            }
+            Value::Array(items) if !items.is_empty() && random.below(2) == 0 => {
+                drop(items.remove(random.below(items.len())));
+            }
+            _ => *value = serde_json::from_str(VALUES[random.below(VALUES.len())]).unwrap(),
+        }
+        *place = usize::MAX;
+        return;
+    }
+    *place -= 1;
+    let inner: Vec<&mut Value> = match value {
+        Value::Array(items) => items.iter_mut().collect(),
+        Value::Object(map) => map.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    for value in inner {
+        if *place == usize::MAX {
+            return;
+        }
+        mutate(value, place, random);
+    }
 }
 
 #[test]

@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use ccm_model::closest;
-use ccm_resources::TYPES;
 
 /// How far above a line the property that it belongs to is looked for.
 const REACH: usize = 64 << 10;
@@ -19,35 +18,38 @@ enum Shown {
     Names(u8),
 }
 
-/// A line of a text, with as many bytes as before.
-pub(super) fn masked_line(text: &str, line: Range<usize>) -> String {
+/// A line of a text, with as many bytes as before and the values of these
+/// properties replaced by stars.
+pub(super) fn masked_line(text: &str, line: Range<usize>, secrets: &[&'static str]) -> String {
     let bytes = &text.as_bytes()[..line.end];
     let from = match line.start.checked_sub(REACH) {
         None | Some(0) => 0,
         Some(far) => far + line_end(&bytes[far..line.start], 0),
     };
-    let mut mask = Mask { bytes: bytes[from..].to_vec() };
+    let mut mask = Mask { bytes: bytes[from..].to_vec(), secrets };
     mask.all();
     String::from_utf8_lossy(&mask.bytes[line.start - from..]).into_owned()
 }
 
-fn shown_of(property: &str) -> Option<Shown> {
-    let fields = TYPES.iter().flat_map(|kind| kind.fields()).filter(|field| field.secret);
-    let secrets = fields.flat_map(|field| field.aliases.iter().copied().chain([field.name]));
+fn shown_of(property: &str, secrets: &[&'static str]) -> Option<Shown> {
+    // Most words are far too short or too long, and this is asked of each.
+    let is_near = |name: &&str| property.len().abs_diff(name.len()) <= name.len() / 3;
+    let names = secrets.iter().copied().chain(["headers", "environment"]).filter(is_near);
     let property = property.to_ascii_lowercase();
     // What is misspelt is a secret all the same.
-    match closest(&property, secrets.chain(["headers", "environment"]))? {
+    match closest(&property, names)? {
         "headers" => Some(Shown::Names(b':')),
         "environment" => Some(Shown::Names(b'=')),
         _ => Some(Shown::Nothing),
     }
 }
 
-struct Mask {
+struct Mask<'s> {
     bytes: Vec<u8>,
+    secrets: &'s [&'static str],
 }
 
-impl Mask {
+impl Mask<'_> {
     fn all(&mut self) {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -74,7 +76,7 @@ impl Mask {
             return None;
         }
         let word = std::str::from_utf8(&self.bytes[start..end]).ok()?;
-        shown_of(word).map(|shown| (colon + 1, shown))
+        shown_of(word, self.secrets).map(|shown| (colon + 1, shown))
     }
 
     /// Hides a value; where it ends.
@@ -274,7 +276,7 @@ mod tests {
         let mut start = 0;
         let mut lines = Vec::new();
         for line in text.split('\n') {
-            lines.push(masked_line(text, start..start + line.len()));
+            lines.push(masked_line(text, start..start + line.len(), &["password"]));
             start += line.len() + 1;
         }
         lines.join("\n")

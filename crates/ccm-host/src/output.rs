@@ -1,0 +1,117 @@
+//! Files that ccm writes results to, such as reports.
+//!
+//! The path comes from the command line and may lie where other users can
+//! write. What they put there is neither opened nor followed: a FIFO would
+//! hand the report to whoever reads it, a symlink would overwrite another
+//! file.
+
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use crate::atomic::Temporary;
+use crate::file::{check_regular, mode};
+use crate::{Error, FileKind, Host, Result, Stat};
+
+/// A file to be written later, checked now.
+#[derive(Debug)]
+pub struct OutputFile {
+    host: Host,
+    parent: Rc<OwnedFd>,
+    path: PathBuf,
+}
+
+impl Host {
+    /// Checks that a result can be written to `path`: it is in a directory, and
+    /// is nothing yet or a regular file of the user running ccm or of root.
+    /// Nothing is opened, created or changed.
+    pub fn output_file(&self, path: &Path) -> Result<OutputFile> {
+        let (parent, _) = self.open_parent(path)?;
+        let file = OutputFile { host: self.clone(), parent, path: path.to_owned() };
+        file.check()?;
+        Ok(file)
+    }
+}
+
+impl OutputFile {
+    /// Replaces the file atomically. A new one gets `new_mode`, one that is
+    /// there keeps its permissions.
+    pub fn write(&self, bytes: &[u8], new_mode: u32) -> Result<()> {
+        let (path, directory) = (&*self.path, self.path.parent().unwrap_or(Path::new("/")));
+        let before = self.check()?;
+        let (mut temporary, _) = Temporary::create(&self.host, &self.parent, directory)?;
+        temporary.file.write_all(bytes).map_err(Error::std_io("write", path))?;
+        // A second name of the file may be how someone made it look like ours.
+        let kept = before.filter(|&(_, links)| links == 1).map(|(found, _)| found.mode & 0o777);
+        rustix::fs::fchmod(&temporary.file, mode(kept.unwrap_or(new_mode)))
+            .map_err(Error::io("set the mode of", path))?;
+        // Nobody may have put something there since the check.
+        let replace = self.check()?.is_some();
+        temporary.rename(self.name(), path, replace)
+    }
+
+    fn name(&self) -> &Path {
+        self.path.file_name().map_or(Path::new(""), Path::new)
+    }
+
+    /// What is there, and how many names it has, if it may be replaced.
+    fn check(&self) -> Result<Option<(Stat, u64)>> {
+        let path = &*self.path;
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let (found, links) = match rustix::fs::statat(&*self.parent, self.name(), flags) {
+            Ok(found) => (Stat::new(&found), found.st_nlink),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(Error::io("inspect", path)(errno)),
+        };
+        if found.kind == FileKind::Symlink {
+            return Err(Error::Symlink { path: path.to_owned() });
+        }
+        check_regular(path, found)?;
+        if found.uid != 0 && found.uid != self.host.whoami().0 {
+            return Err(Error::Foreign { path: path.to_owned(), uid: found.uid });
+        }
+        Ok(Some((found, links)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn permissions(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn new_files_are_private_and_old_ones_keep_their_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r");
+        let host = Host::new();
+        host.output_file(&path).unwrap().write(b"one", 0o600).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), permissions(&path)), (b"one".into(), 0o600));
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        host.output_file(&path).unwrap().write(b"two", 0o600).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), permissions(&path)), (b"two".into(), 0o644));
+        std::fs::hard_link(&path, dir.path().join("other")).unwrap();
+        host.output_file(&path).unwrap().write(b"three", 0o600).unwrap();
+        assert_eq!(permissions(&path), 0o600);
+        assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_appears_after_the_check_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r");
+        let output = Host::new().output_file(&path).unwrap();
+        symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(matches!(output.write(b"x", 0o600), Err(Error::Symlink { .. })));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

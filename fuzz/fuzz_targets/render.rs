@@ -1,0 +1,84 @@
+//! `validate`, `apply --noop` and `hiera parse` up to what a person sees: any
+//! text gives a preview or caret frames, never a panic.
+
+#![no_main]
+
+use std::path::Path;
+
+use ccm_engine::{
+    Detail, Diagnosis, Diffs, Inputs, Manifest, ManifestError, NoSession, Observer, Run, Settings,
+    frame,
+};
+use ccm_hiera::Document;
+use ccm_host::Host;
+use ccm_resources::TYPES;
+use ccm_template::Facts;
+use libfuzzer_sys::fuzz_target;
+
+/// Takes what is shown of a run, and shows it to nobody.
+struct Screen;
+
+impl Observer for Screen {
+    fn diagnosed(&mut self, diagnosis: &Diagnosis) {
+        draw(diagnosis);
+    }
+}
+
+fuzz_target!(|text: &str| {
+    let inputs = Inputs { facts: Facts::known(Default::default()), ..Inputs::default() };
+    let (host, directory) = (Host::new(), Path::new("/nonexistent"));
+    match Manifest::parse(&host, "m.yaml", text.to_owned(), directory, TYPES, &inputs) {
+        Ok(manifest) => {
+            draw(&manifest.warnings);
+            ccm_yaml::to_yaml(&manifest.render());
+            preview(&host, manifest);
+        }
+        Err(ManifestError::Invalid(diagnosis)) => draw(&diagnosis),
+        Err(error) => drop(ccm_engine::chain(&error)),
+    }
+    resolve(text);
+});
+
+fn draw(diagnosis: &Diagnosis) {
+    // With color or without: one of them, by the source, for speed.
+    frame::render(diagnosis, TYPES, diagnosis.source.text().len() % 2 == 0);
+    let _ = diagnosis.to_string();
+}
+
+/// As `apply --noop --diff`. Only files: other types ask programs and servers
+/// for their state, and a fuzzer must not write their command lines.
+fn preview(host: &Host, manifest: Manifest) {
+    if manifest.declarations.resources.iter().any(|resource| resource.kind() != "file") {
+        return;
+    }
+    let settings = Settings {
+        host: host.clone(),
+        noop: true,
+        health_check_only: false,
+        diffs: Diffs::All,
+        detail: Detail::Report,
+        working_directory: manifest.working_directory,
+        fail_on_error: false,
+    };
+    let (mut session, mut screen) = (NoSession, Screen);
+    let mut run = Run::new(settings, &manifest.templates, &mut session, &mut screen);
+    run.apply_all(manifest.declarations.resources);
+    let (report, _) = run.finish("m.yaml");
+    let _ = serde_json::to_string(&report);
+}
+
+/// As `hiera parse`.
+fn resolve(text: &str) {
+    let resolved = Document::parse("d.yaml", text)
+        .and_then(|document| document.resolve(&Facts::known(Default::default()), None));
+    match resolved {
+        Ok(resolved) => {
+            for warning in &resolved.warnings {
+                let _ = warning.to_string();
+            }
+            let data = govalue::Value::from(resolved.data);
+            let _ = govalue::json::encode(&data, govalue::json::Options::default());
+        }
+        Err(error) => drop(ccm_engine::chain(&error)),
+    }
+}
