@@ -3,9 +3,13 @@
 use std::rc::Rc;
 
 use ccm_yaml::{Source, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing is stopped.

@@ -1,0 +1,35 @@
+//! The report of a run: everything that it leaves behind.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{Diagnostic, Event, Summary};
+
+/// What `--report-file` and `--json` write.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Report {
+    /// The name of this format
+    #[schemars(extend("const" = Report::PROTOCOL))]
+    pub protocol: &'static str,
+    /// What was applied: a manifest or a session
+    pub manifest: String,
+    /// Nothing was really done
+    pub noop: bool,
+    /// Only the health of resources was checked.
+    #[serde(skip)]
+    pub health_check_only: bool,
+    /// When the run began
+    pub started: Timestamp,
+    /// How many resources have which outcome
+    pub summary: Summary,
+    /// One event per resource, in run order
+    pub events: Vec<Event>,
+    /// What is worth knowing and stopped nothing
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Report {
+    /// The name of this format.
+    pub const PROTOCOL: &'static str = "io.choria.ccm.v1.report";
+}
