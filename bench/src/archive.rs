@@ -11,16 +11,30 @@ use crate::measure::{Usage, median};
 const TIMES: usize = 5;
 /// Bytes of the archive, about.
 const SIZE: usize = 500_000_000;
+const SMALL_FILES: usize = 20_000;
 
 pub(crate) fn run(ccm: &str, base: &Path) -> io::Result<()> {
-    let base = base.join("archive");
+    compare(ccm, &base.join("archive"), "a tar.gz of {} MB", large_files)?;
+    let what = format!("a tar.gz of {SMALL_FILES} small files");
+    compare(ccm, &base.join("small"), &what, small_files)
+}
+
+/// Measures one archive; `{}` in `what` is its size.
+fn compare(
+    ccm: &str,
+    base: &Path,
+    what: &str,
+    populate: fn(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let source = base.join("source");
     let archive = base.join("a.tar.gz");
     fs::create_dir_all(&source)?;
     populate(&source)?;
+    fs::write(source.join("marker"), "")?;
     tool(Command::new("tar").arg("-czf").arg(&archive).arg("-C").arg(&source).arg("."))?;
     fs::remove_dir_all(&source)?;
     let size = fs::metadata(&archive)?.len() / 1_000_000;
+    let what = what.replace("{}", &size.to_string());
 
     let path = archive.to_string_lossy();
     let mut sides = [Vec::new(), Vec::new()];
@@ -65,8 +79,7 @@ pub(crate) fn run(ccm: &str, base: &Path) -> io::Result<()> {
     let [theirs, ours] = sides.map(middle);
     let ratio = |ours: Duration, theirs: Duration| ours.as_secs_f64() / theirs.as_secs_f64();
     println!(
-        "| a tar.gz of {size} MB unpacked, against `tar -xzf`: wall time | {:.2} s | {:.2} s | \
-         {:.2} × | {:.1} MiB |",
+        "| {what} unpacked, against `tar -xzf`: wall time | {:.2} s | {:.2} s | {:.2} × | {:.1} MiB |",
         ours.0.as_secs_f64(),
         theirs.0.as_secs_f64(),
         ratio(ours.0, theirs.0),
@@ -88,7 +101,7 @@ fn middle(mut times: Vec<(Duration, Usage)>) -> (Duration, Usage) {
 
 /// Files of many sizes, half of each text and half of it noise, as programs
 /// and their data are.
-fn populate(top: &Path) -> io::Result<()> {
+fn large_files(top: &Path) -> io::Result<()> {
     let mut noise = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         noise ^= noise << 13;
@@ -118,7 +131,20 @@ fn populate(top: &Path) -> io::Result<()> {
         total += bytes.len();
         fs::write(directory.join(format!("f{n}")), bytes)?;
     }
-    fs::write(top.join("marker"), "")
+    Ok(())
+}
+
+/// Many files with little in them, as source trees are.
+fn small_files(top: &Path) -> io::Result<()> {
+    for n in 0..SMALL_FILES {
+        let directory = top.join(format!("d{}", n / 100));
+        if n % 100 == 0 {
+            fs::create_dir(&directory)?;
+        }
+        let line = format!("line of file {n}\n");
+        fs::write(directory.join(format!("f{n}")), line.repeat(1 + n % 200))?;
+    }
+    Ok(())
 }
 
 fn tool(command: &mut Command) -> io::Result<()> {
