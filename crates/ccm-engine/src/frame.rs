@@ -131,7 +131,7 @@ fn visible(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
+    use std::sync::Arc;
 
     use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ mod tests {
 
     fn draw(text: &str, span: Span, message: &str) -> String {
         let finding = Finding::error(span, message);
-        let source = Rc::new(Source::new("m.yaml", text));
+        let source = Arc::new(Source::new("m.yaml", text));
         render(&Diagnosis { source, findings: vec![finding] }, &[], false)
     }
 

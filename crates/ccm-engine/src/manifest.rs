@@ -8,7 +8,7 @@ mod structure;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ccm_hiera::Document;
 use ccm_host::Host;
@@ -50,14 +50,14 @@ pub struct Declarations {
     /// Where `pre_message` and `post_message` stand.
     pub(crate) message_spans: [Span; 2],
     /// The text that the resources stand in, if a template made it.
-    pub(crate) rendered: Option<Rc<Source>>,
+    pub(crate) rendered: Option<Arc<Source>>,
 }
 
 /// What is wrong with one source.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The source.
-    pub source: Rc<Source>,
+    pub source: Arc<Source>,
     /// What is wrong with it, in the order of places.
     pub findings: Vec<Finding>,
 }
@@ -149,10 +149,10 @@ impl Manifest {
         };
         let findings: Vec<Finding> = doubted(host, doubt).into_iter().collect();
         let Some(text) = text else {
-            let source = Rc::new(Source::new(inputs.shown(path), String::new()));
+            let source = Arc::new(Source::new(inputs.shown(path), String::new()));
             return Err(ManifestError::Invalid(Diagnosis { source, findings }));
         };
-        let source = Rc::new(Source::new(inputs.shown(path), text));
+        let source = Arc::new(Source::new(inputs.shown(path), text));
         let (resolved, warnings) =
             resolve(host, source, findings, &working_directory, types, inputs, elsewhere)?;
         let Resolved { templates, declarations } = resolved;
@@ -169,7 +169,7 @@ impl Manifest {
         types: &[&'static dyn AnyType],
         inputs: &Inputs,
     ) -> Result<Self, ManifestError> {
-        let source = Rc::new(Source::new(name, text));
+        let source = Arc::new(Source::new(name, text));
         let (resolved, warnings) =
             resolve(host, source, Vec::new(), working_directory, types, inputs, false)?;
         let Resolved { templates, declarations } = resolved;
@@ -199,7 +199,7 @@ struct Resolved {
 /// Reads a text and checks everything; adds to what was found before.
 fn resolve(
     host: &Host,
-    source: Rc<Source>,
+    source: Arc<Source>,
     mut findings: Vec<Finding>,
     working_directory: &Path,
     types: &[&'static dyn AnyType],

@@ -87,9 +87,8 @@ impl Options {
 pub fn gather(host: &Host, options: &Options) -> Facts {
     let until = Instant::now() + options.timeout;
     let read = |directory: &PathBuf| {
-        let directory = directory.clone();
-        // A host cannot be shared between threads; the files need none of its memory.
-        BackgroundTask::start(move || custom::read_directory(&Host::new(), &directory))
+        let (host, directory) = (host.clone(), directory.clone());
+        BackgroundTask::start(move || custom::read_directory(&host, &directory))
     };
     let reading: Vec<_> = options.directories.iter().map(read).collect();
     let mut facts = machine_facts(&Tree::new(host), until);

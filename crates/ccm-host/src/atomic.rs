@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -52,7 +52,7 @@ impl Host {
     /// one instant. The content is on disk after [`Host::sync`].
     pub fn replace(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let stat = self.replace_unsynced(path, content, wanted)?;
-        self.inner.barrier.borrow_mut().file_changed(path, stat.dev);
+        self.inner.barrier.hold().file_changed(path, stat.dev);
         Ok(())
     }
 
@@ -138,31 +138,31 @@ impl Host {
             rustix::fs::chmod(name_of(&file), mode(target))
                 .map_err(Error::io("set the mode of", path))?;
         }
-        self.inner.barrier.borrow_mut().file_changed(path, have.dev);
+        self.inner.barrier.hold().file_changed(path, have.dev);
         Ok(())
     }
 
     /// Opens the directory that a path lies in, for use as a base.
-    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> Result<(Rc<OwnedFd>, &'a Path)> {
+    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> Result<(Arc<OwnedFd>, &'a Path)> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(Error::io("manage", path)(Errno::INVAL));
         };
-        if let Some((known, directory)) = &*self.inner.parent.borrow()
+        if let Some((known, directory)) = &*self.inner.parent.hold()
             && known == parent
         {
-            return Ok((Rc::clone(directory), Path::new(name)));
+            return Ok((Arc::clone(directory), Path::new(name)));
         }
-        let directory = Rc::new(self.open_managed(parent)?);
-        self.inner.parent.replace(Some((parent.to_owned(), Rc::clone(&directory))));
+        let directory = Arc::new(self.open_managed(parent)?);
+        self.inner.parent.set(Some((parent.to_owned(), Arc::clone(&directory))));
         Ok((directory, Path::new(name)))
     }
 
     /// Removes what killed runs left in a directory, once per run.
     pub(crate) fn sweep(&self, directory: &OwnedFd, path: &Path) {
-        if self.inner.swept.borrow().contains(path) {
+        if self.inner.swept.hold().contains(path) {
             return;
         }
-        self.inner.swept.borrow_mut().insert(path.to_owned());
+        self.inner.swept.hold().insert(path.to_owned());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Ok(listing) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
         let Ok(entries) = rustix::fs::Dir::new(listing) else { return };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -48,16 +49,19 @@ impl Barrier {
 impl Host {
     /// Says that nothing of this run need survive a power failure.
     pub fn skip_sync(&self) {
-        self.inner.is_passing.set(true);
+        self.inner.is_passing.store(true, Ordering::Relaxed);
     }
 
     /// Waits until everything that was written is on disk.
     pub fn sync(&self) -> Result<()> {
-        if self.inner.is_passing.get() {
+        if self.inner.is_passing.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let Barrier { files, directories, many, file_systems, changes } = self.inner.barrier.take();
-        self.inner.barrier.borrow_mut().changes = changes;
+        let Barrier { files, directories, many, file_systems, .. } = {
+            let mut barrier = self.inner.barrier.hold();
+            let changes = barrier.changes;
+            std::mem::replace(&mut *barrier, Barrier { changes, ..Barrier::default() })
+        };
         if many {
             return file_systems.iter().try_for_each(|(_, path)| sync_file_system(path));
         }
@@ -119,11 +123,11 @@ mod tests {
     fn what_is_gone_by_then_is_no_failure() {
         let dir = tempfile::tempdir().unwrap();
         let host = Host::new();
-        host.inner.barrier.borrow_mut().file_changed(&dir.path().join("gone/f"), 1);
+        host.inner.barrier.hold().file_changed(&dir.path().join("gone/f"), 1);
         host.sync().unwrap();
         for n in 0..=FEW {
             let path = dir.path().join(format!("gone{n}/f"));
-            host.inner.barrier.borrow_mut().file_changed(&path, 1);
+            host.inner.barrier.hold().file_changed(&path, 1);
         }
         host.sync().unwrap();
     }

@@ -3,7 +3,6 @@
 mod lookup;
 mod wait;
 
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -11,9 +10,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::extended::name_of;
+use crate::lock::Lock;
 use crate::{Changes, Error, Host, Result};
 
 /// Where system tools are looked for.
@@ -225,7 +226,7 @@ impl Host {
     pub fn run(&self, command: &Command, on_line: &mut dyn FnMut(Stream, &str)) -> Result<Output> {
         self.forget_parent();
         if !command.is_query {
-            self.inner.commands.set(self.inner.commands.get() + 1);
+            self.inner.commands.fetch_add(1, Ordering::Relaxed);
         }
         tracing::debug!(program = ?command.program, args = ?command.args, "running");
         let path = match &command.environment {
@@ -306,20 +307,20 @@ impl Host {
     pub fn which(&self, program: &str) -> bool {
         let known = self.remembered::<Tools>();
         let now = self.changes();
-        if let Some(&(then, is_there)) = known.0.borrow().get(program)
+        if let Some(&(then, is_there)) = known.0.hold().get(program)
             && then == now
         {
             return is_there;
         }
         let found = lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/"));
-        known.0.borrow_mut().insert(program.to_owned(), (now, found.is_ok()));
+        known.0.hold().insert(program.to_owned(), (now, found.is_ok()));
         found.is_ok()
     }
 }
 
 /// Which tools were looked for, when, and whether they were there.
 #[derive(Default)]
-struct Tools(RefCell<HashMap<String, (Changes, bool)>>);
+struct Tools(Lock<HashMap<String, (Changes, bool)>>);
 
 #[cfg(test)]
 mod tests {

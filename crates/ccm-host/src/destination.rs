@@ -12,7 +12,7 @@ mod tests;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
@@ -32,14 +32,14 @@ const MAX_ATTEMPTS: usize = 100;
 /// name is the directory itself.
 #[derive(Debug)]
 pub struct Destination {
-    top: Rc<OwnedFd>,
+    top: Arc<OwnedFd>,
     path: PathBuf,
     host: Host,
     dev: u64,
     /// What is made must survive a power failure.
     is_durable: bool,
     /// The directory that was used last.
-    last: Option<(PathBuf, Rc<OwnedFd>)>,
+    last: Option<(PathBuf, Arc<OwnedFd>)>,
     /// The name that things have until they are complete. There is one of them
     /// at a time.
     temporary: String,
@@ -57,7 +57,7 @@ pub struct Destination {
 /// Something complete under its temporary name.
 #[derive(Debug)]
 struct Held {
-    parent: Rc<OwnedFd>,
+    parent: Arc<OwnedFd>,
     temporary: String,
     name: PathBuf,
 }
@@ -283,7 +283,7 @@ impl Destination {
             self.host.sync()?;
         }
         marker.remove()?;
-        self.host.inner.barrier.borrow_mut().directory_changed(&self.path, self.dev);
+        self.host.inner.barrier.hold().directory_changed(&self.path, self.dev);
         Ok(())
     }
 
@@ -302,10 +302,10 @@ impl Destination {
     }
 
     /// Gives something complete its name, or keeps it for the end.
-    fn place(&mut self, parent: &Rc<OwnedFd>, temporary: &str, name: &Path) -> Result<()> {
+    fn place(&mut self, parent: &Arc<OwnedFd>, temporary: &str, name: &Path) -> Result<()> {
         if self.final_name.as_deref() == Some(name) {
             let (parent, temporary, name) =
-                (Rc::clone(parent), temporary.to_owned(), name.to_owned());
+                (Arc::clone(parent), temporary.to_owned(), name.to_owned());
             // What was held under this name before was replaced under its
             // temporary name already.
             self.held = Some(Held { parent, temporary, name });
@@ -385,7 +385,7 @@ impl Destination {
     fn note(&self, name: &Path) {
         if self.is_durable {
             let path = self.path.join(name);
-            self.host.inner.barrier.borrow_mut().file_changed(&path, self.dev);
+            self.host.inner.barrier.hold().file_changed(&path, self.dev);
         }
     }
 
@@ -402,7 +402,7 @@ impl Destination {
     }
 
     /// The directory that a name lies in, made if need be.
-    fn parent(&mut self, name: &Path) -> Result<Rc<OwnedFd>> {
+    fn parent(&mut self, name: &Path) -> Result<Arc<OwnedFd>> {
         if let Some(found) = self.existing_parent(name)? {
             return Ok(found);
         }
@@ -418,20 +418,20 @@ impl Destination {
     }
 
     /// The directory that a name lies in, `None` if it is not there.
-    fn existing_parent(&mut self, name: &Path) -> Result<Option<Rc<OwnedFd>>> {
+    fn existing_parent(&mut self, name: &Path) -> Result<Option<Arc<OwnedFd>>> {
         let parent = name.parent().unwrap_or(Path::new(""));
         if parent.as_os_str().is_empty() {
-            return Ok(Some(Rc::clone(&self.top)));
+            return Ok(Some(Arc::clone(&self.top)));
         }
         if let Some((known, directory)) = &self.last
             && known == parent
         {
-            return Ok(Some(Rc::clone(directory)));
+            return Ok(Some(Arc::clone(directory)));
         }
         match open_beneath(&self.top, parent) {
             Ok(directory) => {
-                let directory = Rc::new(directory);
-                self.last = Some((parent.to_owned(), Rc::clone(&directory)));
+                let directory = Arc::new(directory);
+                self.last = Some((parent.to_owned(), Arc::clone(&directory)));
                 Ok(Some(directory))
             }
             Err(Errno::NOENT) => Ok(None),

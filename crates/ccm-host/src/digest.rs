@@ -94,7 +94,7 @@ impl Host {
 
     /// Whether an open file holds exactly these bytes.
     pub fn holds(&self, file: &File, path: &Path, wanted: &[u8]) -> Result<bool> {
-        let mut buffer = self.inner.buffer.borrow_mut();
+        let mut buffer = self.inner.buffer.hold();
         buffer.resize(Self::CHUNK, 0);
         let mut rest = wanted;
         loop {
@@ -115,7 +115,7 @@ impl Host {
 
     /// The digest of an open file of a known size, from its beginning to its end.
     pub fn digest(&self, file: &File, path: &Path, size: u64) -> Result<Digest> {
-        let mut buffer = self.inner.buffer.borrow_mut();
+        let mut buffer = self.inner.buffer.hold();
         buffer.resize(Self::CHUNK, 0);
         let mut hasher = Sha256::new();
         let mut total = 0;

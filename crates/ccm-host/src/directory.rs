@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -75,11 +75,11 @@ impl Host {
     ) -> Result<()> {
         let (parent, _) = self.open_parent(first)?;
         let dev = Stat::of(&*parent, first)?.dev;
-        let mut parent: Rc<OwnedFd> = parent;
+        let mut parent: Arc<OwnedFd> = parent;
         for (at, path) in missing.iter().enumerate() {
             let name = path.file_name().unwrap_or_default();
             match rustix::fs::mkdirat(&*parent, name, mode(0o700)) {
-                Ok(()) => made.0.push((Rc::clone(&parent), name.to_owned())),
+                Ok(()) => made.0.push((Arc::clone(&parent), name.to_owned())),
                 // Someone else was faster: theirs, unless it is the last one.
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(Error::io("create directory", path)(errno)),
@@ -115,8 +115,8 @@ impl Host {
                 rustix::fs::fchmod(&directory, mode(0o755))
                     .map_err(Error::io("set the mode of", path))?;
             }
-            self.inner.barrier.borrow_mut().file_changed(path, dev);
-            parent = Rc::new(directory);
+            self.inner.barrier.hold().file_changed(path, dev);
+            parent = Arc::new(directory);
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Host {
 
 /// The directories that were made: where, and under which name.
 #[derive(Default)]
-struct Made(Vec<(Rc<OwnedFd>, OsString)>);
+struct Made(Vec<(Arc<OwnedFd>, OsString)>);
 
 impl Made {
     /// Removes them again; what has entries by now stays.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::atomic::Temporary;
 use crate::{Attributes, Error, Host, Result, Stat};
@@ -14,7 +14,7 @@ use crate::{Attributes, Error, Host, Result, Stat};
 #[derive(Debug)]
 pub struct Incoming {
     host: Host,
-    temporary: Temporary<Rc<OwnedFd>>,
+    temporary: Temporary<Arc<OwnedFd>>,
     created: Stat,
     path: PathBuf,
     size: u64,
@@ -35,7 +35,7 @@ impl Incoming {
         let Self { host, temporary, created, path, .. } = self;
         let name = Path::new(path.file_name().unwrap_or_default());
         temporary.take_the_name(name, &path, created, wanted)?;
-        host.inner.barrier.borrow_mut().file_changed(&path, created.dev);
+        host.inner.barrier.hold().file_changed(&path, created.dev);
         Ok(())
     }
 }

@@ -20,23 +20,25 @@ mod input;
 mod interrupt;
 mod machine;
 mod marker;
+mod lock;
 mod memory;
 mod network;
 mod output;
 mod random;
 mod remains;
 mod remove;
+mod system;
 mod tree;
 mod trust;
 mod users;
 mod walk;
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 
 pub use atomic::{Attributes, Content};
 pub use command::{Command, Environment, Exit, Output, Stream};
@@ -54,49 +56,54 @@ pub use machine::{Space, Uname};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
+pub use system::System;
 pub use tree::{Entries, Occupant, Tree};
 pub use trust::{Doubt, Refuse};
 
-/// The machine, with what one run remembers of it. Clones share that memory.
+use lock::Lock;
+
+/// The machine, with what one run remembers of it. Clones share that memory, in
+/// other threads too.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
-    inner: Rc<Inner>,
+    inner: Arc<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    users: RefCell<users::Users>,
-    whoami: OnceCell<(u32, u32)>,
-    barrier: RefCell<barrier::Barrier>,
-    random: RefCell<random::Random>,
+    system: System,
+    users: Lock<users::Users>,
+    whoami: OnceLock<(u32, u32)>,
+    barrier: Lock<barrier::Barrier>,
+    random: Lock<random::Random>,
     /// Directories in which remains of killed runs were looked for already.
-    swept: RefCell<HashSet<PathBuf>>,
-    buffer: RefCell<Vec<u8>>,
+    swept: Lock<HashSet<PathBuf>>,
+    buffer: Lock<Vec<u8>>,
     /// The directory that a file was last replaced in, kept open while nothing
     /// happens that could make its path lead elsewhere.
-    parent: RefCell<Option<(PathBuf, Rc<OwnedFd>)>>,
+    parent: Lock<Option<(PathBuf, Arc<OwnedFd>)>>,
     /// Nothing need survive a power failure.
-    is_passing: Cell<bool>,
+    is_passing: AtomicBool,
     /// Directories that no symlink of another user leads to, and those that
     /// were looked at for who can change them. Both hold as long as `parent`.
-    checked: RefCell<HashSet<PathBuf>>,
-    trusted: RefCell<HashMap<PathBuf, Option<Doubt>>>,
+    checked: Lock<HashSet<PathBuf>>,
+    trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
     interrupt: Interrupt,
-    progress: RefCell<http::ProgressSink>,
+    progress: Lock<http::ProgressSink>,
     /// How many commands ran that may have changed something.
-    commands: Cell<u64>,
+    commands: AtomicU64,
     memory: memory::Memory,
 }
 
 impl Host {
-    /// The machine as a run finds it.
+    /// A handle of its own, for tests and for commands that run nothing. A run
+    /// gets its handle from [`System::begin`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The machine, watched for the given interrupts.
-    pub fn with_interrupt(interrupt: Interrupt) -> Self {
-        Self { inner: Rc::new(Inner { interrupt, ..Inner::default() }) }
+    fn of(system: System, interrupt: Interrupt) -> Self {
+        Self { inner: Arc::new(Inner { system, interrupt, ..Inner::default() }) }
     }
 
     /// Whether someone wants the run to stop.
@@ -153,14 +160,14 @@ impl Host {
     /// Forgets the open directory and what is known of others: their paths may
     /// lead elsewhere from now on.
     pub(crate) fn forget_parent(&self) {
-        self.inner.parent.replace(None);
-        self.inner.checked.borrow_mut().clear();
-        self.inner.trusted.borrow_mut().clear();
+        self.inner.parent.set(None);
+        self.inner.checked.hold().clear();
+        self.inner.trusted.hold().clear();
     }
 
     /// Bytes that nobody can guess.
     pub fn random<const N: usize>(&self) -> [u8; N] {
-        self.inner.random.borrow_mut().bytes()
+        self.inner.random.hold().bytes()
     }
 
     /// A name that nobody can guess: the prefix and 24 hexadecimal digits.

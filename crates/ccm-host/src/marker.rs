@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
@@ -53,7 +53,7 @@ impl Host {
 /// A marker, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Marker {
-    directory: Rc<OwnedFd>,
+    directory: Arc<OwnedFd>,
     path: PathBuf,
     name: String,
     /// The name of temporary files.
@@ -65,7 +65,7 @@ impl Marker {
     /// Takes the marker of this name, as soon as nobody else has it.
     pub(crate) fn take(
         host: &Host,
-        directory: &Rc<OwnedFd>,
+        directory: &Arc<OwnedFd>,
         path: &Path,
         name: &str,
     ) -> Result<Self> {
@@ -93,7 +93,7 @@ impl Marker {
                 }
             };
             if let Some((lock, temporary)) = held {
-                let (directory, name) = (Rc::clone(directory), name.to_owned());
+                let (directory, name) = (Arc::clone(directory), name.to_owned());
                 return Ok(Self { directory, path: full, name, temporary, _lock: lock });
             }
             if !is_free {
@@ -108,7 +108,7 @@ impl Marker {
     /// `None` when somebody else was faster.
     fn create(
         host: &Host,
-        directory: &Rc<OwnedFd>,
+        directory: &Arc<OwnedFd>,
         path: &Path,
         name: &str,
     ) -> Result<Option<(File, String)>> {
@@ -195,9 +195,9 @@ mod tests {
 
     const SUBJECT: &str = "/a.tar";
 
-    fn open_directory(path: &Path) -> Rc<OwnedFd> {
+    fn open_directory(path: &Path) -> Arc<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        Rc::new(rustix::fs::open(path, flags, Mode::empty()).unwrap())
+        Arc::new(rustix::fs::open(path, flags, Mode::empty()).unwrap())
     }
 
     fn take(path: &Path) -> Marker {

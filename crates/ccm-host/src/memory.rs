@@ -2,12 +2,13 @@
 //! it may no longer be true.
 
 use std::any::{Any, TypeId};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::Host;
+use crate::lock::Lock;
 
 /// How often the run has done something that may have changed the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,35 +22,35 @@ pub struct Changes {
 /// One value of each type.
 #[derive(Default)]
 pub(crate) struct Memory {
-    values: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
+    values: Lock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} values", self.values.borrow().len())
+        write!(f, "{} values", self.values.hold().len())
     }
 }
 
 impl Host {
     /// Counts what may have changed the machine so far.
     pub fn changes(&self) -> Changes {
-        let files = self.inner.barrier.borrow().changes;
-        Changes { commands: self.inner.commands.get(), files }
+        let files = self.inner.barrier.hold().changes;
+        Changes { commands: self.inner.commands.load(Ordering::Relaxed), files }
     }
 
     /// The run's own value of a type, made when it is first asked for. All
     /// clones of a host share it.
-    pub fn remembered<T: Default + 'static>(&self) -> Rc<T> {
-        let mut values = self.inner.memory.values.borrow_mut();
-        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
+    pub fn remembered<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut values = self.inner.memory.values.hold();
+        let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // The key is the type, so the value is of it.
-        Rc::clone(value).downcast().unwrap_or_default()
+        Arc::clone(value).downcast().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::sync::atomic::{AtomicI64, AtomicU32};
 
     use super::*;
     use crate::{Attributes, Content};
@@ -57,10 +58,10 @@ mod tests {
     #[test]
     fn one_value_of_each_type_is_shared_by_clones() {
         let host = Host::new();
-        host.remembered::<Cell<u32>>().set(7);
-        host.remembered::<Cell<i64>>().set(8);
-        assert_eq!(host.clone().remembered::<Cell<u32>>().get(), 7);
-        assert_eq!(Host::new().remembered::<Cell<u32>>().get(), 0);
+        host.remembered::<AtomicU32>().store(7, Ordering::Relaxed);
+        host.remembered::<AtomicI64>().store(8, Ordering::Relaxed);
+        assert_eq!(host.clone().remembered::<AtomicU32>().load(Ordering::Relaxed), 7);
+        assert_eq!(Host::new().remembered::<AtomicU32>().load(Ordering::Relaxed), 0);
     }
 
     #[test]

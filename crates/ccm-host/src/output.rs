@@ -8,7 +8,7 @@
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -21,7 +21,7 @@ use crate::{Error, FileKind, Host, Result, Stat};
 #[derive(Debug)]
 pub struct OutputFile {
     host: Host,
-    parent: Rc<OwnedFd>,
+    parent: Arc<OwnedFd>,
     path: PathBuf,
 }
 

@@ -58,7 +58,7 @@ impl Host {
         }
         let dev = Stat::of(&parent, path)?.dev;
         let directory = path.parent().unwrap_or(Path::new("/"));
-        self.inner.barrier.borrow_mut().directory_changed(directory, dev);
+        self.inner.barrier.hold().directory_changed(directory, dev);
         Ok(())
     }
 }

@@ -127,7 +127,7 @@ impl Tree {
             errno => Error::io("open", &path)(errno),
         })?;
         let stat = self.host.replace_in(&parent, name, &path, Content::Bytes(content), wanted)?;
-        self.host.inner.barrier.borrow_mut().file_changed(&path, stat.dev);
+        self.host.inner.barrier.hold().file_changed(&path, stat.dev);
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Tree {
         }
         rustix::fs::fchmod(&made, mode(0o755)).map_err(Error::io("set the mode of", &path))?;
         let dev = Stat::of(&made, &path)?.dev;
-        self.host.inner.barrier.borrow_mut().file_changed(&path, dev);
+        self.host.inner.barrier.hold().file_changed(&path, dev);
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl Tree {
         if let Ok(stat) = rustix::fs::fstat(&parent) {
             let path = self.path.join(place);
             let directory = path.parent().unwrap_or(&self.path);
-            self.host.inner.barrier.borrow_mut().directory_changed(directory, stat.st_dev);
+            self.host.inner.barrier.hold().directory_changed(directory, stat.st_dev);
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ impl Host {
     /// Who can change what a directory holds, or replace it or one above it.
     fn directory_doubt(&self, path: &Path) -> Result<Option<Doubt>> {
         let path = self.absolute(path)?;
-        if let Some(known) = self.inner.trusted.borrow().get(&path) {
+        if let Some(known) = self.inner.trusted.hold().get(&path) {
             return Ok(known.clone());
         }
         let doubt = match Walk::from_root(&path) {
@@ -175,7 +175,7 @@ impl Host {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(errno) => return Err(Error::io("open", &path)(errno)),
         };
-        self.inner.trusted.borrow_mut().insert(path, doubt.clone());
+        self.inner.trusted.hold().insert(path, doubt.clone());
         Ok(doubt)
     }
 

@@ -1,88 +1,90 @@
-//! Users and groups, looked up once per run.
+//! Users and groups, looked up once as long as no command runs.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 use nix::unistd::{Gid, Group, Uid, User};
 
 use crate::{Error, Host, Result};
 
+/// What was looked up, absence included.
 #[derive(Debug, Default)]
 pub(crate) struct Users {
-    uids: HashMap<String, u32>,
-    gids: HashMap<String, u32>,
-    uids_found: HashMap<String, Option<u32>>,
-    gids_found: HashMap<String, Option<u32>>,
-    names: HashMap<u32, Rc<str>>,
-    group_names: HashMap<u32, Rc<str>>,
+    /// How many commands had run by then: the next one may make or remove users.
+    commands: u64,
+    uids: HashMap<String, Option<u32>>,
+    gids: HashMap<String, Option<u32>>,
+    names: HashMap<u32, Arc<str>>,
+    group_names: HashMap<u32, Arc<str>>,
 }
 
 impl Host {
+    /// What is known of users and groups since the last command.
+    fn users(&self) -> MutexGuard<'_, Users> {
+        let commands = self.inner.commands.load(Ordering::Relaxed);
+        let mut users = self.inner.users.hold();
+        if users.commands != commands {
+            *users = Users { commands, ..Users::default() };
+        }
+        users
+    }
+
     /// The id of a user given by name, or by number without asking anyone.
     pub fn uid(&self, name: &str) -> Result<u32> {
-        if let Some(id) = numeric("user", name)? {
-            return Ok(id);
+        match numeric("user", name)? {
+            Some(id) => Ok(id),
+            None => self
+                .find_user(name)
+                .ok_or_else(|| Error::UnknownUser { name: name.to_owned() }),
         }
-        let users = &mut self.inner.users.borrow_mut();
-        if let Some(&id) = users.uids.get(name) {
-            return Ok(id);
-        }
-        let user = User::from_name(name).ok().flatten();
-        let id = user.ok_or_else(|| Error::UnknownUser { name: name.to_owned() })?.uid.as_raw();
-        users.uids.insert(name.to_owned(), id);
-        Ok(id)
     }
 
     /// The id of a group given by name, or by number without asking anyone.
     pub fn gid(&self, name: &str) -> Result<u32> {
-        if let Some(id) = numeric("group", name)? {
-            return Ok(id);
+        match numeric("group", name)? {
+            Some(id) => Ok(id),
+            None => self
+                .find_group(name)
+                .ok_or_else(|| Error::UnknownGroup { name: name.to_owned() }),
         }
-        let users = &mut self.inner.users.borrow_mut();
-        if let Some(&id) = users.gids.get(name) {
-            return Ok(id);
-        }
-        let group = Group::from_name(name).ok().flatten();
-        let id = group.ok_or_else(|| Error::UnknownGroup { name: name.to_owned() })?.gid.as_raw();
-        users.gids.insert(name.to_owned(), id);
-        Ok(id)
     }
 
     /// The id of a user of this name, if there is one; digits are a name too.
     pub fn find_user(&self, name: &str) -> Option<u32> {
-        let found = &mut self.inner.users.borrow_mut().uids_found;
-        if let Some(&known) = found.get(name) {
+        let mut users = self.users();
+        if let Some(&known) = users.uids.get(name) {
             return known;
         }
         let id = User::from_name(name).ok().flatten().map(|user| user.uid.as_raw());
-        found.insert(name.to_owned(), id);
+        users.uids.insert(name.to_owned(), id);
         id
     }
 
     /// The id of a group of this name, if there is one; digits are a name too.
     pub fn find_group(&self, name: &str) -> Option<u32> {
-        let found = &mut self.inner.users.borrow_mut().gids_found;
-        if let Some(&known) = found.get(name) {
+        let mut users = self.users();
+        if let Some(&known) = users.gids.get(name) {
             return known;
         }
         let id = Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw());
-        found.insert(name.to_owned(), id);
+        users.gids.insert(name.to_owned(), id);
         id
     }
 
     /// The name of a user, or its number where it has none.
-    pub fn user_name(&self, uid: u32) -> Rc<str> {
-        let users = &mut self.inner.users.borrow_mut().names;
-        Rc::clone(users.entry(uid).or_insert_with(|| {
+    pub fn user_name(&self, uid: u32) -> Arc<str> {
+        let names = &mut self.users().names;
+        Arc::clone(names.entry(uid).or_insert_with(|| {
             let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
             user.map_or_else(|| uid.to_string(), |user| user.name).into()
         }))
     }
 
     /// The name of a group, or its number where it has none.
-    pub fn group_name(&self, gid: u32) -> Rc<str> {
-        let users = &mut self.inner.users.borrow_mut().group_names;
-        Rc::clone(users.entry(gid).or_insert_with(|| {
+    pub fn group_name(&self, gid: u32) -> Arc<str> {
+        let names = &mut self.users().group_names;
+        Arc::clone(names.entry(gid).or_insert_with(|| {
             let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
             group.map_or_else(|| gid.to_string(), |group| group.name).into()
         }))
@@ -127,6 +129,16 @@ mod tests {
         assert_eq!(&*host.user_name(0), "root");
         assert_eq!(&*host.group_name(4_000_123), "4000123");
         assert_eq!(host.uid("4000123").unwrap(), 4_000_123);
+    }
+
+    #[test]
+    fn a_command_makes_what_is_known_old() {
+        let host = Host::new();
+        assert_eq!(host.find_user("nobody-here"), None);
+        assert_eq!(&*host.user_name(0), "root");
+        assert_eq!((host.users().uids.len(), host.users().names.len()), (1, 1));
+        host.run(&crate::Command::new("true", [""; 0]), &mut |_, _| {}).unwrap();
+        assert_eq!((host.users().uids.len(), host.users().names.len()), (0, 0));
     }
 
     #[test]

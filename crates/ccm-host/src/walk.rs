@@ -248,15 +248,15 @@ impl Host {
             return Ok(());
         }
         for directory in directory.ancestors() {
-            if self.inner.checked.borrow().contains(directory) {
+            if self.inner.checked.hold().contains(directory) {
                 return Ok(());
             }
             match self.open_managed(directory) {
                 Ok(open) => {
-                    let open = std::rc::Rc::new(open);
-                    self.inner.checked.borrow_mut().insert(directory.to_owned());
+                    let open = std::sync::Arc::new(open);
+                    self.inner.checked.hold().insert(directory.to_owned());
                     // Whatever is written there next need not open it again.
-                    self.inner.parent.replace(Some((directory.to_owned(), open)));
+                    self.inner.parent.set(Some((directory.to_owned(), open)));
                     return Ok(());
                 }
                 Err(Error::NotADirectory { .. }) => {}

@@ -1,6 +1,6 @@
 //! What is wrong with a manifest, and where.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ccm_yaml::{Source, Span};
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub struct Finding {
     /// Where.
     pub span: Option<Span>,
     /// The text that it stands in, if not in the manifest itself.
-    pub source: Option<Rc<Source>>,
+    pub source: Option<Arc<Source>>,
     /// The resource it concerns, as `type#name`.
     pub resource: Option<String>,
     /// What to do about it.
@@ -62,8 +62,8 @@ impl Finding {
 
     /// The same in another text than the manifest's.
     #[must_use]
-    pub fn within(mut self, source: &Rc<Source>) -> Self {
-        self.source.get_or_insert_with(|| Rc::clone(source));
+    pub fn within(mut self, source: &Arc<Source>) -> Self {
+        self.source.get_or_insert_with(|| Arc::clone(source));
         self
     }
 

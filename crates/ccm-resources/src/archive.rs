@@ -8,7 +8,7 @@ mod tests;
 
 use std::fmt;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ccm_archive::Format;
 use ccm_engine::{
@@ -121,8 +121,8 @@ pub struct State {
     wanted: Option<Attributes>,
     name: String,
     provider: &'static str,
-    owner: Option<Rc<str>>,
-    group: Option<Rc<str>>,
+    owner: Option<Arc<str>>,
+    group: Option<Arc<str>>,
 }
 
 /// What is at the path.

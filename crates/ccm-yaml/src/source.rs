@@ -1,6 +1,6 @@
 //! Source text and places in it.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 use std::ops::Range;
 
 /// A range of bytes in a [`Source`].
@@ -26,13 +26,13 @@ pub struct Position {
 pub struct Source {
     name: String,
     text: String,
-    line_starts: OnceCell<Vec<u32>>,
+    line_starts: OnceLock<Vec<u32>>,
 }
 
 impl Source {
     /// A source of the given name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), text: text.into(), line_starts: OnceCell::new() }
+        Self { name: name.into(), text: text.into(), line_starts: OnceLock::new() }
     }
 
     /// What people call this source: mostly a path.

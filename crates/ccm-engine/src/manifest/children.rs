@@ -73,7 +73,7 @@ impl Checking<'_> {
                 Err(error @ ManifestError::Read { .. }) => {
                     let message = crate::chain(&error);
                     let finding = manifest.declarations.finding(&**resource, message);
-                    let source = std::rc::Rc::clone(&manifest.warnings.source);
+                    let source = std::sync::Arc::clone(&manifest.warnings.source);
                     self.children.diagnoses.push(Diagnosis { source, findings: vec![finding] });
                 }
             }

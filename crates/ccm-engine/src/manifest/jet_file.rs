@@ -1,7 +1,7 @@
 //! Resources that a Jet template makes.
 
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ccm_host::Host;
 use ccm_model::Finding;
@@ -21,7 +21,7 @@ pub(super) fn render(
     engine: &Engine,
     jet: &JetFile,
     findings: &mut Vec<Finding>,
-) -> Option<Rc<Source>> {
+) -> Option<Arc<Source>> {
     let path = engine.directory().join(&jet.path);
     let (text, doubt) = match host.read_judged(&path, MAX_SIZE) {
         Ok(read) => read,
@@ -32,7 +32,7 @@ pub(super) fn render(
     };
     let name = display(&path);
     let is_read = text.is_some();
-    let template = Rc::new(Source::new(&*name, text.unwrap_or_default()));
+    let template = Arc::new(Source::new(&*name, text.unwrap_or_default()));
     findings.extend(doubted(host, doubt).map(|finding| finding.within(&template)));
     if !is_read {
         return None;
@@ -57,7 +57,7 @@ pub(super) fn render(
         findings.push(Finding::error(jet.span, message));
         return None;
     }
-    Some(Rc::new(Source::new(format!("{name} (rendered)"), rendered)))
+    Some(Arc::new(Source::new(format!("{name} (rendered)"), rendered)))
 }
 
 fn display(path: &Path) -> String {
@@ -65,7 +65,7 @@ fn display(path: &Path) -> String {
 }
 
 /// An error of the template, at its place.
-fn located(error: &jet::Error, template: &Rc<Source>) -> Finding {
+fn located(error: &jet::Error, template: &Arc<Source>) -> Finding {
     let message = error.message();
     // Only one template takes part: nothing is included.
     let mut lines = template.text().split_inclusive('\n');

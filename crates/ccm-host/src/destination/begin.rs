@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,7 +18,7 @@ use crate::{Error, Host, Result, Stat, remains};
 /// the outermost on.
 #[derive(Debug)]
 pub(super) struct Made {
-    parent: Rc<OwnedFd>,
+    parent: Arc<OwnedFd>,
     names: Vec<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ impl Host {
         self.forget_parent();
         let dev = Stat::of(&top, path)?.dev;
         Ok(Destination {
-            top: Rc::new(top),
+            top: Arc::new(top),
             path: path.to_owned(),
             host: self.clone(),
             dev,
@@ -95,12 +95,12 @@ impl Host {
         let beside = first.parent().unwrap_or(Path::new("/"));
         remains::sweep(beside, ".ccm-");
         let staged = Staged::make(self, &parent, beside)?;
-        let mut innermost = Rc::clone(&staged.directory);
+        let mut innermost = Arc::clone(&staged.directory);
         for path in &missing[1..] {
             let failed = || Error::io("create directory", path);
             let name = path.file_name().unwrap_or_default();
             rustix::fs::mkdirat(&*innermost, name, mode(0o700)).map_err(failed())?;
-            innermost = Rc::new(open(&innermost, name).map_err(failed())?);
+            innermost = Arc::new(open(&innermost, name).map_err(failed())?);
             // Whatever the umask says.
             rustix::fs::fchmod(&*innermost, mode(0o755)).map_err(failed())?;
         }
@@ -115,7 +115,7 @@ impl Host {
         }
         self.interrupt().forget(&staged.path);
         self.forget_parent();
-        let mut barrier = self.inner.barrier.borrow_mut();
+        let mut barrier = self.inner.barrier.hold();
         for path in missing {
             barrier.file_changed(path, dev);
         }
@@ -129,7 +129,7 @@ impl Host {
 /// dropped, and its lock tells other runs that it is in use until then.
 struct Staged {
     host: Host,
-    directory: Rc<OwnedFd>,
+    directory: Arc<OwnedFd>,
     name: String,
     path: PathBuf,
 }
@@ -143,7 +143,7 @@ impl Staged {
             rustix::fs::mkdirat(parent, &*name, mode(0o700)).map_err(failed())?;
             host.interrupt().remember(&path);
             let directory = match open(parent, OsStr::new(&name)) {
-                Ok(directory) => Rc::new(directory),
+                Ok(directory) => Arc::new(directory),
                 // Another run has swept it before it is locked.
                 Err(Errno::NOENT) => {
                     host.interrupt().forget(&path);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::{Destination, Restored, remove};
 use crate::file::mode;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub struct NewFile<'a> {
     into: &'a mut Destination,
     file: File,
-    parent: Rc<OwnedFd>,
+    parent: Arc<OwnedFd>,
     temporary: String,
     name: PathBuf,
     ends_in_hole: bool,
@@ -27,7 +27,7 @@ impl<'a> NewFile<'a> {
     pub(super) fn new(
         into: &'a mut Destination,
         file: File,
-        parent: Rc<OwnedFd>,
+        parent: Arc<OwnedFd>,
         temporary: String,
         name: &Path,
     ) -> Self {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags};
@@ -30,7 +30,7 @@ pub struct Progress {
 
 /// Who wants to know.
 #[derive(Default)]
-pub(crate) struct ProgressSink(Option<Rc<dyn Fn(Progress)>>);
+pub(crate) struct ProgressSink(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
 
 impl fmt::Debug for ProgressSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,8 +52,8 @@ pub struct Fetched {
 
 impl Host {
     /// Says how far downloads are, from now on.
-    pub fn on_progress(&self, tell: impl Fn(Progress) + 'static) {
-        *self.inner.progress.borrow_mut() = ProgressSink(Some(Rc::new(tell)));
+    pub fn on_progress(&self, tell: impl Fn(Progress) + Send + Sync + 'static) {
+        self.inner.progress.set(ProgressSink(Some(Arc::new(tell))));
     }
 
     /// Fetches what is to be at `path`, if it has the expected digest, into a
@@ -135,7 +135,7 @@ impl Host {
     }
 
     fn tell(&self, progress: Progress) {
-        let sink = self.inner.progress.borrow().0.clone();
+        let sink = self.inner.progress.hold().0.clone();
         if let Some(tell) = sink {
             tell(progress);
         }

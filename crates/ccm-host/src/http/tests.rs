@@ -290,17 +290,17 @@ fn the_temporary_file_is_private_and_progress_is_told() {
             noted.lock().unwrap().extend(snapshot_of_content(&seen).into_values());
         }
     });
-    let told = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let host = Host::new();
-    let sink = std::rc::Rc::clone(&told);
-    host.on_progress(move |progress| sink.borrow_mut().push(progress));
+    let sink = std::sync::Arc::clone(&told);
+    host.on_progress(move |progress| sink.lock().unwrap().push(progress));
     let (uid, gid) = host.whoami();
     let wanted = Attributes { uid, gid, mode: 0o644 };
     let url = server.url("/");
     let incoming = host.download(&Request::new(&url), &dir.path().join("f"), None).unwrap();
     incoming.place(&wanted).unwrap();
     assert!(modes.lock().unwrap().iter().any(|mode| mode.starts_with("100600 ")), "{modes:?}");
-    assert!(told.borrow().contains(&Progress { received: 2, total: Some(2) }), "{told:?}");
+    assert!(told.lock().unwrap().contains(&Progress { received: 2, total: Some(2) }), "{told:?}");
 }
 
 #[test]

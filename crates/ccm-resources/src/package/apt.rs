@@ -1,9 +1,8 @@
 //! Debian's packages.
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{Command, Exit, Host};
@@ -60,17 +59,18 @@ type Packages = HashMap<String, Vec<Entry>>;
 /// The packages of a run, and how many commands had run when dpkg was asked.
 #[derive(Default)]
 struct Known {
-    packages: RefCell<Option<(u64, Rc<Packages>)>>,
+    packages: Mutex<Option<(u64, Arc<Packages>)>>,
 }
 
 impl Apt {
-    fn packages(&self) -> Result<Rc<Packages>> {
+    fn packages(&self) -> Result<Arc<Packages>> {
         let known = self.host.remembered::<Known>();
         let commands = self.host.changes().commands;
-        if let Some((then, packages)) = &*known.packages.borrow()
+        let mut known = known.packages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((then, packages)) = &*known
             && *then == commands
         {
-            return Ok(Rc::clone(packages));
+            return Ok(Arc::clone(packages));
         }
         let command = Command::new("dpkg-query", ["-W", STATUS]);
         let output = manager::query(&self.host, command.clone())?;
@@ -78,8 +78,8 @@ impl Apt {
         if output.exit != Exit::Code(0) && !output.stderr_tail(1).contains("no packages found") {
             return Err(output.failure(&command).into());
         }
-        let packages = Rc::new(parse(&String::from_utf8_lossy(&output.stdout)));
-        known.packages.replace(Some((commands, Rc::clone(&packages))));
+        let packages = Arc::new(parse(&String::from_utf8_lossy(&output.stdout)));
+        *known = Some((commands, Arc::clone(&packages)));
         Ok(packages)
     }
 

@@ -1,13 +1,12 @@
 //! What the package managers share: how their commands are run.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use ccm_engine::{Error, Result};
 use ccm_host::{Command, Host, Output};
 
-/// One package command at a time in this process.
-static LOCK: Mutex<()> = Mutex::new(());
+/// Only one run of a process calls package managers at a time.
+const TOOL: &str = "package manager";
 
 /// Room for the answer about every package of a large machine.
 const CAPTURE: usize = 64 << 20;
@@ -18,8 +17,8 @@ pub(super) type Advice = &'static [(&'static str, &'static str)];
 /// Runs a command that only looks. It finishes too, as what was changed a
 /// moment before an interrupt is still to be verified.
 pub(super) fn query(host: &Host, command: Command) -> Result<Output> {
-    let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(host.run(&command.query().finished().capture(CAPTURE), &mut |_, _| {})?)
+    let command = command.query().finished().capture(CAPTURE);
+    Ok(host.exclusively(TOOL, || host.run(&command, &mut |_, _| {}))?)
 }
 
 /// Runs a command that changes something, to its end even when the run is
@@ -30,14 +29,15 @@ pub(super) fn change(
     advice: Advice,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut is_told = false;
-    let done = host.run_checked(&command.finished().proxies(), &mut |_, line| {
+    let command = command.finished().proxies();
+    let mut wait_logged = false;
+    let mut on_line = |_, line: &str| {
         // Repeated for as long as it lasts; once is enough.
-        if line.contains("Waiting for") && !std::mem::replace(&mut is_told, true) {
+        if line.contains("Waiting for") && !std::mem::replace(&mut wait_logged, true) {
             say(line.trim());
         }
-    });
+    };
+    let done = host.exclusively(TOOL, || host.run_checked(&command, &mut on_line));
     done.map(drop).map_err(|error| advise(error, advice))
 }
 

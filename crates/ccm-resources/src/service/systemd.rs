@@ -1,6 +1,5 @@
 //! Services of systemd.
 
-use std::cell::Cell;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +25,8 @@ const UNIT_DIRECTORIES: [&str; 5] = [
 /// moment.
 const SETTLE: Duration = Duration::from_millis(250);
 
-/// One systemctl at a time in this process.
-static LOCK: Mutex<()> = Mutex::new(());
+/// Only one run of a process calls it at a time.
+const TOOL: &str = "systemctl";
 
 pub(super) const DEF: ProviderDef<Service> = ProviderDef {
     name: NAME,
@@ -46,22 +45,27 @@ struct Systemd {
 struct Loaded {
     /// The unit files, and what had changed on the machine when they were
     /// looked at.
-    units: Cell<Option<(Changes, u64)>>,
+    units: Mutex<Option<(Changes, u64)>>,
+}
+
+impl Loaded {
+    fn units(&self) -> Option<(Changes, u64)> {
+        *self.units.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Systemd {
     fn query(&self, verb: &str, service: &str) -> Result<(Output, String)> {
-        let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let command = Command::new("systemctl", [verb, "--system", service]).query();
-        let output = self.host.run(&command, &mut |_, _| {})?;
+        let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
         let answer = String::from_utf8_lossy(&output.stdout);
         let word = answer.lines().last().unwrap_or_default().trim().to_owned();
         Ok((output, word))
     }
 
     fn change(&self, args: &[&str]) -> Result<(), ccm_host::Error> {
-        let _alone = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-        self.host.run_checked(&Command::new("systemctl", args), &mut |_, _| {}).map(drop)
+        let command = Command::new("systemctl", args);
+        self.host.exclusively(TOOL, || self.host.run_checked(&command, &mut |_, _| {})).map(drop)
     }
 
     /// Starts or restarts a service; what it said goes into the error.
@@ -100,7 +104,9 @@ impl Systemd {
 
     /// Takes note of the unit files as they are now.
     fn note(&self, units: u64) {
-        self.host.remembered::<Loaded>().units.set(Some((self.host.changes(), units)));
+        let loaded = self.host.remembered::<Loaded>();
+        let mut known = loaded.units.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some((self.host.changes(), units));
     }
 }
 
@@ -160,7 +166,7 @@ fn invalid(verb: &str, word: &str, output: &Output) -> Error {
 impl Provider for Systemd {
     fn prepare(&mut self) -> Result<()> {
         let now = self.host.changes();
-        if let Some((then, units)) = self.host.remembered::<Loaded>().units.get() {
+        if let Some((then, units)) = self.host.remembered::<Loaded>().units() {
             if then == now {
                 return Ok(());
             }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Diffs, DirectorySession, MemorySession, NoSession, Session};
-use ccm_host::{Host, Interrupt};
+use ccm_host::{Host, Interrupt, System};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
@@ -60,7 +60,7 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
 
 /// The machine, for a command that can be interrupted.
 pub(super) fn host() -> Result<Host> {
-    Ok(Host::with_interrupt(Interrupt::watch()?))
+    Ok(System::default().begin(Interrupt::watch()?))
 }
 
 /// The machine, for a command that may change it.

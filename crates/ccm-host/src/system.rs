@@ -1,0 +1,81 @@
+//! What outlives a run and is shared by all of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::lock::Lock;
+use crate::{Host, Interrupt};
+
+/// The machine as all runs of a process share it. Cheap to clone.
+///
+/// It remembers nothing of the machine's state: that belongs to a run, and so to
+/// the [`Host`] that the run is given.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Tools that only one run may use at a time.
+    tools: Lock<HashMap<&'static str, Arc<Mutex<()>>>>,
+}
+
+impl System {
+    /// A handle for one run, which `interrupt` stops. It knows nothing of the
+    /// machine yet.
+    pub fn begin(&self, interrupt: Interrupt) -> Host {
+        Host::of(self.clone(), interrupt)
+    }
+
+    /// Runs `work` while no other run uses this tool.
+    pub(crate) fn exclusively<T>(&self, tool: &'static str, work: impl FnOnce() -> T) -> T {
+        let lock = Arc::clone(self.shared.tools.hold().entry(tool).or_default());
+        let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        work()
+    }
+}
+
+impl Host {
+    /// Runs `work` while no other run of this process uses this tool.
+    pub fn exclusively<T>(&self, tool: &'static str, work: impl FnOnce() -> T) -> T {
+        self.inner.system.exclusively(tool, work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_used_by_one_run_at_a_time() {
+        let system = System::default();
+        let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let host = system.begin(Interrupt::default());
+                let (inside, most) = (&inside, &most);
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        host.exclusively("tool", || {
+                            let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                            most.fetch_max(now, Ordering::SeqCst);
+                            std::thread::yield_now();
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                        });
+                    }
+                });
+            }
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn handles_are_shared_between_threads() {
+        fn is_shared<T: Send + Sync + Clone>() {}
+        is_shared::<System>();
+        is_shared::<Host>();
+    }
+}
