@@ -83,6 +83,15 @@ fn test() -> Result {
     step("lints", || {
         cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     })?;
+    // Leaving features out compiles other code, and can leave code without a use.
+    step("lints without features", || {
+        let lint = |package: &[&str]| {
+            let common = ["clippy", "--no-default-features", "--locked"];
+            cargo(&[&common, package, &["--", "-D", "warnings"]].concat())
+        };
+        lint(&["--package=gotemplate", "--all-targets"])?;
+        lint(&["--package=ccm"])
+    })?;
     step("documentation", || {
         run(Command::new("cargo")
             .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])

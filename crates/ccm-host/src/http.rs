@@ -119,8 +119,7 @@ impl<'a> Request<'a> {
             url.credentials = Some(format!("{name}:{password}"));
         }
         let config = self.config();
-        let direct =
-            Agent::with_parts(config.clone(), DefaultConnector::default(), TimedResolver);
+        let direct = Agent::with_parts(config.clone(), DefaultConnector::default(), TimedResolver);
         let mut is_trusted = true;
         for _ in 0..=MAX_REDIRECTS {
             tracing::debug!(url = url.shown(), "fetching");

@@ -219,11 +219,6 @@ impl Environment {
         self
     }
 
-    /// The limits of a run.
-    pub fn current_limits(&self) -> Limits {
-        self.shared.limits
-    }
-
     /// Values for the members, all nil at first.
     pub fn vars(&self) -> Vars<'static> {
         Vars {

@@ -47,7 +47,7 @@ pub use duration::Duration;
 pub use float::{FloatFormat, format_float};
 pub use kind::{IntType, Kind};
 pub use map::{Key, Map, MapShape, Unhashable};
-pub use print::{sprint, sprintln};
+pub use print::sprint;
 pub use printf::{sprintf, sprintf_within};
 pub use quote::{is_print, quote, quote_ascii};
 pub use string::Str;

@@ -17,19 +17,6 @@ pub fn sprint(values: &[Value]) -> String {
     text(out)
 }
 
-/// Prints the values as Go's `fmt.Sprintln`: spaces between all, a newline after.
-pub fn sprintln(values: &[Value]) -> String {
-    let mut out = Vec::new();
-    for (index, value) in values.iter().enumerate() {
-        if index > 0 {
-            out.push(b' ');
-        }
-        print(&mut out, value);
-    }
-    out.push(b'\n');
-    text(out)
-}
-
 pub(crate) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -145,7 +132,6 @@ mod tests {
     #[test]
     fn neighbours() {
         assert_eq!(sprint(&[1.into(), 2.into(), "a".into(), 3.into(), true.into()]), "1 2a3 true");
-        assert_eq!(sprintln(&["a".into(), 1.into()]), "a 1\n");
         assert_eq!(Value::from(Str::from_bytes(b"h\xc3")).to_go_string().as_bytes(), b"h\xc3");
     }
 }

@@ -64,7 +64,6 @@ impl Template {
 pub struct Set {
     delimiters: Delimiters,
     loader: Option<Box<dyn Loader>>,
-    globals: Variables,
     limits: Limits,
     loaded: Mutex<HashMap<String, Template>>,
 }
@@ -85,12 +84,11 @@ impl Default for Set {
 }
 
 impl Set {
-    /// Delimiters `{{` and `}}`, nothing to load, no globals, default limits.
+    /// Delimiters `{{` and `}}`, nothing to load, default limits.
     pub fn new() -> Self {
         Self {
             delimiters: Delimiters { left: DEFAULT.0.into(), right: DEFAULT.1.into() },
             loader: None,
-            globals: Variables::new(),
             limits: Limits::default(),
             loaded: Mutex::default(),
         }
@@ -113,22 +111,11 @@ impl Set {
         self
     }
 
-    /// Variables and functions that every template can name, but not assign to.
-    #[must_use]
-    pub fn with_globals(mut self, globals: Variables) -> Self {
-        self.globals = globals;
-        self
-    }
-
     /// Other bounds.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
-    }
-
-    pub(crate) fn globals(&self) -> &Variables {
-        &self.globals
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -234,7 +221,6 @@ impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Set")
             .field("delimiters", &self.delimiters)
-            .field("globals", &self.globals)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }

@@ -35,10 +35,6 @@ impl Variables {
         self
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&Item> {
-        self.0.get(name)
-    }
-
     pub(crate) fn all(&self) -> &BTreeMap<Name, Item> {
         &self.0
     }

@@ -63,20 +63,15 @@ impl Runtime<'_> {
         }
     }
 
-    /// Variables first, then globals, then what every template has.
+    /// Variables first, then the built-in functions.
     fn resolve(&mut self, name: &str, span: Span) -> Result<Item, Error> {
         let (found, walked) = self.scope.find(name);
         self.work(walked / 8, span)?;
-        if let Some(item) = found.or_else(|| self.global(name)) {
+        if let Some(item) = found.or_else(|| builtins::find(name).map(Item::Builtin)) {
             return Ok(item);
         }
         let message = format!("`{name}` is neither a variable nor a function");
         Err(self.error(ErrorKind::UnknownName, span, message))
-    }
-
-    fn global(&self, name: &str) -> Option<Item> {
-        let given = self.set.globals().get(name).cloned();
-        given.or_else(|| builtins::find(name).map(Item::Builtin))
     }
 
     /// Operators of one precedence, from left to right.
