@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let source = Source::new("fuzz", text);
-    let (declarations, findings) = Declarations::read(&source, TYPES, &Engine::default(), false);
+    let (declarations, findings) = Declarations::read(&ccm_host::Host::new(), &source, TYPES, &Engine::default(), false);
     for finding in &findings {
         if let Some(span) = finding.span {
             source.position(span.start);

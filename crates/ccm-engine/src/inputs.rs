@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ccm_hiera::{Document, Error, Warning, mapmerge};
+use ccm_host::Host;
 use ccm_template::{Engine, Facts, Scope};
 use govalue::Map;
 
@@ -44,14 +45,15 @@ pub enum Handed {
 
 impl Inputs {
     /// The templates for resources at the command line: only external data.
-    pub fn templates(&self, directory: &Path) -> Result<Engine, Error> {
-        Ok(self.scope(self.external_data()?.unwrap_or_default(), directory))
+    pub fn templates(&self, host: &Host, directory: &Path) -> Result<Engine, Error> {
+        Ok(self.scope(host, self.external_data()?.unwrap_or_default(), directory))
     }
 
     /// The templates for a manifest with data of its own, and what looks like a
     /// rule in its comments but is none.
     pub fn templates_for(
         &self,
+        host: &Host,
         document: &Document,
         directory: &Path,
     ) -> Result<(Engine, Vec<Warning>), Error> {
@@ -68,7 +70,7 @@ impl Inputs {
                 mapmerge::deep(data, external);
             }
         })?;
-        Ok((self.scope(resolved.data, directory), resolved.warnings))
+        Ok((self.scope(host, resolved.data, directory), resolved.warnings))
     }
 
     /// What people know a file as.
@@ -86,12 +88,13 @@ impl Inputs {
         Ok(Some(document.resolve(&self.facts, None)?.data))
     }
 
-    fn scope(&self, data: Map, directory: &Path) -> Engine {
+    fn scope(&self, host: &Host, data: Map, directory: &Path) -> Engine {
         Engine::new(Scope {
             facts: self.facts.clone(),
             data,
             environ: self.environ.clone(),
             directory: directory.to_owned(),
+            host: host.clone(),
         })
     }
 }

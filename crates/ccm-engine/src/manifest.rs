@@ -207,7 +207,8 @@ fn resolve(
     elsewhere: bool,
 ) -> Result<(Resolved, Diagnosis), ManifestError> {
     let resolved = parse(&source, &mut findings).and_then(|(root, comments)| {
-        match templates((&root, &comments, &source), inputs, working_directory, &mut findings) {
+        let document = (&root, &comments, &*source);
+        match templates(host, document, inputs, working_directory, &mut findings) {
             Ok(templates) => {
                 let (declarations, more) =
                     Declarations::from_root(host, root, &source, types, &templates, elsewhere);
@@ -298,6 +299,7 @@ impl Templates for NoTemplates {
 
 /// Resolves the manifest's data and makes the templates that see it.
 fn templates(
+    host: &Host,
     (root, comments, source): (&Node<'_>, &Comments, &Source),
     inputs: &Inputs,
     directory: &Path,
@@ -306,10 +308,10 @@ fn templates(
     let is_map = matches!(root.kind, Kind::Mapping(_));
     // What a manifest must be is said where its structure is read.
     if !is_map {
-        return inputs.templates(directory).map_err(|error| data_findings(&error, root, source));
+        return inputs.templates(host, directory).map_err(|error| data_findings(&error, root, source));
     }
     let document = Document::from_node(root, comments, ccm_hiera::DATA);
-    let resolved = document.and_then(|document| inputs.templates_for(&document, directory));
+    let resolved = document.and_then(|document| inputs.templates_for(host, &document, directory));
     let (templates, warnings) = resolved.map_err(|error| data_findings(&error, root, source))?;
     findings.extend(warnings.into_iter().map(|warning| {
         let message = warning.to_string();
@@ -335,6 +337,7 @@ fn data_findings(error: &ccm_hiera::Error, root: &Node<'_>, source: &Source) -> 
 impl Declarations {
     /// Reads a text; what is wrong comes beside what could be read.
     pub fn read(
+        host: &Host,
         source: &Source,
         types: &[&'static dyn AnyType],
         templates: &Engine,
@@ -344,7 +347,7 @@ impl Declarations {
         let Some((root, _)) = parse(source, &mut findings) else {
             return (Self::default(), findings);
         };
-        let (this, more) = Self::from_root(&Host::new(), root, source, types, templates, elsewhere);
+        let (this, more) = Self::from_root(host, root, source, types, templates, elsewhere);
         findings.extend(more);
         (this, findings)
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use ccm_host::{Host, Space};
+use ccm_host::Space;
 use govalue::Value;
 
 use crate::tree::{Tree, unescape};
@@ -63,7 +63,8 @@ impl Partitions {
             .filter(|mount| is_physical(mount, physical.as_ref()))
             .collect();
         let paths = mounts.iter().map(|mount| PathBuf::from(&mount.mountpoint)).collect();
-        let query = UsageQuery::start(paths, |path| Host::new().space(path).ok());
+        let host = tree.host.clone();
+        let query = UsageQuery::start(paths, move |path| host.space(path).ok());
         Self { mounts, query }
     }
 

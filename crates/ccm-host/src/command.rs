@@ -453,7 +453,7 @@ mod tests {
         assert!(!host.which("no-such-command"));
         // As if it had been there, and a command had removed it.
         let stale = (host.changes(), true);
-        host.remembered::<Tools>().0.borrow_mut().insert("no-such-command".into(), stale);
+        host.remembered::<Tools>().0.hold().insert("no-such-command".into(), stale);
         assert!(host.which("no-such-command"));
         host.run(&sh("true"), &mut |_, _| {}).unwrap();
         assert!(!host.which("no-such-command"));

@@ -3,9 +3,10 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test reads its seeds")]
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ccm_engine::{Declarations, Diagnosis, frame};
+use ccm_host::Host;
 use ccm_resources::TYPES;
 use ccm_template::Engine;
 use ccm_yaml::Source;
@@ -98,9 +99,9 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
     let mut valid = 0;
     for run in 0..RUNS {
         let text = mutate(&seeds[run % seeds.len()], &seeds, &mut random);
-        let source = Rc::new(Source::new("mutation", text));
+        let source = Arc::new(Source::new("mutation", text));
         let (declarations, findings) =
-            Declarations::read(&source, TYPES, &Engine::default(), false);
+            Declarations::read(&Host::new(), &source, TYPES, &Engine::default(), false);
         for span in findings.iter().filter_map(|finding| finding.span) {
             source.position(span.start);
         }

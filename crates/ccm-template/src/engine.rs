@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ccm_host::Host;
 use ccm_model::{TemplateError, Templates};
 use expr::{Environment, Program, Vars};
 use gjson::Document;
@@ -28,6 +29,7 @@ struct Inner {
     data: Value,
     environ: Value,
     directory: PathBuf,
+    host: Host,
     language: Arc<Language>,
     /// The members of the environment, without facts as long as nobody needs
     /// them.
@@ -100,6 +102,7 @@ impl Engine {
             data: map(&self.0.data),
             environ: map(&self.0.environ),
             directory: self.0.directory.clone(),
+            host: self.0.host.clone(),
         }
     }
 
@@ -120,6 +123,7 @@ impl Engine {
             data,
             environ,
             directory: scope.directory,
+            host: scope.host,
             language,
             vars,
             vars_with_facts: OnceLock::new(),
@@ -146,6 +150,11 @@ impl Engine {
     /// The directory that the paths of files start from.
     pub fn directory(&self) -> &Path {
         &self.0.directory
+    }
+
+    /// What files are read through.
+    pub(crate) fn host(&self) -> &Host {
+        &self.0.host
     }
 
     /// Whether a missing key is the empty string.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use ccm_host::Host;
 use expr::{Context, Environment, Function, FunctionError, Type};
 use govalue::Value;
 
@@ -123,7 +122,7 @@ impl Engine {
     /// that others can change gets a warning; with `CCM_STRICT=1` it is an error.
     pub fn read_file(&self, path: &str) -> Result<String, Error> {
         let path = self.directory().join(Path::new(path));
-        Host::new().read_trusted(&path, MAX_FILE).map_err(|error| {
+        self.host().read_trusted(&path, MAX_FILE).map_err(|error| {
             let mut message = error.to_string();
             let mut cause = std::error::Error::source(&error);
             while let Some(error) = cause {

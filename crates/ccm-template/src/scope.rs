@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
+use ccm_host::Host;
 use govalue::{Map, MapShape, Value};
 
 type Gather = Box<dyn FnOnce() -> Value + Send>;
@@ -60,6 +61,8 @@ pub struct Scope {
     pub environ: Map,
     /// The directory that the paths of files start from.
     pub directory: PathBuf,
+    /// What files are read through.
+    pub host: Host,
 }
 
 impl Default for Scope {
@@ -69,6 +72,7 @@ impl Default for Scope {
             data: Map::new(),
             environ: Map::with_shape(MapShape::Strings),
             directory: PathBuf::new(),
+            host: Host::default(),
         }
     }
 }

@@ -52,9 +52,8 @@ pub(super) fn render(
     rules: Rules<'_>,
     engine: &Engine,
 ) -> Result<Vec<Output>> {
-    let interrupt = host.interrupt().clone();
     let rendering = std::thread::scope(|scope| {
-        let work = || Rendering::new(source, rules, engine, interrupt)?.run();
+        let work = || Rendering::new(host, source, rules, engine)?.run();
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         thread.map(std::thread::ScopedJoinHandle::join)
     });
@@ -73,8 +72,8 @@ struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    fn new(source: &Path, rules: Rules<'a>, engine: &Engine, interrupt: Interrupt) -> Result<Self> {
-        let host = Host::new();
+    fn new(host: &Host, source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
+        let interrupt = host.interrupt().clone();
         let folder = if rules.is_downloaded {
             host.open_folder(source)?
         } else {

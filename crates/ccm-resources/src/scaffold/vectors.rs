@@ -74,6 +74,7 @@ fn engine(environments: &Json, name: &str) -> Engine {
         data: part(name, "data"),
         environ,
         directory: "/".into(),
+        ..Scope::default()
     })
 }
 

@@ -125,7 +125,7 @@ fn engine(host: &Host, matches: &ArgMatches) -> Result<Engine> {
     let mut inputs = inputs::inputs_here(host, matches)?;
     let directory = flags::working_directory(host);
     let Some(path) = matches.get_one::<PathBuf>("data") else {
-        return Ok(inputs.templates(&directory)?);
+        return Ok(inputs.templates(host, &directory)?);
     };
     let name = path.display().to_string();
     let text = host.read_trusted(path, MAX_DATA)?;
@@ -134,7 +134,7 @@ fn engine(host: &Host, matches: &ArgMatches) -> Result<Engine> {
         inputs.handed = Handed::Some(document.root().clone());
         document = Document::parse(&name, "data: {}")?;
     }
-    Ok(inputs.templates_for(&document, &directory)?.0)
+    Ok(inputs.templates_for(host, &document, &directory)?.0)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -166,7 +166,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut reader = Reader::default();
     let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
     let engine =
-        inputs::inputs_here(&host, matches)?.templates(&flags::working_directory(&host))?;
+        inputs::inputs_here(&host, matches)?.templates(&host, &flags::working_directory(&host))?;
     let failures = resource.resolve(Stage::Parse, &engine);
     reader.findings.extend(
         failures.into_iter().map(|failure| {

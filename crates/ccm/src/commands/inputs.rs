@@ -55,8 +55,8 @@ pub(super) fn flags() -> Vec<Arg> {
 /// when something needs them.
 pub(super) fn facts(host: &Host, matches: &ArgMatches) -> Result<Facts> {
     let over = facts_over(host, matches)?;
+    let host = host.clone();
     Ok(Facts::lazy(move || {
-        let host = Host::new();
         let mut facts = ccm_facts::gather(&host, &ccm_facts::Options::new(&host));
         ccm_facts::merge(&mut facts, over);
         facts

@@ -77,7 +77,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         return Err(Error::Invalid { message, hint: finding.hint });
     }
     let directory = flags::working_directory(&host);
-    let templates = inputs::inputs_here(&host, matches)?.templates(&directory)?;
+    let templates = inputs::inputs_here(&host, matches)?.templates(&host, &directory)?;
     let status = resource.status(&host, &directory, &templates)?;
     if matches.get_flag("json") {
         ui.print_json(&status);
