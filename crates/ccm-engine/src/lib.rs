@@ -19,6 +19,7 @@ mod inputs;
 mod lifecycle;
 mod manifest;
 mod nested;
+mod request;
 mod resource;
 mod resource_type;
 mod run;
@@ -33,6 +34,7 @@ pub use error::{Error, Result, chain};
 pub use inputs::{Handed, Inputs, Served};
 pub use manifest::{Children, Declarations, Diagnosis, Manifest, ManifestError};
 pub use nested::{Child, Nested, Nowhere, Tally};
+pub use request::{REQUEST, RequestError, read_request, read_resource};
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,

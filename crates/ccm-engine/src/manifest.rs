@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 pub use children::Children;
 
 use crate::inputs::Inputs;
-use crate::resource::{AnyResource, AnyType, PropertyError};
+use crate::resource::{AnyResource, AnyType, PropertyError, resolve_and_check};
 
 /// A manifest that can be applied.
 pub struct Manifest {
@@ -308,7 +308,9 @@ fn templates(
     let is_map = matches!(root.kind, Kind::Mapping(_));
     // What a manifest must be is said where its structure is read.
     if !is_map {
-        return inputs.templates(host, directory).map_err(|error| data_findings(&error, root, source));
+        return inputs
+            .templates(host, directory)
+            .map_err(|error| data_findings(&error, root, source));
     }
     let document = Document::from_node(root, comments, ccm_hiera::DATA);
     let resolved = document.and_then(|document| inputs.templates_for(host, &document, directory));
@@ -367,7 +369,7 @@ impl Declarations {
         for ((property, message), span) in messages.into_iter().zip(this.message_spans) {
             if let Err(error) = message.resolve(templates, false) {
                 let failure = PropertyError { property, span: Some(span), error };
-                findings.push(failure.finding(source));
+                findings.push(failure.finding(Some(source)));
             }
         }
         if let Some(jet_file) = jet_file {
@@ -412,10 +414,7 @@ impl Declarations {
         findings: &mut Vec<Finding>,
     ) {
         for resource in &mut self.resources {
-            for failure in resource.resolve(Stage::Parse, templates) {
-                findings.push(failure.finding(source).of(resource.display()));
-            }
-            findings.extend(resource.findings());
+            findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
         }
         if self.resources.is_empty() && findings.is_empty() {
             findings.push(Finding::error(Span::default(), "there are no resources"));

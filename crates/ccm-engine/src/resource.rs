@@ -107,15 +107,30 @@ pub struct PropertyError {
 
 impl PropertyError {
     /// The same as a finding, as close to the part that is wrong as possible.
-    pub(crate) fn finding(&self, source: &Source) -> Finding {
+    pub(crate) fn finding(&self, source: Option<&Source>) -> Finding {
         let place = self.error.place.as_ref();
-        let exact = self.span.and_then(|span| place?.within(source, span));
+        let exact = self.span.and_then(|span| place?.within(source?, span));
         let message = match exact {
             Some(_) => format!("{}: {}", self.property, self.error.message),
             None => format!("{}: {}", self.property, self.error),
         };
         Finding::error(exact.or(self.span), message).hint(self.error.hint.clone())
     }
+}
+
+/// Resolves the templates of the first phase, and finds everything that is
+/// wrong by then. `source` is the text that the resource stands in.
+pub(crate) fn resolve_and_check(
+    resource: &mut dyn AnyResource,
+    templates: &dyn Templates,
+    source: Option<&Source>,
+) -> Vec<Finding> {
+    let failures = resource.resolve(Stage::Parse, templates);
+    let failures =
+        failures.into_iter().map(|failure| failure.finding(source).of(resource.display()));
+    let mut findings: Vec<Finding> = failures.collect();
+    findings.extend(resource.findings());
+    findings
 }
 
 /// How a resource is applied.

@@ -99,7 +99,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
 }
 
 /// The schema of requests.
-pub fn request(types: &[&'static dyn AnyType], protocol: &str) -> Value {
+pub fn request(types: &[&'static dyn AnyType]) -> Value {
     let offered: Vec<_> = types.iter().copied().filter(|kind| !kind.nests()).collect();
     let mut definitions = Map::new();
     let mut cases = Vec::new();
@@ -123,7 +123,7 @@ pub fn request(types: &[&'static dyn AnyType], protocol: &str) -> Value {
         "description": "One resource to manage",
         "type": "object",
         "properties": {
-            "protocol": {"description": "The name of this format", "const": protocol},
+            "protocol": {"description": "The name of this format", "const": crate::REQUEST},
             "type": {"description": "Type of the resource", "enum": names},
             "properties": {"description": "Its properties, as in a manifest", "type": "object"},
         },

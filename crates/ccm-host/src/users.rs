@@ -34,9 +34,9 @@ impl Host {
     pub fn uid(&self, name: &str) -> Result<u32> {
         match numeric("user", name)? {
             Some(id) => Ok(id),
-            None => self
-                .find_user(name)
-                .ok_or_else(|| Error::UnknownUser { name: name.to_owned() }),
+            None => {
+                self.find_user(name).ok_or_else(|| Error::UnknownUser { name: name.to_owned() })
+            }
         }
     }
 
@@ -44,9 +44,9 @@ impl Host {
     pub fn gid(&self, name: &str) -> Result<u32> {
         match numeric("group", name)? {
             Some(id) => Ok(id),
-            None => self
-                .find_group(name)
-                .ok_or_else(|| Error::UnknownGroup { name: name.to_owned() }),
+            None => {
+                self.find_group(name).ok_or_else(|| Error::UnknownGroup { name: name.to_owned() })
+            }
         }
     }
 
@@ -136,9 +136,13 @@ mod tests {
         let host = Host::new();
         assert_eq!(host.find_user("nobody-here"), None);
         assert_eq!(&*host.user_name(0), "root");
-        assert_eq!((host.users().uids.len(), host.users().names.len()), (1, 1));
+        let known = |host: &Host| {
+            let users = host.users();
+            (users.uids.len(), users.names.len())
+        };
+        assert_eq!(known(&host), (1, 1));
         host.run(&crate::Command::new("true", [""; 0]), &mut |_, _| {}).unwrap();
-        assert_eq!((host.users().uids.len(), host.users().names.len()), (0, 0));
+        assert_eq!(known(&host), (0, 0));
     }
 
     #[test]

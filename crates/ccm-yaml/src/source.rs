@@ -1,7 +1,7 @@
 //! Source text and places in it.
 
-use std::sync::OnceLock;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// A range of bytes in a [`Source`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{Diagnosis, ManifestError, SessionError};
+use ccm_engine::{Diagnosis, ManifestError, RequestError, SessionError};
 
 use crate::exit::Exit;
 
@@ -15,6 +15,8 @@ pub(crate) enum Error {
     Invalid { message: String, hint: Option<String> },
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Request(#[from] RequestError),
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error(transparent)]
@@ -62,9 +64,11 @@ impl Error {
                 source => source.hint(),
             },
             Self::Facts(error) => error.hint(),
-            Self::Session(_) | Self::Data(_) | Self::Interrupted { .. } | Self::Output { .. } => {
-                None
-            }
+            Self::Request(_)
+            | Self::Session(_)
+            | Self::Data(_)
+            | Self::Interrupted { .. }
+            | Self::Output { .. } => None,
         }
     }
 

@@ -155,6 +155,17 @@ impl Ui {
             return;
         }
         let color = self.error_color;
+        if let Error::Request(wrong) = error {
+            let mut text = String::new();
+            for (message, hint) in wrong.messages() {
+                text.push_str(&format!("{} {message}\n", paint(color, RED, "error:")));
+                if let Some(hint) = hint {
+                    text.push_str(&format!("{} {hint}\n", paint(color, CYAN, "hint:")));
+                }
+            }
+            self.say(&ccm_model::redact_credentials(&text));
+            return;
+        }
         let mut text = format!("{} {error}\n", paint(color, RED, "error:"));
         let mut source = std::error::Error::source(error);
         while let Some(cause) = source {

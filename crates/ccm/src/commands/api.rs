@@ -5,15 +5,13 @@ use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 
 use ccm_engine::{
-    AnyResource, AnyType, Detail, Diffs, Handed, MemorySession, Observer, Run, Session, Settings,
-    find_type,
+    Detail, Diffs, Handed, MemorySession, Observer, Run, Session, Settings, read_request,
 };
 use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::{Event, Finding, Reader, Stage, did_you_mean};
+use ccm_model::Event;
 use ccm_resources::TYPES;
 use ccm_template::Engine;
-use ccm_yaml::{Entry, Kind, Node, Source};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use serde::Serialize;
 
@@ -22,8 +20,6 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-/// The format of requests.
-pub(super) const REQUEST: &str = "io.choria.ccm.v1.resource.ensure.request";
 /// The format of responses.
 pub(super) const RESPONSE: &str = "io.choria.ccm.v1.resource.ensure.response";
 
@@ -88,7 +84,7 @@ pub(super) fn command() -> Command {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (_, matches) = matches.subcommand().ok_or_else(|| Error::usage("no subcommand", ""))?;
     let host = flags::host_for(matches)?;
-    let engine = engine(&host, matches)?;
+    let templates = templates(&host, matches)?;
     let settings = Settings {
         host: host.clone(),
         noop: matches.get_flag("noop"),
@@ -103,9 +99,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         None => Box::new(MemorySession::default()) as Box<dyn Session>,
     };
     let mut silent = Silent;
-    let run = Run::new(settings, &engine, &mut *session, &mut silent).without_events();
+    let run = Run::new(settings, &templates, &mut *session, &mut silent).without_events();
     let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
-    let mut pipe = Pipe { ui, host, engine: &engine, run, format, is_failed: false };
+    let mut pipe = Pipe { ui, host, templates: &templates, run, format, is_failed: false };
     match (matches.get_flag("stream"), format) {
         (false, _) => pipe.single()?,
         (true, Format::Json) => pipe.lines()?,
@@ -121,7 +117,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 /// What templates see: `--data`, with `--hiera` over it.
-fn engine(host: &Host, matches: &ArgMatches) -> Result<Engine> {
+fn templates(host: &Host, matches: &ArgMatches) -> Result<Engine> {
     let mut inputs = inputs::inputs_here(host, matches)?;
     let directory = flags::working_directory(host);
     let Some(path) = matches.get_one::<PathBuf>("data") else {
@@ -155,7 +151,7 @@ impl Observer for Silent {
 struct Pipe<'a> {
     ui: &'a mut Ui,
     host: Host,
-    engine: &'a Engine,
+    templates: &'a Engine,
     run: Run<'a>,
     format: Format,
     is_failed: bool,
@@ -253,7 +249,8 @@ impl Pipe<'_> {
     /// Manages what a request asks for.
     fn answer(&mut self, bytes: &[u8]) -> Result<Event, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the request is not UTF-8".to_owned())?;
-        let mut resource = read(text, self.engine)?;
+        let mut resource =
+            read_request(text, TYPES, self.templates).map_err(|error| error.to_string())?;
         Ok(self.run.apply(&mut *resource))
     }
 
@@ -298,84 +295,4 @@ fn input(source: &io::Error) -> Error {
 
 fn too_large() -> String {
     format!("a request has at most {} MiB", MAX_REQUEST >> 20)
-}
-
-/// The resource that a request is about, with its templates resolved.
-pub(super) fn read(text: &str, engine: &Engine) -> Result<Box<dyn AnyResource>, String> {
-    let source;
-    let root = match ccm_yaml::parse_json(text) {
-        Some(root) => root,
-        None => {
-            source = Source::new("request", text);
-            parse(&source)?
-        }
-    };
-    let (kind, entries) = parts(root)?;
-    let mut reader = Reader::default();
-    let mut resource = kind.declare(entries, None, &mut reader);
-    let mut findings = reader.findings;
-    if findings.is_empty() {
-        findings.extend(resource.resolve(Stage::Parse, engine).into_iter().map(|failure| {
-            Finding::error(failure.span, format!("{}: {}", failure.property, failure.error))
-        }));
-        findings.extend(resource.findings());
-    }
-    match findings.into_iter().next() {
-        None => Ok(resource),
-        Some(Finding { message, hint, resource, .. }) => {
-            let subject = resource.unwrap_or_else(|| kind.name().to_owned());
-            let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            Err(format!("{subject}: {message}{hint}"))
-        }
-    }
-}
-
-fn parse(source: &Source) -> Result<Node<'_>, String> {
-    ccm_yaml::parse(source).map_err(|error| {
-        let place = source.position(error.span.start);
-        format!(
-            "the request cannot be read: {} (line {}, column {})",
-            error.message, place.line, place.column
-        )
-    })
-}
-
-/// The type and the properties in a request.
-fn parts(root: Node<'_>) -> Result<(&'static dyn AnyType, Vec<Entry<'_>>), String> {
-    let described = root.describe();
-    let Kind::Mapping(entries) = root.kind else {
-        return Err(format!("a request is one map about one resource, this is {described}"));
-    };
-    let (mut protocol, mut kind, mut properties) = (None, None, None);
-    for Entry { key, value } in entries {
-        match &*key.text {
-            "protocol" => protocol = value.scalar().map(|scalar| scalar.text.to_string()),
-            "type" => kind = value.scalar().map(|scalar| scalar.text.to_string()),
-            "properties" => properties = Some(value),
-            other => {
-                let hint = did_you_mean(other, ["protocol", "type", "properties"]);
-                let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-                return Err(format!("unknown key `{other}` in the request{hint}"));
-            }
-        }
-    }
-    match protocol.as_deref() {
-        Some(REQUEST) => {}
-        Some(other) => return Err(format!("wrong protocol `{other}`, expected `{REQUEST}`")),
-        None => return Err(format!("the protocol is missing, expected `{REQUEST}`")),
-    }
-    let kind = kind.ok_or("the type is missing")?;
-    let offered = || TYPES.iter().copied().filter(|kind| !kind.nests()).map(AnyType::name);
-    let known = find_type(TYPES, &kind).filter(|kind| !kind.nests()).ok_or_else(|| {
-        let hint = did_you_mean(&kind, offered()).unwrap_or_else(|| {
-            format!("it is one of {}", offered().collect::<Vec<_>>().join(", "))
-        });
-        format!("the type `{kind}` is not offered here ({hint})")
-    })?;
-    let properties = properties.ok_or("the properties are missing")?;
-    let described = properties.describe();
-    match properties.kind {
-        Kind::Mapping(entries) => Ok((known, entries)),
-        _ => Err(format!("the properties must be a map, not {described}")),
-    }
 }

@@ -6,7 +6,7 @@
 mod lines;
 mod render;
 
-use ccm_engine::{AnyType, Ensure, Inputs, Manifest};
+use ccm_engine::{AnyType, Ensure, Inputs, Manifest, read_request};
 use ccm_host::Host;
 use ccm_model::{Reader, Stage};
 use ccm_resources::TYPES;
@@ -14,7 +14,7 @@ use ccm_template::{Engine, Scope};
 use ccm_testkit::markdown::{Block, Page, pages, regenerate};
 use serde_json::Value;
 
-use super::{api, ensure};
+use super::ensure;
 
 /// What a command line is wrong about, if it is.
 fn misunderstood(command: &[String]) -> Option<String> {
@@ -222,5 +222,5 @@ fn from_command(kind: &'static dyn AnyType, command: &[String]) -> Value {
 }
 
 fn from_request(text: &str) -> Value {
-    api::read(text, &engine()).unwrap().properties()
+    read_request(text, TYPES, &engine()).unwrap().properties()
 }

@@ -1,8 +1,8 @@
 //! `ccm ensure TYPE …`: one resource, its flags rendered from the field table.
 
-use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type};
+use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type, read_resource};
 use ccm_host::Host;
-use ccm_model::{Common, Control, Field, Fields as _, Finding, Reader, Shape, Stage};
+use ccm_model::{Common, Control, Field, Fields as _, Shape};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -163,18 +163,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     check_session(kind, matches)?;
     let arguments = arguments(kind, matches, &host)?;
 
-    let mut reader = Reader::default();
-    let mut resource = kind.declare(arguments.into_entries(), None, &mut reader);
-    let engine =
-        inputs::inputs_here(&host, matches)?.templates(&host, &flags::working_directory(&host))?;
-    let failures = resource.resolve(Stage::Parse, &engine);
-    reader.findings.extend(
-        failures.into_iter().map(|failure| {
-            Finding::error(None, format!("{}: {}", failure.property, failure.error))
-        }),
-    );
-    reader.findings.extend(resource.findings());
-    invalid(kind, reader.findings)?;
+    let directory = flags::working_directory(&host);
+    let templates = inputs::inputs_here(&host, matches)?.templates(&host, &directory)?;
+    let mut resource = read_resource(kind, arguments.into_entries(), &templates)?;
 
     let is_json = matches.get_flag("json");
     ui.show(Show { quiet: is_json, profile: false });
@@ -185,11 +176,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         health_check_only: false,
         diffs: flags::diffs(matches),
         detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
-        working_directory: flags::working_directory(&host),
+        working_directory: directory,
         fail_on_error: false,
     };
     let mut session = flags::open_session(&host, matches, false)?;
-    let mut run = Run::new(settings, &engine, &mut *session, ui);
+    let mut run = Run::new(settings, &templates, &mut *session, ui);
     let event = run.apply(&mut *resource);
     let (_, unrecorded) = run.finish("");
     let on_disk = host.sync();
@@ -286,17 +277,6 @@ pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatche
             if let Some(value) = matches.get_one::<String>(field.name) {
                 arguments.set(field.name, value);
             }
-        }
-    }
-}
-
-/// The first thing that is wrong; at the command line that is enough.
-fn invalid(kind: &'static dyn AnyType, findings: Vec<Finding>) -> Result<()> {
-    match findings.into_iter().next() {
-        None => Ok(()),
-        Some(Finding { message, hint, resource, .. }) => {
-            let subject = resource.unwrap_or_else(|| kind.name().to_owned());
-            Err(Error::Invalid { message: format!("{subject}: {message}"), hint })
         }
     }
 }

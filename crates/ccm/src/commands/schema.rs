@@ -32,7 +32,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Exit {
 
 fn render(name: &str) -> Value {
     match name {
-        "request" => schema::request(TYPES, api::REQUEST),
+        "request" => schema::request(TYPES),
         "response" => schema::of::<api::Response>("response", "Response"),
         "event" => schema::event(),
         _ => schema::manifest(TYPES),

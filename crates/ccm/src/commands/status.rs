@@ -1,8 +1,8 @@
 //! `ccm status TYPE NAME`
 
-use ccm_engine::{AnyType, Arguments, find_type};
+use ccm_engine::{AnyType, Arguments, find_type, read_resource};
 use ccm_host::Host;
-use ccm_model::{Field, Reader, Required, did_you_mean};
+use ccm_model::{Field, Required, did_you_mean};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -71,13 +71,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if kind.fields().iter().filter(is_for_making).any(|field| arguments.get(field.name).is_none()) {
         arguments.set("ensure", "absent");
     }
-    let resource = kind.declare(arguments.into_entries(), None, &mut Reader::default());
-    if let Some(finding) = resource.findings().into_iter().next() {
-        let message = format!("{}#{name}: {}", kind.name(), finding.message);
-        return Err(Error::Invalid { message, hint: finding.hint });
-    }
     let directory = flags::working_directory(&host);
     let templates = inputs::inputs_here(&host, matches)?.templates(&host, &directory)?;
+    let resource = read_resource(kind, arguments.into_entries(), &templates)?;
     let status = resource.status(&host, &directory, &templates)?;
     if matches.get_flag("json") {
         ui.print_json(&status);

@@ -104,10 +104,15 @@ fn wrong_requests_say_what_is_wrong() {
     insta::assert_snapshot!(error(&with("\"type\": \"apply\", \"properties\": {\"name\": \"x\"}")), @"the type `apply` is not offered here (it is one of archive, exec, file, package, scaffold, service)");
     insta::assert_snapshot!(error(&with("\"type\": \"file\"")), @"the properties are missing");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": []")), @"the properties must be a map, not a list");
-    insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {}")), @"file#: a resource needs a name");
+    insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {}")), @"
+    file#: a resource needs a name
+    file#: property `owner` is required (owner: Owning user, by name or number)
+    file#: property `group` is required (group: Owning group, by name or number)
+    file#: property `mode` is required (mode: Permissions in octal notation)
+    ");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {\"name\": \"/x\", \"contnet\": 1}")), @"file#/x: unknown property `contnet` (did you mean `content`?)");
     insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"properties\": {\"name\": \"{{ nope }}\"}")), @"
-    exec: name: unknown name nope (1:1)
+    exec#{{ nope }}: name: unknown name nope (1:1)
      | nope
      | ^^^^
     ");

@@ -395,7 +395,7 @@ fn ensure_reads_data_from_the_directory() {
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "echo {{ Data. }}"]), @"
     exit: 1
     --- stderr ---
-    error: exec: name: unexpected end of the expression (1:6)
+    error: exec#echo {{ Data. }}: name: unexpected end of the expression (1:6)
      | Data.
      |      ^
     ");

@@ -186,3 +186,38 @@ fn a_resource_that_cannot_be_is_an_error() {
     error: file#[DIR]/f: mode: `999` is not an octal mode such as "0644"
     "#);
 }
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(
+        env.ccm(["ensure", "file", "relative", "--mode", "999", "--owner", "{{ nope }}"]),
+        @r#"
+    exit: 1
+    --- stderr ---
+    error: file#relative: owner: unknown name nope (1:1)
+     | nope
+     | ^^^^
+    error: file#relative: name: path must be absolute, `relative` is not
+    error: file#relative: mode: `999` is not an octal mode such as "0644"
+    "#
+    );
+}
+
+#[test]
+fn status_resolves_the_templates_of_names_and_properties() {
+    let env = TestEnv::new();
+    env.write("f", "x");
+    env.write(".hiera", "data: {dir: '[DIR]'}\n");
+    let output = env.run(["status", "file", "{{ Data.dir }}/f", "--json"]);
+    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(status["name"], env.path("f").to_str().unwrap());
+    assert_eq!(
+        (status["ensure"].as_str(), &status["metadata"]["size"]),
+        (Some("present"), &1.into())
+    );
+    env.write("src/a", "a\n");
+    let (target, source) = ("[DIR]/t", "{{ Data.dir }}/src");
+    let output = env.run(["status", "scaffold", target, "--source", source, "--json"]);
+    assert!(output.status.success(), "{output:?}");
+}
