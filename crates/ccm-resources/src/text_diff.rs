@@ -79,8 +79,8 @@ mod tests {
         let most = numbered(0..MAX_COMPARED);
         let diff = unified("f", Some(&most), &most.replace("\n77\n", "\nx\n"));
         assert!(diff.contains("-77\n+x\n"), "{diff}");
-        let more = numbered(5..MAX_COMPARED + 1);
-        assert_eq!(unified("f", Some(&most), &more), "f: too long for a diff, +1 -5 lines\n");
-        assert_eq!(unified("f", None, &more), "f: too long for a diff, +9996 -0 lines\n");
+        let more = numbered(5..MAX_COMPARED + 6);
+        assert_eq!(unified("f", Some(&most), &more), "f: too long for a diff, +6 -5 lines\n");
+        assert_eq!(unified("f", None, &more), "f: too long for a diff, +10001 -0 lines\n");
     }
 }
