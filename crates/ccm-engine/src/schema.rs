@@ -74,7 +74,9 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
             },
             "merge": {
                 "description": "Whether the first match counts, or all are merged",
-                "enum": ["first", "deep", null],
+                // What is no word means `first`, as it does in the original.
+                "type": SCALAR,
+                "pattern": "^([Ff][Ii][Rr][Ss][Tt]|[Dd][Ee][Ee][Pp])?$",
             },
         },
         "required": ["order"],

@@ -137,7 +137,12 @@ impl Document {
         if let Some(key) = keys.find(|key| !KEYS.contains(&key.as_str())) {
             return Err(Error::UnknownKey { key });
         }
-        let merge = match hierarchy.get("merge").and_then(Value::as_str) {
+        let merge = hierarchy.get("merge");
+        if matches!(merge, Some(Value::Array(_) | Value::Map(_))) {
+            return wrong("hierarchy.merge", "`first` or `deep`");
+        }
+        let merge = match merge.and_then(Value::as_str) {
+            // Numbers and booleans count as no word, as in the original.
             None | Some("") => Merge::First,
             Some(word) if word.eq_ignore_ascii_case("first") => Merge::First,
             Some(word) if word.eq_ignore_ascii_case("deep") => Merge::Deep,

@@ -148,8 +148,15 @@ impl Destination {
                     self.note(name);
                     return Ok(());
                 }
-                Err(Errno::EXIST) if is_directory(parent.as_fd(), base(name)) => return Ok(()),
-                Err(Errno::EXIST) => self.exchange_for_directory(&parent, name)?,
+                Err(Errno::EXIST) => {
+                    // What cannot be inspected may be a directory full of files.
+                    match rustix::fs::statat(&*parent, base(name), AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(stat) if Stat::new(&stat).kind == FileKind::Directory => return Ok(()),
+                        Ok(_) => self.exchange_for_directory(&parent, name)?,
+                        Err(Errno::NOENT) => {}
+                        Err(errno) => return Err(self.io("inspect", name)(errno)),
+                    }
+                }
                 Err(errno) => return Err(self.io("create", name)(errno)),
             }
         }
@@ -169,6 +176,11 @@ impl Destination {
         match rustix::fs::renameat_with(parent, temporary, parent, base(name), exchange) {
             Ok(()) => {
                 self.note(name);
+                // Somebody made a directory of it meanwhile: that one stays.
+                if is_directory(parent.as_fd(), temporary) {
+                    rustix::fs::renameat_with(parent, temporary, parent, base(name), exchange)
+                        .map_err(self.io("replace", name))?;
+                }
                 remove(parent, temporary).map_err(self.io("replace", name))
             }
             // It is gone meanwhile, or the file system cannot.

@@ -34,10 +34,12 @@ impl Stage {
         }
         let directory = host.temporary_directory("ccm-scaffold-")?;
         let (uid, gid) = host.whoami();
+        let mut made = Vec::new();
         for output in outputs {
             match output {
                 Output::Directory(place) => {
                     directory.create_directory(&place)?;
+                    made.push(place);
                 }
                 Output::File(place, file) => {
                     let path = directory.path().join(&place);
@@ -47,7 +49,17 @@ impl Stage {
                 }
             }
         }
-        Self::read(host, directory.path())
+        let stage = Self::read(host, directory.path())?;
+        // A directory that is there but could not be listed would be missing
+        // from the target, and nobody would know.
+        for place in made.iter().filter(|place| !stage.directories.contains(*place)) {
+            let path = directory.path().join(place);
+            if host.lstat(&path)?.is_some_and(|stat| stat.kind == ccm_host::FileKind::Directory) {
+                let reason = format!("cannot list the rendered directory {}", place.display());
+                return Err(Error::refused(reason));
+            }
+        }
+        Ok(stage)
     }
 
     /// What commands have left.
