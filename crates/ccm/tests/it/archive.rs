@@ -59,6 +59,10 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
     exit: 1
     --- stderr ---
     error: archive#[DIR]/a.tar: url: its extension and that of `name` mean different archives
+    error: archive#[DIR]/a.tar: cleanup: nothing is unpacked, so the archive cannot be removed afterwards
+    hint: set `extract_parent`
+    error: archive#[DIR]/a.tar: cleanup: without the archive, nothing shows that it was unpacked
+    hint: set `creates`
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.tar", "-H", "x"]), @"
     exit: 1
