@@ -293,7 +293,7 @@ impl Plan {
 
 impl Visitor for Plan {
     fn visit(&mut self, entry: Entry, contents: &mut dyn Contents) -> Result<()> {
-        if self.host.interrupt().signal().is_some() {
+        if self.host.cancel().is_cancelled() {
             return Err(Error::interrupted());
         }
         self.count(&entry)?;

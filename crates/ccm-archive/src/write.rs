@@ -103,7 +103,7 @@ impl Writer {
                         Piece::Data(bytes) => file.write(bytes)?,
                         Piece::Hole(length) => file.hole(length)?,
                     }
-                    if self.host.interrupt().signal().is_some() {
+                    if self.host.cancel().is_cancelled() {
                         return Err(Error::interrupted());
                     }
                 }
@@ -120,7 +120,7 @@ impl Writer {
 
 impl Visitor for Writer {
     fn visit(&mut self, entry: Entry, contents: &mut dyn Contents) -> Result<()> {
-        if self.host.interrupt().signal().is_some() {
+        if self.host.cancel().is_cancelled() {
             return Err(Error::interrupted());
         }
         if !self.checked.is(self.written, &entry) {

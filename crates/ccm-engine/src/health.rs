@@ -47,7 +47,7 @@ fn run(host: &Host, check: &HealthCheck) -> Result<HealthCheckResult> {
     let mut result = HealthCheckResult { name: check.name().into_owned(), ..Default::default() };
     for tries in 1..=check.tries().max(1) {
         if tries > 1 {
-            host.interrupt().pause(check.try_sleep());
+            host.cancel().pause(check.try_sleep());
         }
         let (status, output) = ask(host, &command)?;
         result = HealthCheckResult { status, tries, output, ..result };

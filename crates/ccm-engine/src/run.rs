@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use ccm_host::Host;
+use ccm_host::{CancelReason, Host};
 use ccm_model::{Event, EventId, Summary};
 use ccm_template::Engine;
 use jiff::Timestamp;
@@ -57,8 +57,8 @@ pub trait Observer {
 /// Why a run ended before its last resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// This signal came.
-    Interrupted(i32),
+    /// It was cancelled.
+    Cancelled(CancelReason),
     /// A resource failed and `fail_on_error` is set.
     Failed,
 }
@@ -198,8 +198,8 @@ impl Surroundings<'_, '_> {
         let settings = &self.level.settings;
         let total = resources.len();
         for (index, mut resource) in resources.into_iter().enumerate() {
-            if let Some(signal) = settings.host.interrupt().signal() {
-                return Some(Stop::Interrupted(signal));
+            if let Some(reason) = settings.host.cancel().reason() {
+                return Some(Stop::Cancelled(reason));
             }
             self.observer.borrow_mut().starting(&*resource, index + 1, total);
             let event = self.apply_one(&mut *resource);
@@ -212,8 +212,7 @@ impl Surroundings<'_, '_> {
                 return Some(Stop::Failed);
             }
         }
-        let signal = settings.host.interrupt().signal();
-        signal.map(Stop::Interrupted)
+        settings.host.cancel().reason().map(Stop::Cancelled)
     }
 
     fn apply_one(&mut self, resource: &mut dyn AnyResource) -> Event {

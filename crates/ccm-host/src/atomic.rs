@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::extended::{AccessList, is_foreign, keep_extended_attributes, name_of, remove_lists};
 use crate::file::mode;
-use crate::{Error, FileKind, Host, Interrupt, Result, Stat};
+use crate::{Cancel, Error, FileKind, Host, Result, Stat};
 
 /// Names of temporary files: this and 24 hexadecimal digits.
 const PREFIX: &str = ".ccm-";
@@ -233,7 +233,7 @@ pub(crate) struct Temporary<D: AsFd> {
     directory: D,
     name: String,
     path: PathBuf,
-    interrupt: Interrupt,
+    cancel: Cancel,
     in_place: bool,
 }
 
@@ -253,9 +253,9 @@ impl<D: AsFd> Temporary<D> {
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(Error::io("create a file in", path)(errno)),
             };
-            let (interrupt, directory) = (host.interrupt().clone(), directory.clone());
-            interrupt.remember(&full);
-            let this = Self { file, directory, name, path: full, interrupt, in_place: false };
+            let (cancel, directory) = (host.cancel().clone(), directory.clone());
+            cancel.remember(&full);
+            let this = Self { file, directory, name, path: full, cancel, in_place: false };
             // A sweeping run may have taken the new file for a remainder in
             // the moment before the lock: then there is no name left, try again.
             let _ = rustix::fs::flock(&this.file, FlockOperation::LockExclusive);
@@ -347,7 +347,7 @@ impl<D: AsFd> Drop for Temporary<D> {
         if !self.in_place {
             let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
-        self.interrupt.forget(&self.path);
+        self.cancel.forget(&self.path);
     }
 }
 

@@ -203,7 +203,7 @@ impl Command {
     }
 
     /// Lets it finish when the run is interrupted, as its half is worse than
-    /// its whole. A second interrupt still ends it.
+    /// its whole. A second cancel still ends it.
     #[must_use]
     pub fn finished(mut self) -> Self {
         self.is_finished = true;
@@ -264,7 +264,7 @@ impl Host {
         }
         child.envs(command.variables.iter().copied());
         let spawned = child.spawn().map_err(|source| self.spawn_error(command, source))?;
-        wait::wait(self.interrupt(), spawned, command, on_line)
+        wait::wait(self.cancel(), spawned, command, on_line)
     }
 
     /// Runs a command that has failed unless it exits 0.

@@ -46,7 +46,7 @@ impl Drop for TemporaryDirectory {
         if let Err(error) = self.host.remove_tree(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "a temporary directory is left");
         }
-        self.host.interrupt().forget(&self.path);
+        self.host.cancel().forget(&self.path);
     }
 }
 
@@ -138,11 +138,11 @@ impl Host {
         let mut attempts = 0;
         loop {
             let path = self.private_directory(prefix)?;
-            self.interrupt().remember(&path);
+            self.cancel().remember(&path);
             let lock = lock(&path);
             // Another run may sweep it before it is locked. Then it is gone.
             if lock.as_ref().is_err_and(|&why| why == Unlocked::Taken) {
-                self.interrupt().forget(&path);
+                self.cancel().forget(&path);
                 attempts += 1;
                 if attempts == MAX_ATTEMPTS {
                     return Err(Error::io("lock", &path)(Errno::WOULDBLOCK));

@@ -126,7 +126,7 @@ impl<'a> Request<'a> {
             let proxy = Proxy::find(host, &url).map_err(|reason| self.fail(reason))?;
             let special = proxy.as_ref().and_then(|proxy| proxy.agent(config.clone(), &url));
             let agent = special.as_ref().unwrap_or(&direct);
-            let watch = Watch::start(agent, host.interrupt());
+            let watch = Watch::start(agent, host.cancel());
             let answer = self.ask(agent, &url, proxy.as_ref(), is_trusted);
             let answer = answer.map_err(|error| {
                 let through = proxy.as_ref().map(|proxy| format!("through proxy {proxy}, "));
@@ -201,7 +201,7 @@ impl<'a> Request<'a> {
     }
 
     fn reason_by(&self, host: &Host, url: &Url, through: &str, error: &ureq::Error) -> Error {
-        if host.interrupt().signal().is_some() {
+        if host.cancel().is_cancelled() {
             return self.fail("the run was interrupted");
         }
         let at = format!("{}{through}", self.at(url));

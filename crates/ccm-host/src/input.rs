@@ -6,18 +6,18 @@ use std::os::fd::AsFd as _;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::{Host, Interrupt};
+use crate::{Cancel, Host};
 
 /// Standard input without a buffer of its own; ends when a signal comes.
 #[derive(Debug)]
 pub struct StandardInput {
-    interrupt: Interrupt,
+    cancel: Cancel,
 }
 
 impl Host {
     /// Standard input, which ends when a signal comes.
     pub fn standard_input(&self) -> StandardInput {
-        StandardInput { interrupt: self.interrupt().clone() }
+        StandardInput { cancel: self.cancel().clone() }
     }
 }
 
@@ -26,14 +26,14 @@ impl Read for StandardInput {
         let stdin = io::stdin();
         let stdin = stdin.as_fd();
         loop {
-            if let Some(wake) = self.interrupt.wake() {
+            if let Some(wake) = self.cancel.wake() {
                 let readable = PollFlags::IN;
                 let mut both = [
                     PollFd::from_borrowed_fd(stdin, readable),
                     PollFd::from_borrowed_fd(wake, readable),
                 ];
                 let polled = poll(&mut both, None);
-                if self.interrupt.signal().is_some() {
+                if self.cancel.is_cancelled() {
                     return Ok(0);
                 }
                 // A signal ends the wait before it is noted. What cannot be

@@ -6,6 +6,7 @@
 
 mod atomic;
 mod barrier;
+mod cancel;
 mod command;
 mod destination;
 mod digest;
@@ -17,7 +18,6 @@ mod folder;
 mod http;
 mod incoming;
 mod input;
-mod interrupt;
 mod lock;
 mod machine;
 mod marker;
@@ -41,6 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 pub use atomic::{Attributes, Content};
+pub use cancel::{Cancel, CancelReason};
 pub use command::{Command, Environment, Exit, Output, Stream};
 pub use destination::{Destination, NewFile, Restored};
 pub use digest::{Digest, Digesting};
@@ -51,8 +52,7 @@ pub use folder::Folder;
 pub use http::{Fetched, Progress, Request, check_url};
 pub use incoming::Incoming;
 pub use input::StandardInput;
-pub use interrupt::Interrupt;
-pub use machine::{Space, Uname};
+pub use machine::{Space, Uname, ignored_signals};
 pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
@@ -88,7 +88,7 @@ struct Inner {
     /// were looked at for who can change them. Both hold as long as `parent`.
     checked: Lock<HashSet<PathBuf>>,
     trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
-    interrupt: Interrupt,
+    cancel: Cancel,
     progress: Lock<http::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
@@ -102,13 +102,13 @@ impl Host {
         Self::default()
     }
 
-    fn of(system: System, interrupt: Interrupt) -> Self {
-        Self { inner: Arc::new(Inner { system, interrupt, ..Inner::default() }) }
+    fn of(system: System, cancel: Cancel) -> Self {
+        Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
     }
 
     /// Whether someone wants the run to stop.
-    pub fn interrupt(&self) -> &Interrupt {
-        &self.inner.interrupt
+    pub fn cancel(&self) -> &Cancel {
+        &self.inner.cancel
     }
 
     /// What time it is.

@@ -148,11 +148,11 @@ fn wait(host: &Host, file: &File, path: &Path) -> Result<()> {
             // Or the file system has no locks.
             _ => return Ok(()),
         }
-        if host.interrupt().signal().is_some() {
+        if host.cancel().is_cancelled() {
             let command = format!("the extraction into {}", path.display());
             return Err(Error::Interrupted { command });
         }
-        host.interrupt().pause(PAUSE);
+        host.cancel().pause(PAUSE);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lock::Lock;
-use crate::{Host, Interrupt};
+use crate::{Cancel, Host};
 
 /// The machine as all runs of a process share it. Cheap to clone.
 ///
@@ -24,8 +24,8 @@ struct Shared {
 impl System {
     /// A handle for one run, which `interrupt` stops. It knows nothing of the
     /// machine yet.
-    pub fn begin(&self, interrupt: Interrupt) -> Host {
-        Host::of(self.clone(), interrupt)
+    pub fn begin(&self, cancel: Cancel) -> Host {
+        Host::of(self.clone(), cancel)
     }
 
     /// Runs `work` while no other run uses this tool.
@@ -55,7 +55,7 @@ mod tests {
         let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                let host = system.begin(Interrupt::default());
+                let host = system.begin(Cancel::default());
                 let (inside, most) = (&inside, &most);
                 scope.spawn(move || {
                     for _ in 0..100 {

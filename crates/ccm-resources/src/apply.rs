@@ -156,7 +156,7 @@ impl ResourceType for Apply {
 
     fn mismatch(_want: &Properties, have: &State) -> Option<String> {
         let State { resource_count: all, failed_count: failed, unmet, applied, .. } = *have;
-        if let Some(Stop::Interrupted(_)) = have.stop {
+        if let Some(Stop::Cancelled(_)) = have.stop {
             return Some(format!("interrupted after {applied} of {all} resources"));
         }
         let mut reasons = Vec::new();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use ccm_engine::{Diagnosis, ManifestError, RequestError, SessionError};
 
+use ccm_host::CancelReason;
+
 use crate::exit::Exit;
 
 /// Why a command could not do its work.
@@ -30,7 +32,7 @@ pub(crate) enum Error {
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
     #[error("interrupted while fetching {name}")]
-    Interrupted { name: String, signal: i32 },
+    Interrupted { name: String, reason: CancelReason },
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
     #[error("cannot write report {}", path.display())]
@@ -45,7 +47,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Interrupted { signal, .. } => Exit::Interrupted(*signal),
+            Self::Interrupted { reason, .. } => (*reason).into(),
             _ => Exit::Failed,
         }
     }

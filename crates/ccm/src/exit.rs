@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use ccm_host::CancelReason;
 use ccm_model::Summary;
 
 /// How the process ends.
@@ -17,6 +18,15 @@ pub(crate) enum Exit {
     Usage,
     /// Ended by this signal.
     Interrupted(i32),
+}
+
+impl From<CancelReason> for Exit {
+    fn from(reason: CancelReason) -> Self {
+        match reason {
+            CancelReason::Signal(signal) => Self::Interrupted(signal),
+            CancelReason::Requested | CancelReason::Deadline => Self::Failed,
+        }
+    }
 }
 
 impl Exit {

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::{Command, Exit, Output, Stream};
-use crate::{Error, Interrupt, Result};
+use crate::{Cancel, Error, Result};
 
 /// How long a group may take to react to SIGTERM before SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ enum Ending {
 }
 
 pub(super) fn wait(
-    interrupt: &Interrupt,
+    cancel: &Cancel,
     mut child: Child,
     command: &Command,
     on_line: &mut dyn FnMut(Stream, &str),
@@ -38,7 +38,7 @@ pub(super) fn wait(
     let spawn_error = |source| Error::Spawn { command: command.name(), source };
     // A process id is positive and below 2^22.
     let group = Pid::from_child(&child);
-    interrupt.set_command(group.as_raw_nonzero().get());
+    cancel.set_command(group.as_raw_nonzero().get());
     let begin = Instant::now();
     let ended = match pidfd_open(group, PidfdFlags::empty()) {
         Ok(ended) => ended,
@@ -62,7 +62,7 @@ pub(super) fn wait(
         if drain_until.is_some_and(|until| now >= until) {
             break;
         }
-        let is_interrupted = interrupt.signal().is_some() && !command.is_finished;
+        let is_interrupted = cancel.is_cancelled() && !command.is_finished;
         let reason = if is_interrupted {
             Some(Ending::Interrupt)
         } else {
@@ -82,7 +82,7 @@ pub(super) fn wait(
             command.timeout.map(|timeout| begin + timeout).filter(|_| ending.is_none()),
         ];
         let patience = next.into_iter().flatten().min().map(|at| at.saturating_duration_since(now));
-        let wake = interrupt.wake().filter(|_| ending.is_none() && !command.is_finished);
+        let wake = cancel.wake().filter(|_| ending.is_none() && !command.is_finished);
         let watched = status.is_none().then(|| ended.as_fd());
         wait_for_any(&pipes, watched, wake, patience);
         for pipe in &mut pipes {
@@ -96,7 +96,7 @@ pub(super) fn wait(
     for pipe in &mut pipes {
         pipe.finish(on_line);
     }
-    interrupt.set_command(0);
+    cancel.set_command(0);
     if let Some((reason, kill_at)) = ending {
         end_stragglers(group, kill_at);
         return Err(match reason {

@@ -113,7 +113,7 @@ impl Host {
             Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(None),
             Err(errno) => return Err(Error::io("create directory", first)(errno)),
         }
-        self.interrupt().forget(&staged.path);
+        self.cancel().forget(&staged.path);
         self.forget_parent();
         let mut barrier = self.inner.barrier.hold();
         for path in missing {
@@ -141,12 +141,12 @@ impl Staged {
             let path = beside.join(&name);
             let failed = || Error::io("create directory", &path);
             rustix::fs::mkdirat(parent, &*name, mode(0o700)).map_err(failed())?;
-            host.interrupt().remember(&path);
+            host.cancel().remember(&path);
             let directory = match open(parent, OsStr::new(&name)) {
                 Ok(directory) => Arc::new(directory),
                 // Another run has swept it before it is locked.
                 Err(Errno::NOENT) => {
-                    host.interrupt().forget(&path);
+                    host.cancel().forget(&path);
                     continue;
                 }
                 Err(errno) => return Err(failed()(errno)),
@@ -164,7 +164,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         let _ = self.host.remove_tree(&self.path);
-        self.host.interrupt().forget(&self.path);
+        self.host.cancel().forget(&self.path);
     }
 }
 

@@ -115,7 +115,7 @@ impl Host {
                     return Err(request.reason(self, &url, &ureq::Error::from(error)));
                 }
             };
-            if self.interrupt().signal().is_some() {
+            if self.cancel().is_cancelled() {
                 return Err(request.fail("the run was interrupted"));
             }
             if count == 0 {

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use ureq::Agent;
 
-use crate::Interrupt;
+use crate::Cancel;
 
 /// Closes the connection when a signal comes, for as long as it lives.
 pub(super) struct Watch {
@@ -14,13 +14,13 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Nothing to watch for is no failure.
-    pub(super) fn start(agent: &Agent, interrupt: &Interrupt) -> Option<Self> {
-        interrupt.wake()?;
+    pub(super) fn start(agent: &Agent, cancel: &Cancel) -> Option<Self> {
+        cancel.wake()?;
         let done = std::sync::Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
-        let (agent, interrupt) = (agent.clone(), interrupt.clone());
+        let (agent, cancel) = (agent.clone(), cancel.clone());
         let ended = std::sync::Arc::clone(&done);
         let watch = move || {
-            let Some(wake) = interrupt.wake() else { return };
+            let Some(wake) = cancel.wake() else { return };
             let mut both = [
                 PollFd::from_borrowed_fd(wake, PollFlags::IN),
                 PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),

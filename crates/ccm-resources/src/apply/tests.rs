@@ -44,7 +44,7 @@ fn outcomes_of_resources_are_that_of_the_manifest() {
             Some("1 of 4 resources failed, Terminating manifest execution due to failed resource"),
         ),
         (
-            tally(1, 1, 0, Some(Stop::Interrupted(2))),
+            tally(1, 1, 0, Some(Stop::Cancelled(ccm_host::CancelReason::Requested))),
             true,
             Some("interrupted after 3 of 4 resources"),
         ),

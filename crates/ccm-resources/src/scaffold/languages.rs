@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ccm_engine::{Error, Result};
-use ccm_host::{Folder, Interrupt};
+use ccm_host::{Cancel, Folder};
 use ccm_template::Engine;
 use govalue::{Map, Value};
 
@@ -34,7 +34,7 @@ struct Inner {
     source: Arc<Folder>,
     skip_empty: bool,
     calls: Mutex<Calls>,
-    interrupt: Interrupt,
+    cancel: Cancel,
     language: Spoken,
 }
 
@@ -103,13 +103,13 @@ impl Templates {
         source: Arc<Folder>,
         rules: Rules<'_>,
         engine: &Engine,
-        interrupt: Interrupt,
+        cancel: Cancel,
     ) -> Self {
         Self(Arc::new_cyclic(|inner| Inner {
             source,
             skip_empty: rules.skip_empty,
             calls: Mutex::default(),
-            interrupt,
+            cancel,
             language: match rules.language {
                 Language::Jet => jet_language(rules, engine, inner),
                 Language::Go => go_language(rules, engine, inner),
@@ -170,7 +170,7 @@ impl Inner {
     }
 
     fn enter(&self, place: &Path) -> Result<(), Failure> {
-        if self.interrupt.signal().is_some() {
+        if self.cancel.is_cancelled() {
             return Err("rendering was interrupted".into());
         }
         let mut calls = self.calls();

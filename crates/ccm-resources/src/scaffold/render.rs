@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{Error, Result};
-use ccm_host::{FileKind, Folder, Host, Interrupt, Refuse};
+use ccm_host::{Cancel, FileKind, Folder, Host, Refuse};
 use ccm_template::Engine;
 
 use super::Language;
@@ -68,12 +68,12 @@ struct Rendering<'a> {
     source: Arc<Folder>,
     rules: Rules<'a>,
     templates: Templates,
-    interrupt: Interrupt,
+    cancel: Cancel,
 }
 
 impl<'a> Rendering<'a> {
     fn new(host: &Host, source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
-        let interrupt = host.interrupt().clone();
+        let cancel = host.cancel().clone();
         let folder = if rules.is_downloaded {
             host.open_folder(source)?
         } else {
@@ -84,8 +84,8 @@ impl<'a> Rendering<'a> {
             hint: Some("relative sources begin in the manifest's directory".to_owned()),
         })?;
         let folder = Arc::new(folder);
-        let templates = Templates::new(Arc::clone(&folder), rules, engine, interrupt.clone());
-        Ok(Self { source: folder, rules, templates, interrupt })
+        let templates = Templates::new(Arc::clone(&folder), rules, engine, cancel.clone());
+        Ok(Self { source: folder, rules, templates, cancel })
     }
 
     fn run(self) -> Result<Vec<Output>> {
@@ -125,7 +125,7 @@ impl<'a> Rendering<'a> {
     }
 
     fn file(&self, folder: &Folder, name: &OsStr, place: &Path) -> Result<()> {
-        if self.interrupt.signal().is_some() {
+        if self.cancel.is_cancelled() {
             return Err(Error::refused("rendering was interrupted"));
         }
         let (bytes, stat) = folder.read(name, MAX_FILE)?;

@@ -109,8 +109,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     let Pipe { host, run, is_failed, .. } = pipe;
     let (_, unrecorded) = run.finish("");
-    if let Some(signal) = host.interrupt().signal() {
-        return Ok(Exit::Interrupted(signal));
+    if let Some(reason) = host.cancel().reason() {
+        return Ok(reason.into());
     }
     unrecorded.map_or(Ok(()), Err)?;
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
@@ -166,7 +166,7 @@ impl Pipe<'_> {
             .take(MAX_REQUEST + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| input(&error))?;
-        if self.host.interrupt().signal().is_some() {
+        if self.host.cancel().is_cancelled() {
             return Ok(());
         }
         let response =
@@ -185,7 +185,7 @@ impl Pipe<'_> {
             let read = (&mut reader).take(MAX_REQUEST + 1).read_until(b'\n', &mut line);
             let read = read.map_err(|error| input(&error))?;
             // A signal ends the input within a line too.
-            if read == 0 || self.host.interrupt().signal().is_some() {
+            if read == 0 || self.host.cancel().is_cancelled() {
                 break;
             }
             if read as u64 > MAX_REQUEST {
@@ -213,7 +213,7 @@ impl Pipe<'_> {
             let begin = document.len();
             let read = (&mut reader).take(MAX_REQUEST).read_until(b'\n', &mut document);
             let read = read.map_err(|error| input(&error))?;
-            if self.host.interrupt().signal().is_some() {
+            if self.host.cancel().is_cancelled() {
                 break;
             }
             let is_end = matches!(document[begin..].trim_ascii_end(), b"---" | b"...");
@@ -243,7 +243,7 @@ impl Pipe<'_> {
 
     /// Nobody has asked to stop, and someone reads the answers.
     fn goes_on(&self) -> bool {
-        self.host.interrupt().signal().is_none() && !self.ui.reader_is_gone()
+        !self.host.cancel().is_cancelled() && !self.ui.reader_is_gone()
     }
 
     /// Manages what a request asks for.

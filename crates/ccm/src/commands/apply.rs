@@ -105,7 +105,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     };
     let late = [on_disk.err().map(Error::from), unrecorded.map(Error::from), written.err()];
     let mut exit = match stop {
-        Some(Stop::Interrupted(signal)) => Exit::Interrupted(signal),
+        Some(Stop::Cancelled(reason)) => reason.into(),
         _ => Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes")),
     };
     for error in late.iter().flatten() {

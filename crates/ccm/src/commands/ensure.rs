@@ -187,8 +187,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if is_json {
         ui.print_json(&event);
     }
-    if let Some(signal) = host.interrupt().signal() {
-        return Ok(Exit::Interrupted(signal));
+    if let Some(reason) = host.cancel().reason() {
+        return Ok(reason.into());
     }
     on_disk?;
     unrecorded.map_or(Ok(()), Err)?;

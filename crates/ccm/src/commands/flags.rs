@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Diffs, DirectorySession, MemorySession, NoSession, Session};
-use ccm_host::{Host, Interrupt, System};
+use ccm_host::{Host, System};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
+use crate::signals;
 
 pub(super) fn noop() -> Arg {
     Arg::new("noop")
@@ -60,7 +61,11 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
 
 /// The machine, for a command that can be interrupted.
 pub(super) fn host() -> Result<Host> {
-    Ok(System::default().begin(Interrupt::watch()?))
+    let cancel = signals::watch().map_err(|source| ccm_host::Error::Spawn {
+        command: "the signal handler".to_owned(),
+        source,
+    })?;
+    Ok(System::default().begin(cancel))
 }
 
 /// The machine, for a command that may change it.

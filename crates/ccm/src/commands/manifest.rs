@@ -61,8 +61,8 @@ pub(super) fn locate(host: &Host, matches: &ArgMatches) -> Result<Origin> {
         return Err(Error::Invalid { message, hint: Some(hint) });
     }
     let tree = ccm_archive::fetch_tree(host, url, &Limits::TREE);
-    let tree = tree.map_err(|error| match host.interrupt().signal() {
-        Some(signal) => Error::Interrupted { name: name.clone(), signal },
+    let tree = tree.map_err(|error| match host.cancel().reason() {
+        Some(reason) => Error::Interrupted { name: name.clone(), reason },
         None => error.into(),
     })?;
     let path = find(host, tree.path(), &name)?;
