@@ -226,22 +226,44 @@ impl Compiler<'_> {
     fn binary(&mut self, id: NodeId) -> Result<(), Error> {
         let mut spine = Vec::new();
         let mut at = id;
+        let mut decided = None;
         while let Node::Binary(op, left, right) = self.ast.node(at) {
             // These decide about the left side before it is compiled.
             if *op == BinaryOp::In && self.contained_specially(at) {
                 break;
             }
-            spine.push((at, *op, *right));
+            // As in the reference, a literal on the right decides without a look
+            // at the left side, or leaves the left side as it is.
+            match (op, self.literal(*right)) {
+                (BinaryOp::And, Some(false)) | (BinaryOp::Or, Some(true)) => {
+                    decided = self.literal(*right);
+                    break;
+                }
+                (BinaryOp::And | BinaryOp::Or, Some(_)) => {}
+                _ => spine.push((at, *op, *right)),
+            }
             at = *left;
         }
-        match self.ast.node(at) {
-            Node::Binary(_, left, right) => self.contained(at, *left, *right)?,
-            _ => self.node(at)?,
+        match (decided, self.ast.node(at)) {
+            (Some(value), _) => {
+                self.emit(Op::Bool(value), at);
+            }
+            (None, Node::Binary(_, left, right)) => self.contained(at, *left, *right)?,
+            (None, _) => self.node(at)?,
         }
         for (node, op, right) in spine.into_iter().rev() {
             self.operator(node, op, right)?;
         }
         Ok(())
+    }
+
+    /// The value of `true`, `false` and their negations.
+    fn literal(&self, id: NodeId) -> Option<bool> {
+        match self.ast.node(id) {
+            Node::Bool(value) => Some(*value),
+            Node::Unary(UnaryOp::Not, of) => self.literal(*of).map(|value| !value),
+            _ => None,
+        }
     }
 
     fn operator(&mut self, node: NodeId, op: BinaryOp, right: NodeId) -> Result<(), Error> {

@@ -449,8 +449,8 @@ impl Machine<'_> {
     fn left_truth(&self) -> Result<bool, Failure> {
         match self.stack.last() {
             Some(Value::Bool(value)) => Ok(*value),
-            None | Some(Value::Nil) => Ok(false),
             Some(other) => truth(other),
+            None => truth(&Value::Nil),
         }
     }
 

@@ -134,7 +134,10 @@ fn comparison_and_logic() {
             "'a' in 'abc'",
         ],
     );
-    fail(ErrorKind::Value, &["any < 'a'", "user.age and true", "not user.none", "1 in user.name"]);
+    fail(
+        ErrorKind::Value,
+        &["any < 'a'", "user.age and user.age > 1", "not user.none", "1 in user.name"],
+    );
 }
 
 #[test]
@@ -399,4 +402,15 @@ fn programs_are_shared_between_threads() {
     shareable::<expr::Error>();
     let program = Program::compile("1 + 1", &Environment::new()).expect("compiles");
     assert_eq!(program.result_type(), &Type::Int);
+}
+
+#[test]
+fn what_is_no_boolean_or_no_key_is_an_error() {
+    let env = environment();
+    for source in
+        ["user.missing || user.age > 1", "get([1, 2], 'x')", "get([1, 2], true)", "get({a: 1}, 2)"]
+    {
+        let ran = expr::Program::compile(source, &env).map(|program| program.run(&env.vars()));
+        assert!(!matches!(ran, Ok(Ok(_))), "{source}");
+    }
 }

@@ -52,17 +52,21 @@ fn index(key: &Value, len: usize) -> Result<usize, String> {
         .ok_or_else(|| format!("index out of range: {wanted} (array length is {len})"))
 }
 
-/// `get(base, key)`: nil instead of a failure.
-pub(crate) fn get(base: &Value, key: &Value) -> Value {
-    match (base, key) {
+/// `get(base, key)`.
+/// What is missing is nil; a key of another type than the keys is an error.
+pub(crate) fn get(base: &Value, key: &Value) -> Result<Value, String> {
+    let wrong = || Err(format!("cannot get {} of {}", key.type_name(), base.type_name()));
+    Ok(match (base, key) {
         // Plain indexing gives a zero value for a missing key, this does not.
         (Value::Map(map), Value::String(name)) => map.get_str(name).cloned().unwrap_or_default(),
+        (Value::Map(map), _) if map.shape().string_keys() && !key.is_nil() => return wrong(),
         (Value::Map(map), _) => match Key::try_from(key.clone()) {
             Ok(key) => map.get_key(&key).cloned().unwrap_or_default(),
             Err(_) => Value::Nil,
         },
+        (Value::Array(_), _) if to_int(key).is_err() => return wrong(),
         _ => fetch(base, key).unwrap_or_default(),
-    }
+    })
 }
 
 /// `base[from:to]`; bounds beyond the ends are moved to them.
