@@ -150,6 +150,16 @@ fn foreign_authorities_sign() {
     }
 }
 
+/// `openssl req` made this authority with the name `DC=net, DC=example, CN=Root`
+/// and put it into one file with its key.
+#[test]
+fn repeated_parts_of_names_are_kept() {
+    let file = include_str!("certificates/directory.pem");
+    let ca = certificates(file).remove(0);
+    let made = render(SIGN, &[("cert", file), ("key", file)]).unwrap();
+    assert_eq!(verify(&certificates(&made)[0], &ca, 10), Ok(()));
+}
+
 /// The block with all of its base64 in one line.
 fn one_line(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
