@@ -39,5 +39,5 @@ pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
     Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
 };
-pub use run::{Observer, Report, Run, Settings, Stop};
+pub use run::{Observer, Run, Settings, Stop};
 pub use session::{DirectorySession, Last, MemorySession, NoSession, Session, SessionError};

@@ -4,10 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use ccm_host::{CancelReason, Host};
-use ccm_model::{Event, EventId, Summary};
+use ccm_model::{Event, EventId, Report, Summary};
 use ccm_template::Engine;
-use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::inputs::Inputs;
 use crate::lifecycle::{self, Surroundings};
@@ -80,31 +78,6 @@ pub(crate) struct Record<'a> {
     session_error: Option<SessionError>,
     /// How many manifests resources have brought.
     pub(crate) manifests: usize,
-}
-
-/// Everything that a run leaves behind, as `--report-file` writes it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// [`Report::PROTOCOL`].
-    pub protocol: &'static str,
-    /// What was applied.
-    pub manifest: String,
-    /// Nothing was really done.
-    pub noop: bool,
-    /// Only the health of resources was looked at.
-    #[serde(skip)]
-    pub health_check_only: bool,
-    /// When the run began.
-    pub started: Timestamp,
-    /// How many became what.
-    pub summary: Summary,
-    /// One event per resource, in run order.
-    pub events: Vec<Event>,
-}
-
-impl Report {
-    /// The name of this format.
-    pub const PROTOCOL: &'static str = "io.choria.ccm.v1.report";
 }
 
 impl<'a> Run<'a> {

@@ -1,30 +1,28 @@
 //! Findings as other programs read them: with file, line and column.
 
 use ccm_yaml::Source;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Finding, Severity, redact_credentials};
 
 /// An error or a warning, with its location where it has one.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
     /// Whether it stops anything
     pub severity: Severity,
     /// What is wrong
     pub message: String,
     /// The file it is in; empty where no file is at fault
-    #[serde(default)]
     pub file: String,
     /// The line, from 1
     pub line: Option<usize>,
     /// The column in characters, from 1
     pub column: Option<usize>,
     /// The resource that it concerns, as `type#name`
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// What to do about it
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
@@ -44,16 +42,9 @@ impl Diagnostic {
         }
     }
 
-    /// A warning about something other than a text.
-    pub fn warning(message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            message: message.into(),
-            file: String::new(),
-            line: None,
-            column: None,
-            resource: None,
-            hint: None,
-        }
+    /// An error about a file that could not be read.
+    pub fn unreadable(file: String, message: String, hint: Option<String>) -> Self {
+        let severity = Severity::Error;
+        Self { severity, message, file, line: None, column: None, resource: None, hint }
     }
 }

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 
 use ccm_yaml::{Source, Span};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// How bad a finding is.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing is stopped.

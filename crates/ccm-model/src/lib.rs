@@ -10,7 +10,6 @@
 // The derive names this crate from outside; this lets it do so inside too.
 extern crate self as ccm_model;
 
-mod change;
 mod data;
 mod diagnostic;
 pub mod duration;
@@ -19,7 +18,6 @@ mod event_id;
 mod field;
 mod finding;
 mod health_check;
-mod plan;
 mod properties;
 mod read;
 mod redact;
@@ -32,7 +30,6 @@ mod summary;
 
 pub use ccm_macros::Properties;
 pub use ccm_yaml::{Node, Span};
-pub use change::{Change, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
 pub use event::{Event, SessionStart};
@@ -40,7 +37,6 @@ pub use event_id::EventId;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
-pub use plan::{Plan, PlanHost, PlanOutcome, PlanResource, PlanSummary};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Placed, Reader};
 pub use redact::{mask_credentials, redact_credentials};

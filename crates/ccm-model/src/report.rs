@@ -1,16 +1,14 @@
 //! The report of a run: everything that it leaves behind.
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Diagnostic, Event, Summary};
+use crate::{Event, Summary};
 
 /// What `--report-file` and `--json` write.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The name of this format
-    #[schemars(extend("const" = Report::PROTOCOL))]
     pub protocol: &'static str,
     /// What was applied: a manifest or a session
     pub manifest: String,
@@ -25,8 +23,6 @@ pub struct Report {
     pub summary: Summary,
     /// One event per resource, in run order
     pub events: Vec<Event>,
-    /// What is worth knowing and stopped nothing
-    pub warnings: Vec<Diagnostic>,
 }
 
 impl Report {

@@ -5,13 +5,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Event, Health};
 
 /// How many resources became what.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// Events in all.
     pub total: usize,
@@ -39,14 +38,13 @@ pub struct Summary {
     pub end: Timestamp,
     /// From start to end.
     #[serde(with = "crate::event::nanoseconds")]
-    #[schemars(with = "u64")]
     pub duration: Duration,
     #[serde(skip)]
     seen: HashSet<u64>,
 }
 
 /// Results of health checks by status.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct HealthChecks {
     /// Fine.
     pub ok: usize,

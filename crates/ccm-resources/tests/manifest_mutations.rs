@@ -9,6 +9,7 @@ use ccm_engine::{Declarations, Diagnosis, frame};
 use ccm_host::Host;
 use ccm_resources::TYPES;
 use ccm_template::Engine;
+use ccm_testkit::Random;
 use ccm_yaml::Source;
 
 const RUNS: usize = 30_000;
@@ -42,18 +43,6 @@ const WORDS: [&str; 24] = [
     "require: [",
     "\u{feff}",
 ];
-
-/// A small generator with a fixed seed: the same run every time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
-}
 
 fn mutate(seed: &str, seeds: &[String], random: &mut Random) -> String {
     let mut text: Vec<char> = seed.chars().collect();

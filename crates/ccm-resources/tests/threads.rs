@@ -6,10 +6,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ccm_engine::{
-    Detail, Diffs, Inputs, Manifest, MemorySession, Observer, Report, Run, Settings, Stop,
-};
+use ccm_engine::{Detail, Diffs, Inputs, Manifest, MemorySession, Observer, Run, Settings, Stop};
 use ccm_host::{Cancel, CancelReason, System};
+use ccm_model::Report;
 use ccm_resources::TYPES;
 
 struct Silent;

@@ -9,11 +9,13 @@
 
 pub mod markdown;
 mod not_run;
+mod random;
 mod server;
 mod snapshot;
 mod tls;
 
-pub use not_run::{is_root, lacks_program, lacks_root, not_run, runs_as_nobody};
+pub use not_run::{is_root, lacks_program, lacks_root, lacks_strace, not_run, runs_as_nobody};
+pub use random::Random;
 pub use server::{Server, Stream, answer};
 pub use snapshot::{snapshot, snapshot_of_content};
 pub use tls::Authority;

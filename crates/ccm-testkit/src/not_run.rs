@@ -51,6 +51,17 @@ pub fn lacks_program(program: &str) -> bool {
     lacks
 }
 
+/// Whether the test has to return because system calls cannot be traced: there
+/// is no `strace`, or the sandbox does not let it work.
+pub fn lacks_strace() -> bool {
+    let traced = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    let lacks = !traced.is_ok_and(|status| status.success());
+    if lacks {
+        not_run("`strace` is missing or may not trace here");
+    }
+    lacks
+}
+
 /// Runs the current test once more as `nobody` if this is root, for what root
 /// is never refused. The caller returns when this is true.
 pub fn runs_as_nobody() -> bool {

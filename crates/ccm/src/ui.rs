@@ -9,9 +9,9 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use ccm_engine::{AnyResource, Diagnosis, Observer, Report, frame};
+use ccm_engine::{AnyResource, Diagnosis, Observer, frame};
 use ccm_host::Host;
-use ccm_model::Event;
+use ccm_model::{Event, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;

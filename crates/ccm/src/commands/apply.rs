@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, Inputs, Manifest, Observer as _, Report, Run, Settings, Stop};
+use ccm_engine::{Detail, Inputs, Manifest, Observer as _, Run, Settings, Stop};
 use ccm_host::{Host, OutputFile};
+use ccm_model::Report;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{DirectorySession, Report};
+use ccm_engine::DirectorySession;
 use ccm_host::Host;
-use ccm_model::shellquote;
+use ccm_model::{Report, shellquote};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use super::{Result, example, flags};

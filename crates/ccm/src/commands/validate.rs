@@ -1,7 +1,7 @@
 //! `ccm validate MANIFEST`
 
 use ccm_engine::{Diagnosis, Inputs, Manifest, ManifestError};
-use ccm_model::{Severity, redact_credentials};
+use ccm_model::Diagnostic;
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
@@ -22,21 +22,7 @@ pub(super) fn command() -> Command {
 #[derive(Serialize)]
 struct Verdict {
     valid: bool,
-    findings: Vec<Located>,
-}
-
-/// A finding with its place as people count.
-#[derive(Serialize)]
-struct Located {
-    severity: Severity,
-    message: String,
-    file: String,
-    line: Option<usize>,
-    column: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resource: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    findings: Vec<Diagnostic>,
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
@@ -44,8 +30,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let is_json = matches.get_flag("json");
     let origin = match manifest::locate(&host, matches) {
         Err(error) if is_json && error.exit() == Exit::Failed => {
-            let finding =
-                unreadable(manifest::name(matches), ccm_engine::chain(&error), error.hint());
+            let finding = Diagnostic::unreadable(
+                manifest::name(matches),
+                ccm_engine::chain(&error),
+                error.hint(),
+            );
             ui.print_json(&Verdict { valid: false, findings: vec![finding] });
             return Ok(Exit::Failed);
         }
@@ -78,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             let hint = error.hint();
             let ManifestError::Read { path, source } = error else { return Err(error.into()) };
             let file = path.display().to_string();
-            (false, vec![unreadable(file, ccm_engine::chain(&source), hint)])
+            (false, vec![Diagnostic::unreadable(file, ccm_engine::chain(&source), hint)])
         }
         Err(error) => return Err(error.into()),
     };
@@ -86,29 +75,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(if valid { Exit::Done } else { Exit::Failed })
 }
 
-/// A file that nothing else is known of.
-fn unreadable(file: String, message: String, hint: Option<String>) -> Located {
-    let severity = Severity::Error;
-    Located { severity, message, file, line: None, column: None, resource: None, hint }
-}
-
 fn plural(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-fn located(diagnosis: &Diagnosis) -> Vec<Located> {
-    let findings = diagnosis.findings.iter().map(|finding| {
-        let source = finding.source.as_ref().unwrap_or(&diagnosis.source);
-        let place = finding.span.map(|span| source.position(span.start));
-        Located {
-            severity: finding.severity,
-            message: redact_credentials(&finding.message).into_owned(),
-            file: source.name().to_owned(),
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
-            resource: finding.resource.clone(),
-            hint: finding.hint.clone(),
-        }
-    });
-    findings.collect()
+fn located(diagnosis: &Diagnosis) -> Vec<Diagnostic> {
+    let findings = diagnosis.findings.iter();
+    findings.map(|finding| Diagnostic::new(finding, &diagnosis.source)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ccm_engine::Report;
+use ccm_model::Report;
 
 use super::{BOLD, GREEN, RED, Ui, YELLOW, outcome};
 

@@ -38,11 +38,6 @@ pub(crate) struct Ended {
     pub(crate) was_injected: bool,
 }
 
-pub(crate) fn is_available() -> bool {
-    let status = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
-    status.is_ok_and(|status| status.success())
-}
-
 /// The errors that a call is made to give; none for calls whose failure only
 /// the allocator, the loader or the runtime would see.
 fn errors_of(call: &str) -> &'static [&'static str] {

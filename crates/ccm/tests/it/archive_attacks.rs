@@ -23,10 +23,6 @@ fn attacks(few: usize) -> usize {
     told.unwrap_or(few)
 }
 
-fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
-}
-
 fn name(n: usize) -> String {
     format!("app/d{}/f{n:02}", n % 4)
 }
@@ -341,8 +337,8 @@ fn two_at_once_both_succeed() {
 /// What a disk without room leaves is whole, and made good when there is room.
 #[test]
 fn a_disk_that_fills_up_half_way_tears_nothing() {
-    if !is_root() {
-        return; // A small file system of our own needs a mount.
+    if ccm_testkit::lacks_root() {
+        return;
     }
     let scene = Scene::new();
     let url = scene.server.url("/v2.tar.gz");
@@ -361,7 +357,7 @@ fn a_disk_that_fills_up_half_way_tears_nothing() {
     // In a mount namespace of its own: the machine never sees the mount.
     let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
     if output.status.code() == Some(99) || !scene.env.path("seen").exists() {
-        return; // No mounts in this sandbox.
+        return ccm_testkit::not_run("nothing can be mounted in this sandbox");
     }
     let said = text(&output);
     let exits: Vec<_> = said.lines().filter(|line| line.starts_with("exit ")).collect();
@@ -377,9 +373,8 @@ fn a_disk_that_fills_up_half_way_tears_nothing() {
 #[test]
 #[expect(clippy::print_stdout, reason = "figures")]
 fn a_failing_disk_tears_nothing() {
-    let usable = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
-    if !usable.is_ok_and(|status| status.success()) {
-        return; // There is no strace here, or no way to use it.
+    if ccm_testkit::lacks_strace() {
+        return;
     }
     let scene = Scene::new();
     std::fs::create_dir(scene.env.path("old")).unwrap();
@@ -438,8 +433,8 @@ fn a_failing_disk_tears_nothing() {
 #[test]
 fn the_owner_of_an_archive_cannot_change_what_is_extracted() {
     use std::os::unix::process::CommandExt as _;
-    if !is_root() {
-        return; // Only root extracts the files of others.
+    if ccm_testkit::lacks_root() {
+        return;
     }
     let scene = Scene::new();
     let checksum = scene.checksum(2);

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 /// A directory, an environment with nothing in it, and the binary.
 pub(crate) struct TestEnv {
@@ -86,6 +86,12 @@ impl TestEnv {
     /// Runs ccm; `[DIR]` in arguments is the directory of the test.
     pub(crate) fn run<const N: usize>(&self, args: [&str; N]) -> Output {
         self.command(args.map(|arg| self.fill(arg))).output().unwrap()
+    }
+
+    /// Starts `ccm apply manifest.yaml` with its output piped.
+    pub(crate) fn start(&self) -> Child {
+        let mut command = self.command(["apply", "manifest.yaml"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// Runs ccm and pictures everything that a person would see.

@@ -110,12 +110,7 @@ fn start_long_run(env: &TestEnv) -> Child {
         "ccm: {resources: [{exec: [{first: {command: touch [DIR]/first}}, {long: {provider: shell, \
          command: \"touch [DIR]/long; sleep 60 & wait\"}}, {last: {command: touch [DIR]/last}}]}]}",
     );
-    let child = env
-        .command(["apply", "manifest.yaml"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = env.start();
     let begin = Instant::now();
     while !env.path("long").exists() {
         assert!(begin.elapsed() < Duration::from_secs(20), "the run did not get there");

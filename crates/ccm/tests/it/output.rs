@@ -71,8 +71,8 @@ fn reports_replace_only_regular_files() {
 
 #[test]
 fn a_report_file_of_another_user_is_refused() {
-    if !nix::unistd::geteuid().is_root() {
-        return; // Becoming another user needs root.
+    if ccm_testkit::lacks_root() {
+        return;
     }
     let env = TestEnv::new();
     manifest_with_marker(&env);
@@ -189,12 +189,7 @@ fn a_hangup_cleans_up_like_a_termination() {
          [{{\"*.txt\": \"sh -c 'echo $$ > [DIR]/pid; exec sleep 61.{}'\"}}]}}}}]}}]}}",
         std::process::id()
     ));
-    let child = env
-        .command(["apply", "manifest.yaml"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = env.start();
     let pid = || std::fs::read_to_string(env.path("pid")).unwrap_or_default();
     wait_for("the post command", || pid().ends_with('\n'));
     let before = env.names();

@@ -1,5 +1,6 @@
 //! Caret frames of the real binary, for sources that are hard to point into.
 
+use ccm_testkit::Random;
 use std::path::Path;
 
 use crate::TestEnv;
@@ -70,18 +71,6 @@ fn no_mutation_of_a_manifest_panics_what_draws_it() {
             drawn += usize::from(stderr.contains("m.yaml"));
         }
         assert!(drawn > runs / 10, "{args:?}: only {drawn} of {runs} drew something");
-    }
-}
-
-/// A small generator with a fixed seed: the same run every time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
     }
 }
 

@@ -8,6 +8,7 @@ use ccm_host::Host;
 use ccm_model::Severity;
 use ccm_resources::TYPES;
 use ccm_template::Facts;
+use ccm_testkit::Random;
 use ccm_yaml::Source;
 use jsonschema::Validator;
 use serde_json::Value;
@@ -198,18 +199,6 @@ fn no_mutation_makes_engine_and_schema_disagree() {
         disagreements.len(),
         disagreements.join("\n")
     );
-}
-
-/// A small generator with a fixed seed: the same run every time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound.max(1) as u64) as usize
-    }
 }
 
 /// How many values there are in a value, itself included.
