@@ -3,14 +3,14 @@
 #![no_main]
 
 use ccm_engine::Declarations;
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_resources::TYPES;
 use ccm_yaml::Source;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let source = Source::new("fuzz", text);
-    let (declarations, findings) = Declarations::read(&ccm_host::Host::new(), &source, TYPES, &Engine::default(), false);
+    let (declarations, findings) = Declarations::read(&ccm_host::Host::new(), &source, TYPES, &Resolver::default(), false);
     for finding in &findings {
         if let Some(span) = finding.span {
             source.position(span.start);

@@ -5,12 +5,12 @@
 use std::sync::LazyLock;
 
 use ccm_template::placeholder::{Openers, scan};
-use ccm_template::{Engine, Scope};
+use ccm_template::{Resolver, Scope};
 use govalue::Map;
 use libfuzzer_sys::fuzz_target;
 
-static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
-    Engine::restricted(Scope { data: Map::from_iter([("port", 8080)]), ..Scope::default() })
+static ENGINE: LazyLock<Resolver> = LazyLock::new(|| {
+    Resolver::restricted(Scope { data: Map::from_iter([("port", 8080)]), ..Scope::default() })
 });
 
 fuzz_target!(|text: &str| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ccm_hiera::{Document, Error, Warning, mapmerge};
 use ccm_host::Host;
-use ccm_template::{Engine, Facts, Scope};
+use ccm_template::{Facts, Resolver, Scope};
 use govalue::Map;
 
 /// What a run is given beside its manifest.
@@ -45,7 +45,7 @@ pub enum Handed {
 
 impl Inputs {
     /// The templates for resources at the command line: only external data.
-    pub fn templates(&self, host: &Host, directory: &Path) -> Result<Engine, Error> {
+    pub fn templates(&self, host: &Host, directory: &Path) -> Result<Resolver, Error> {
         Ok(self.scope(host, self.external_data()?.unwrap_or_default(), directory))
     }
 
@@ -56,7 +56,7 @@ impl Inputs {
         host: &Host,
         document: &Document,
         directory: &Path,
-    ) -> Result<(Engine, Vec<Warning>), Error> {
+    ) -> Result<(Resolver, Vec<Warning>), Error> {
         let external = match self.handed {
             Handed::Nothing | Handed::Some(_) => self.external_data()?,
             Handed::All(_) => None,
@@ -88,8 +88,8 @@ impl Inputs {
         Ok(Some(document.resolve(&self.facts, None)?.data))
     }
 
-    fn scope(&self, host: &Host, data: Map, directory: &Path) -> Engine {
-        Engine::new(Scope {
+    fn scope(&self, host: &Host, data: Map, directory: &Path) -> Resolver {
+        Resolver::new(Scope {
             facts: self.facts.clone(),
             data,
             environ: self.environ.clone(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ccm_hiera::Document;
 use ccm_host::Host;
 use ccm_model::{Finding, Resolve as _, Severity, Stage, TemplateError, Templates};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub struct Manifest {
     /// What was declared.
     pub declarations: Declarations,
     /// What its templates see, for those that are resolved later.
-    pub templates: Engine,
+    pub templates: Resolver,
     /// What is worth knowing and stops nothing.
     pub warnings: Diagnosis,
 }
@@ -192,7 +192,7 @@ impl Manifest {
 
 /// What a manifest comes to with its data.
 struct Resolved {
-    templates: Engine,
+    templates: Resolver,
     declarations: Declarations,
 }
 
@@ -304,7 +304,7 @@ fn templates(
     inputs: &Inputs,
     directory: &Path,
     findings: &mut Vec<Finding>,
-) -> Result<Engine, Vec<Finding>> {
+) -> Result<Resolver, Vec<Finding>> {
     let is_map = matches!(root.kind, Kind::Mapping(_));
     // What a manifest must be is said where its structure is read.
     if !is_map {
@@ -342,7 +342,7 @@ impl Declarations {
         host: &Host,
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &Engine,
+        templates: &Resolver,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
@@ -359,7 +359,7 @@ impl Declarations {
         root: Node<'_>,
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &Engine,
+        templates: &Resolver,
         elsewhere: bool,
     ) -> (Self, Vec<Finding>) {
         let mut this = Self::default();
@@ -389,7 +389,7 @@ impl Declarations {
         &mut self,
         rendered: &Source,
         types: &[&'static dyn AnyType],
-        templates: &Engine,
+        templates: &Resolver,
         elsewhere: bool,
     ) -> Vec<Finding> {
         let mut findings = match ccm_yaml::parse_lenient(rendered) {
@@ -409,7 +409,7 @@ impl Declarations {
         &mut self,
         source: &Source,
         types: &[&'static dyn AnyType],
-        templates: &Engine,
+        templates: &Resolver,
         elsewhere: bool,
         findings: &mut Vec<Finding>,
     ) {

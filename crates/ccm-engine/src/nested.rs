@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{Event, Finding};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use govalue::Map;
 
 use crate::inputs::{Handed, Inputs};
@@ -118,7 +118,7 @@ impl Mode {
 /// One manifest of a run: the first, or one that a resource brought.
 pub(crate) struct Level<'r> {
     pub(crate) settings: Settings,
-    pub(crate) templates: &'r Engine,
+    pub(crate) templates: &'r Resolver,
     /// The files on the way here, this one last.
     pub(crate) files: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ccm_model::{Finding, Reader, did_you_mean};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_yaml::{Entry, Kind, Node, Source};
 
 use crate::resource::{AnyResource, AnyType, find_type, resolve_and_check};
@@ -72,7 +72,7 @@ impl From<&str> for RequestError {
 pub fn read_resource(
     kind: &'static dyn AnyType,
     properties: Vec<Entry<'_>>,
-    templates: &Engine,
+    templates: &Resolver,
 ) -> Result<Box<dyn AnyResource>, RequestError> {
     let mut reader = Reader::default();
     let mut resource = kind.declare(properties, None, &mut reader);
@@ -104,7 +104,7 @@ pub fn read_resource(
 pub fn read_request(
     text: &str,
     types: &[&'static dyn AnyType],
-    templates: &Engine,
+    templates: &Resolver,
 ) -> Result<Box<dyn AnyResource>, RequestError> {
     let source;
     let root = match ccm_yaml::parse_json(text) {

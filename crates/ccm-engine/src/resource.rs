@@ -10,7 +10,7 @@ use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, REDACTED, Reader, Required,
     ResourceRef, Span, Stage, TemplateError, Templates, redact_credentials,
 };
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_yaml::{Entry, Source};
 use serde_json::{Map, Value};
 
@@ -91,7 +91,7 @@ pub trait AnyResource {
         event: &mut Event,
     ) -> (Option<String>, Result<()>);
     /// Its current state.
-    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value>;
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Resolver) -> Result<Value>;
 }
 
 /// A template that could not be resolved, and the property it is in.
@@ -389,7 +389,7 @@ impl<T: ResourceType> AnyResource for Declared<T> {
         (outcome.diff, result)
     }
 
-    fn status(&self, host: &Host, working_directory: &Path, templates: &Engine) -> Result<Value> {
+    fn status(&self, host: &Host, working_directory: &Path, templates: &Resolver) -> Result<Value> {
         let (provider, _) = self.select_provider(host)?;
         let mut cx = Context {
             working_directory,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{Properties, ResourceRef, Stage};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use serde::Serialize;
 
 use crate::cli::CommandLine;
@@ -207,7 +207,7 @@ pub struct Context<'a> {
     /// Where relative paths begin.
     pub working_directory: &'a Path,
     /// What templates see and call.
-    pub templates: &'a Engine,
+    pub templates: &'a Resolver,
     /// Why the resource is applied.
     pub trigger: Trigger,
     /// How much of the state will be read.

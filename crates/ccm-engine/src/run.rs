@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ccm_host::{CancelReason, Host};
 use ccm_model::{Event, EventId, Report, Summary};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 
 use crate::inputs::Inputs;
 use crate::lifecycle::{self, Surroundings};
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
     /// in full.
     pub fn new(
         settings: Settings,
-        templates: &'a Engine,
+        templates: &'a Resolver,
         session: &'a mut dyn Session,
         observer: &'a mut dyn Observer,
     ) -> Self {

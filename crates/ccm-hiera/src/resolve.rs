@@ -1,6 +1,6 @@
 //! Documents to data.
 
-use ccm_template::{Engine, Facts};
+use ccm_template::{Facts, Resolver};
 use govalue::{Map, Value};
 
 use crate::error::KEYS;
@@ -66,7 +66,7 @@ impl Document {
         facts: &Facts,
         lay_over: impl FnOnce(&mut Map),
     ) -> Result<Resolution, Error> {
-        let engine = Engine::facts_only(facts.clone());
+        let engine = Resolver::facts_only(facts.clone());
         let (order, merge) = self.hierarchy()?;
         let overrides = match self.root.get("overrides") {
             None | Some(Value::Nil) => None,
@@ -152,7 +152,7 @@ impl Document {
     }
 }
 
-fn expand(engine: &Engine, map: &Map, section: &[&str]) -> Result<Map, Error> {
+fn expand(engine: &Resolver, map: &Map, section: &[&str]) -> Result<Map, Error> {
     let mut expanded = Map::new();
     for (key, value) in map.iter() {
         let value = engine.expand(value, false).map_err(|source| {

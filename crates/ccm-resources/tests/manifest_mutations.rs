@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ccm_engine::{Declarations, Diagnosis, frame};
 use ccm_host::Host;
 use ccm_resources::TYPES;
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_testkit::Random;
 use ccm_yaml::Source;
 
@@ -90,7 +90,7 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
         let text = mutate(&seeds[run % seeds.len()], &seeds, &mut random);
         let source = Arc::new(Source::new("mutation", text));
         let (declarations, findings) =
-            Declarations::read(&Host::new(), &source, TYPES, &Engine::default(), false);
+            Declarations::read(&Host::new(), &source, TYPES, &Resolver::default(), false);
         for span in findings.iter().filter_map(|finding| finding.span) {
             source.position(span.start);
         }

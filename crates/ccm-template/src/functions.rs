@@ -6,8 +6,8 @@ use expr::{Context, Environment, Function, FunctionError, Type};
 use govalue::Value;
 
 use crate::budget::{Nesting, size};
-use crate::engine::Call;
-use crate::{Engine, Error};
+use crate::resolver::Call;
+use crate::{Error, Resolver};
 
 /// What a template reads is text that people write.
 const MAX_FILE: u64 = 16 << 20;
@@ -43,7 +43,7 @@ pub(crate) fn no_network(name: &str) -> FunctionError {
 }
 
 fn call(context: Context<'_>) -> Result<&Call, FunctionError> {
-    context.user().ok_or_else(|| "called from outside of an engine".into())
+    context.user().ok_or_else(|| "called from outside of a resolver".into())
 }
 
 /// An argument that must be a string of UTF-8.
@@ -69,35 +69,39 @@ pub(crate) fn nested(error: &Error) -> FunctionError {
 
 fn lookup(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let key = string(args.first().unwrap_or(&Value::Nil), "the key")?;
-    find(&call(context)?.engine, key, args.get(1))
+    find(&call(context)?.resolver, key, args.get(1))
 }
 
 /// What `lookup` gives in all languages.
 pub(crate) fn find(
-    engine: &Engine,
+    resolver: &Resolver,
     key: &str,
     default: Option<&Value>,
 ) -> Result<Value, FunctionError> {
-    match (engine.lookup(key).map_err(|error| nested(&error))?, default) {
+    match (resolver.lookup(key).map_err(|error| nested(&error))?, default) {
         (Some(found), _) => Ok(found),
         (None, Some(default)) if !default.is_nil() => Ok(default.clone()),
-        (None, _) if engine.is_restricted() => Ok("".into()),
-        (None, _) => {
-            Err(nested(&Error::Missing { key: key.to_owned(), suggestion: engine.meant_key(key) }))
-        }
+        (None, _) if resolver.is_restricted() => Ok("".into()),
+        (None, _) => Err(nested(&Error::Missing {
+            key: key.to_owned(),
+            suggestion: resolver.meant_key(key),
+        })),
     }
 }
 
 fn read_file(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let path = string(args.first().unwrap_or(&Value::Nil), "the path")?;
     let call = call(context)?;
-    call.engine.counted_file(path, call.nesting()).map(Value::from).map_err(|error| nested(&error))
+    call.resolver
+        .counted_file(path, call.nesting())
+        .map(Value::from)
+        .map_err(|error| nested(&error))
 }
 
 fn template(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let text = string(args.first().unwrap_or(&Value::Nil), "the template")?;
     let call = call(context)?;
-    call.engine.template(text, call.nesting()).map_err(|error| nested(&error))
+    call.resolver.template(text, call.nesting()).map_err(|error| nested(&error))
 }
 
 fn jet(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
@@ -111,14 +115,14 @@ fn jet(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
         _ => return Err(format!("takes 1 or 3 arguments, not {}", args.len()).into()),
     };
     let body = string(body, "the body")?;
-    call.engine
+    call.resolver
         .nested_jet(body, delimiters, call.nesting())
         .map(Value::from)
         .map_err(|error| nested(&error))
 }
 
-impl Engine {
-    /// The text of a file, found from the engine's directory. As root, a file
+impl Resolver {
+    /// The text of a file, found from the resolver's directory. As root, a file
     /// that others can change gets a warning; with `CCM_STRICT=1` it is an error.
     pub fn read_file(&self, path: &str) -> Result<String, Error> {
         let path = self.directory().join(Path::new(path));

@@ -1,46 +1,46 @@
-//! Go templates within the engine.
+//! Go templates within the resolver.
 
 use gotemplate::Failure;
 use govalue::{Map, Value};
 
 use crate::budget::Nesting;
 use crate::functions::{find, nested, no_network, string};
-use crate::{Engine, Error};
+use crate::{Error, Resolver};
 
-impl Engine {
+impl Resolver {
     /// The functions of Go templates, Sprig's included, and the data that they
     /// are rendered with.
     ///
     /// ```
-    /// use ccm_template::{Engine, Scope};
+    /// use ccm_template::{Resolver, Scope};
     ///
     /// let data = govalue::Map::from_iter([("name", "ann")]);
-    /// let engine = Engine::new(Scope { data, ..Scope::default() });
-    /// let (go, data) = engine.go_scope();
+    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// let (go, data) = resolver.go_scope();
     /// let text = go.render("t", "{{ .data.name | upper }} {{ lookup \"data.name\" }}", &data)?;
     /// assert_eq!(text, "ANN ann");
     /// # Ok::<(), gotemplate::Error>(())
     /// ```
     pub fn go_scope(&self) -> (gotemplate::Engine, Value) {
         let nesting = Nesting::default();
-        let engine = self.clone();
+        let resolver = self.clone();
         let mut go = gotemplate::Engine::new().function("lookup", move |args| {
             let (key, default) = match args {
                 [key] => (key, None),
                 [key, default] => (key, Some(default)),
                 _ => return Err(wrong_count("lookup", "a key, or a key and a default")),
             };
-            find(&engine, string(key, "the key")?, default)
+            find(&resolver, string(key, "the key")?, default)
         });
         for name in ["file", "readFile"] {
-            let (engine, nesting) = (self.clone(), nesting.clone());
+            let (resolver, nesting) = (self.clone(), nesting.clone());
             go = go.function(name, move |args| {
                 let [path] = args else { return Err(wrong_count(name, "a path")) };
-                let text = engine.counted_file(string(path, "the path")?, &nesting);
+                let text = resolver.counted_file(string(path, "the path")?, &nesting);
                 text.map(Value::from).map_err(|error| nested(&error))
             });
         }
-        let engine = self.clone();
+        let resolver = self.clone();
         go = go.function("jet", move |args| {
             let (body, delimiters) = match args {
                 [body] => (body, None),
@@ -50,7 +50,7 @@ impl Engine {
                 }
                 _ => return Err(wrong_count("jet", "a template, or a template and delimiters")),
             };
-            let rendered = engine.nested_jet(string(body, "the template")?, delimiters, &nesting);
+            let rendered = resolver.nested_jet(string(body, "the template")?, delimiters, &nesting);
             rendered.map(Value::from).map_err(|error: Error| nested(&error))
         });
         for name in ["registrations", "kvGet"] {

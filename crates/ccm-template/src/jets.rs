@@ -1,26 +1,26 @@
-//! Jet templates within the engine.
+//! Jet templates within the resolver.
 
 use govalue::{Map, Str, Value};
 use jet::{Function, Limits, Param, Set, Variables};
 
 use crate::budget::Nesting;
 use crate::functions::{find, names_jet, nested, no_network, string};
-use crate::{Engine, Error};
+use crate::{Error, Resolver};
 
 /// What Jet's actions stand between, unless a template says otherwise.
 const DELIMITERS: (&str, &str) = ("[[", "]]");
 
-impl Engine {
+impl Resolver {
     /// Renders a Jet template between `[[` and `]]`, or other delimiters. A body
     /// that ends in `.jet` names a file.
     ///
     /// ```
-    /// use ccm_template::{Engine, Scope};
+    /// use ccm_template::{Resolver, Scope};
     ///
     /// let data = govalue::Map::from_iter([("name", "Ann")]);
-    /// let engine = Engine::new(Scope { data, ..Scope::default() });
-    /// assert_eq!(engine.jet("Hello [[ data.name ]]", None)?, "Hello Ann");
-    /// assert_eq!(engine.jet("Hello <% .Data.name %>", Some(("<%", "%>")))?, "Hello Ann");
+    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// assert_eq!(resolver.jet("Hello [[ data.name ]]", None)?, "Hello Ann");
+    /// assert_eq!(resolver.jet("Hello <% .Data.name %>", Some(("<%", "%>")))?, "Hello Ann");
     /// # Ok::<(), ccm_template::Error>(())
     /// ```
     pub fn jet(&self, body: &str, delimiters: Option<(&str, &str)>) -> Result<Str, Error> {
@@ -96,28 +96,28 @@ impl Engine {
 
     fn nested_functions(&self, nesting: &Nesting) -> Variables {
         let mut variables = Variables::new();
-        let engine = self.clone();
+        let resolver = self.clone();
         variables.set_function(
             "lookup",
             Function::new(1..=2, move |args| {
-                find(&engine, string(&args[0], "the key")?, args.get(1))
+                find(&resolver, string(&args[0], "the key")?, args.get(1))
             }),
         );
         for name in ["file", "readFile"] {
-            let (engine, nesting) = (self.clone(), nesting.clone());
+            let (resolver, nesting) = (self.clone(), nesting.clone());
             let read = move |args: &[Value]| {
                 let path = string(&args[0], "the path")?;
-                let text = engine.counted_file(path, &nesting);
+                let text = resolver.counted_file(path, &nesting);
                 text.map(Value::from).map_err(|error| nested(&error))
             };
             variables.set_function(name, Function::new(1..=1, read));
         }
-        let (engine, nesting) = (self.clone(), nesting.clone());
+        let (resolver, nesting) = (self.clone(), nesting.clone());
         variables.set_function(
             "template",
             Function::new(1..=1, move |args| {
                 let text = string(&args[0], "the template")?;
-                engine.template(text, &nesting).map_err(|error| nested(&error))
+                resolver.template(text, &nesting).map_err(|error| nested(&error))
             }),
         );
         for (name, arity) in [("registrations", 4), ("kvGet", 2)] {

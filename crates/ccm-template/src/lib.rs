@@ -1,22 +1,22 @@
 //! Placeholders in text, and what the expressions in them can see and call.
 //!
-//! An [`Engine`] resolves `{{ … }}` and `${ … }` with Expr expressions over
+//! A [`Resolver`] resolves `{{ … }}` and `${ … }` with Expr expressions over
 //! facts, data and the environment:
 //!
 //! ```
-//! use ccm_template::{Engine, Facts, Scope};
+//! use ccm_template::{Resolver, Facts, Scope};
 //! use govalue::{Map, Value};
 //!
-//! let engine = Engine::new(Scope {
+//! let resolver = Resolver::new(Scope {
 //!     facts: Facts::known(Map::from_iter([("os", "linux")])),
 //!     data: Map::from_iter([("port", 8080)]),
 //!     ..Scope::default()
 //! });
-//! assert_eq!(engine.text("{{ Facts.os }}:${ Data.port + 1 }")?.text, "linux:8081");
-//! assert_eq!(engine.value(" {{ Data.port }} ")?, Value::Int(8080));
-//! assert!(engine.condition("lookup('data.port') > 1024")?);
+//! assert_eq!(resolver.text("{{ Facts.os }}:${ Data.port + 1 }")?.text, "linux:8081");
+//! assert_eq!(resolver.value(" {{ Data.port }} ")?, Value::Int(8080));
+//! assert!(resolver.condition("lookup('data.port') > 1024")?);
 //!
-//! let error = engine.text("{{ Data.port + nope }}").unwrap_err();
+//! let error = resolver.text("{{ Data.port + nope }}").unwrap_err();
 //! assert_eq!(error.to_string(), "unknown name nope (1:13)\n | Data.port + nope\n |             ^^^^");
 //! # Ok::<(), ccm_template::Error>(())
 //! ```
@@ -24,7 +24,6 @@
 //! [`placeholder`] is the scanner alone.
 
 mod budget;
-mod engine;
 mod error;
 mod functions;
 mod gotemplates;
@@ -32,9 +31,10 @@ mod jets;
 mod missing;
 pub mod placeholder;
 mod resolve;
+mod resolver;
 mod scope;
 
-pub use engine::Engine;
 pub use error::Error;
 pub use resolve::Resolved;
+pub use resolver::Resolver;
 pub use scope::{Facts, Scope};

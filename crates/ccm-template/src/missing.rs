@@ -3,7 +3,7 @@
 use ccm_model::closest;
 use govalue::Map;
 
-use crate::{Engine, Error};
+use crate::{Error, Resolver};
 
 /// A chain of members, such as `Data.web?.ports["http"]`.
 struct Chain<'e> {
@@ -56,7 +56,7 @@ fn quoted(inner: &str) -> Option<(&str, usize)> {
     is_plain.then_some((name, name.len() + 3))
 }
 
-impl Engine {
+impl Resolver {
     /// The error for an expression that gave nil where a value is needed.
     pub(crate) fn no_value(&self, expression: &str) -> Error {
         let (member, suggestion) =
@@ -132,7 +132,7 @@ mod tests {
 
     use crate::{Facts, Scope};
 
-    fn engine() -> Engine {
+    fn resolver() -> Resolver {
         let web = Map::from_iter([("port", Value::from(80)), ("none", Value::Nil)]);
         let data = Map::from_iter([
             ("port", Value::from(8080)),
@@ -140,7 +140,7 @@ mod tests {
             ("log-level", "info".into()),
         ]);
         let facts = Facts::known(Map::from_iter([("hostname", "web1")]));
-        Engine::new(Scope { facts, data, ..Scope::default() })
+        Resolver::new(Scope { facts, data, ..Scope::default() })
     }
 
     #[test]
@@ -158,7 +158,7 @@ mod tests {
             ("nil", "`nil` has no value"),
             ("true ? nil : Data.prot", "`true ? nil : Data.prot` has no value"),
         ] {
-            let shown = engine().no_value(expression).to_string();
+            let shown = resolver().no_value(expression).to_string();
             assert_eq!(shown, wanted, "{expression}");
         }
     }
@@ -174,7 +174,7 @@ mod tests {
             ("data", None),
             ("environ.HOEM", None),
         ] {
-            assert_eq!(engine().meant_key(key).as_deref(), wanted, "{key}");
+            assert_eq!(resolver().meant_key(key).as_deref(), wanted, "{key}");
         }
     }
 }

@@ -6,7 +6,7 @@ use govalue::{Key, Map, Str, Value};
 
 use crate::budget::{MAX_TEXT, Nesting, size};
 use crate::placeholder::{Openers, Placeholder, scan};
-use crate::{Engine, Error};
+use crate::{Error, Resolver};
 
 /// A text whose placeholders have been replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Resolved {
     pub has_expression: bool,
 }
 
-impl Engine {
+impl Resolver {
     /// String mode: every placeholder becomes its value's printed form. Nil is
     /// an error: it must not be written into files unnoticed.
     pub fn text(&self, text: &str) -> Result<Resolved, Error> {
@@ -43,9 +43,9 @@ impl Engine {
     /// ```
     /// use govalue::{Map, Value};
     ///
-    /// let engine = ccm_template::Engine::default();
+    /// let resolver = ccm_template::Resolver::default();
     /// let list = Value::array(["{{ 1 + 1 }}".into(), "n{{ 1 }}".into(), true.into()]);
-    /// assert_eq!(engine.expand(&list, false)?.to_string(), "[2 n1 true]");
+    /// assert_eq!(resolver.expand(&list, false)?.to_string(), "[2 n1 true]");
     /// # Ok::<(), ccm_template::Error>(())
     /// ```
     pub fn expand(&self, value: &Value, keys: bool) -> Result<Value, Error> {

@@ -81,11 +81,11 @@ impl Scope {
     /// Variables of the environment as templates see them.
     ///
     /// ```
-    /// use ccm_template::{Engine, Scope};
+    /// use ccm_template::{Resolver, Scope};
     ///
     /// let environ = Scope::environ([("HOME", "/root")]);
-    /// let engine = Engine::new(Scope { environ, ..Scope::default() });
-    /// assert_eq!(engine.text("{{ Environ.HOME }}")?.text, "/root");
+    /// let resolver = Resolver::new(Scope { environ, ..Scope::default() });
+    /// assert_eq!(resolver.text("{{ Environ.HOME }}")?.text, "/root");
     /// # Ok::<(), ccm_template::Error>(())
     /// ```
     pub fn environ<K: AsRef<str>, V: AsRef<str>>(

@@ -5,23 +5,23 @@
 use std::collections::HashMap;
 
 use ccm_template::placeholder::{Openers, scan};
-use ccm_template::{Engine, Facts, Scope};
+use ccm_template::{Facts, Resolver, Scope};
 use govalue::{Map, MapShape, Value};
 use serde_json::Value as Json;
 use vectors::{Vectors, typed};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The engines of a file's environments, by name.
+/// The resolvers of a file's environments, by name.
 struct Worlds {
-    engines: HashMap<String, Engine>,
+    resolvers: HashMap<String, Resolver>,
     /// Keeps the files of the environments.
     _directories: Vec<tempfile::TempDir>,
 }
 
 impl Worlds {
     fn new(environments: &Json) -> Self {
-        let (mut engines, mut directories) = (HashMap::new(), Vec::new());
+        let (mut resolvers, mut directories) = (HashMap::new(), Vec::new());
         for (name, recorded) in environments.as_object().into_iter().flatten() {
             let member = |name: &str, shape: MapShape| match recorded.get(name) {
                 Some(members) => {
@@ -50,14 +50,15 @@ impl Worlds {
                 directories.push(directory);
             }
             let restricted = recorded["restrict"] == true;
-            let engine = if restricted { Engine::restricted(scope) } else { Engine::new(scope) };
-            engines.insert(name.clone(), engine);
+            let resolver =
+                if restricted { Resolver::restricted(scope) } else { Resolver::new(scope) };
+            resolvers.insert(name.clone(), resolver);
         }
-        Self { engines, _directories: directories }
+        Self { resolvers, _directories: directories }
     }
 
-    fn of(&self, case: &Json) -> &Engine {
-        &self.engines[case["env_ref"].as_str().unwrap_or("main")]
+    fn of(&self, case: &Json) -> &Resolver {
+        &self.resolvers[case["env_ref"].as_str().unwrap_or("main")]
     }
 }
 
@@ -85,11 +86,11 @@ fn conformance_template() {
     let vectors = Vectors::new("template.jsonl", CRATE);
     let worlds = Worlds::new(&vectors.environment("template.env.json"));
     vectors.run(|case| {
-        let engine = worlds.of(case);
+        let resolver = worlds.of(case);
         let input = case["input"].as_str().unwrap();
         match case["mode"].as_str() {
             Some("string") => {
-                let got = engine.text(input);
+                let got = resolver.text(input);
                 if let Ok(got) = &got {
                     let flags = (got.matched, got.has_expression);
                     if (case["matched"] == true, case["has_expression"] == true) != flags {
@@ -98,7 +99,7 @@ fn conformance_template() {
                 }
                 judge(case, got.map(|got| got.text.into()))
             }
-            Some("typed") => judge(case, engine.value(input)),
+            Some("typed") => judge(case, resolver.value(input)),
             Some("scan") => {
                 // These cases are about what is complete.
                 let found = scan(input, Openers::All).filter_map(Result::ok).map(|found| {
@@ -111,7 +112,7 @@ fn conformance_template() {
             }
             Some("expand") => {
                 let input = typed::decode(&serde_json::from_str(input).unwrap());
-                judge(case, engine.expand(&input, false))
+                judge(case, resolver.expand(&input, false))
             }
             other => Err(format!("the mode {other:?} is not known")),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ccm_host::Host;
 use ccm_model::Finding;
-use ccm_template::{Engine, Error};
+use ccm_template::{Error, Resolver};
 use ccm_yaml::{Source, Span};
 
 use super::doubted;
@@ -18,11 +18,11 @@ const MAX_SIZE: u64 = 16 << 20;
 /// found wrong with the result is shown in the result.
 pub(super) fn render(
     host: &Host,
-    engine: &Engine,
+    resolver: &Resolver,
     jet: &JetFile,
     findings: &mut Vec<Finding>,
 ) -> Option<Arc<Source>> {
-    let path = engine.directory().join(&jet.path);
+    let path = resolver.directory().join(&jet.path);
     let (text, doubt) = match host.read_judged(&path, MAX_SIZE) {
         Ok(read) => read,
         Err(error) => {
@@ -37,7 +37,7 @@ pub(super) fn render(
     if !is_read {
         return None;
     }
-    let rendered = match engine.jet_text(&name, template.text()) {
+    let rendered = match resolver.jet_text(&name, template.text()) {
         Ok(rendered) => rendered,
         Err(Error::Jet(error)) => {
             findings.push(located(&error, &template));

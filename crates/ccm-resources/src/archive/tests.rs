@@ -14,7 +14,7 @@ use ccm_engine::{
 };
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Event, Reader};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use ccm_testkit::{Server, answer, snapshot};
 
 use super::{Action, Archive, Found, Properties, State};
@@ -262,7 +262,7 @@ impl Stage {
             fail_on_error: false,
         };
         let mut session = MemorySession::default();
-        let event = Run::new(settings, &Engine::default(), &mut session, &mut Silent)
+        let event = Run::new(settings, &Resolver::default(), &mut session, &mut Silent)
             .apply(&mut *self.resource(properties));
         let told = serde_json::to_string(&event).unwrap();
         assert!(!told.contains("hidden"), "{told}");
@@ -444,7 +444,7 @@ fn the_status_tells_what_the_design_lists() {
     let stage = Stage::serving();
     std::fs::write(stage.path("a.tar.gz"), "abc").unwrap();
     let resource = stage.resource(&[("creates", "[DIR]/a.tar.gz")]);
-    let status = resource.status(&Host::new(), Path::new("/"), &Engine::default()).unwrap();
+    let status = resource.status(&Host::new(), Path::new("/"), &Resolver::default()).unwrap();
     assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.archive.state");
     assert_eq!(status["ensure"], "present");
     let metadata = &status["metadata"];

@@ -11,7 +11,7 @@ use ccm_engine::{
 };
 use ccm_host::{Exit, Host};
 use ccm_model::{Event, Reader, Stage as TemplateStage};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 
 use super::{Exec, Execute, Properties, State};
 
@@ -109,7 +109,7 @@ impl Stage {
         }
         let mut reader = Reader::default();
         let mut resource = Erased::<Exec>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        resource.resolve(TemplateStage::Parse, &Engine::default());
+        resource.resolve(TemplateStage::Parse, &Resolver::default());
         let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
         if let Some(finding) = findings.first() {
             return Err(finding.message.clone());
@@ -123,7 +123,7 @@ impl Stage {
             working_directory: self.directory.path().to_owned(),
             fail_on_error: false,
         };
-        let engine = Engine::default();
+        let engine = Resolver::default();
         let mut run = Run::new(settings, &engine, &mut self.session, &mut self.lines);
         Ok(run.apply(&mut *resource))
     }

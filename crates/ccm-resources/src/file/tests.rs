@@ -18,7 +18,7 @@ use ccm_engine::{
 };
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Event, Properties as _, Reader};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 
 use super::{Action, ContentState, File, Found, Properties, State};
 
@@ -225,7 +225,7 @@ impl Stage {
         };
         let mut session = MemorySession::default();
         let mut observer = Silent;
-        Run::new(settings, &Engine::default(), &mut session, &mut observer)
+        Run::new(settings, &Resolver::default(), &mut session, &mut observer)
             .apply(&mut *self.resource(name, properties))
     }
 
@@ -418,8 +418,10 @@ fn ids_without_a_name_are_fine_for_root() {
 fn the_status_tells_what_the_design_lists() {
     let stage = Stage::new();
     std::fs::write(stage.path("f"), "abc").unwrap();
-    let status =
-        stage.resource("f", &[]).status(&Host::new(), Path::new("/"), &Engine::default()).unwrap();
+    let status = stage
+        .resource("f", &[])
+        .status(&Host::new(), Path::new("/"), &Resolver::default())
+        .unwrap();
     assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.file.state");
     assert_eq!(status["ensure"], "present");
     assert_eq!(status["metadata"]["checksum"], Digest::of(b"abc").to_string());

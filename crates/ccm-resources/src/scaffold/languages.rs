@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ccm_engine::{Error, Result};
 use ccm_host::{Cancel, Folder};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use govalue::{Map, Value};
 
 use super::Language;
@@ -102,7 +102,7 @@ impl Templates {
     pub(super) fn new(
         source: Arc<Folder>,
         rules: Rules<'_>,
-        engine: &Engine,
+        engine: &Resolver,
         cancel: Cancel,
     ) -> Self {
         Self(Arc::new_cyclic(|inner| Inner {
@@ -280,7 +280,7 @@ fn path_argument(value: &Value) -> Result<&str, Failure> {
         .ok_or_else(|| format!("the path must be a string, not {}", value.type_name()).into())
 }
 
-fn jet_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoken {
+fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spoken {
     let (left, right) = rules.delimiters;
     let (mut variables, mut functions) = (engine.jet_scope().0, engine.jet_functions());
     let mut context = Map::new();
@@ -313,7 +313,7 @@ fn jet_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoke
     }
 }
 
-fn go_language(rules: Rules<'_>, engine: &Engine, inner: &Weak<Inner>) -> Spoken {
+fn go_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spoken {
     let (left, right) = rules.delimiters;
     let (engine, data) = engine.go_scope();
     let weak = inner.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ccm_engine::{Error, Result};
 use ccm_host::{Cancel, FileKind, Folder, Host, Refuse};
-use ccm_template::Engine;
+use ccm_template::Resolver;
 
 use super::Language;
 use super::languages::{Calls, Templates};
@@ -50,7 +50,7 @@ pub(super) fn render(
     host: &Host,
     source: &Path,
     rules: Rules<'_>,
-    engine: &Engine,
+    engine: &Resolver,
 ) -> Result<Vec<Output>> {
     let rendering = std::thread::scope(|scope| {
         let work = || Rendering::new(host, source, rules, engine)?.run();
@@ -72,7 +72,7 @@ struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    fn new(host: &Host, source: &Path, rules: Rules<'a>, engine: &Engine) -> Result<Self> {
+    fn new(host: &Host, source: &Path, rules: Rules<'a>, engine: &Resolver) -> Result<Self> {
         let cancel = host.cancel().clone();
         let folder = if rules.is_downloaded {
             host.open_folder(source)?

@@ -8,7 +8,7 @@ use std::path::Path;
 use ccm_engine::{Context, Detail, Findings, Nowhere, ResourceType as _, Trigger};
 use ccm_host::Host;
 use ccm_model::{Reader, Stage};
-use ccm_template::{Engine, Facts, Scope};
+use ccm_template::{Facts, Resolver, Scope};
 use govalue::{Map, MapShape};
 use serde_json::{Map as JsonMap, Value as Json, json};
 use vectors::{Vectors, typed};
@@ -61,7 +61,7 @@ fn tree(root: &Path) -> Json {
     map.into()
 }
 
-fn engine(environments: &Json, name: &str) -> Engine {
+fn engine(environments: &Json, name: &str) -> Resolver {
     let part = |name: &str, part: &str| {
         typed::decode(&environments[name][part]).as_map().cloned().unwrap_or_default()
     };
@@ -69,7 +69,7 @@ fn engine(environments: &Json, name: &str) -> Engine {
     for (key, value) in part(name, "environ").iter() {
         environ.insert(key.clone(), value.clone());
     }
-    Engine::new(Scope {
+    Resolver::new(Scope {
         facts: Facts::known(part(name, "facts")),
         data: part(name, "data"),
         environ,
@@ -110,7 +110,7 @@ fn properties(input: &Json, target: &Path, source: &Path) -> Result<Properties, 
 /// Renders and compares, and acts unless it is a preview.
 fn step(
     properties: &Properties,
-    engine: &Engine,
+    engine: &Resolver,
     directory: &Path,
     is_preview: bool,
 ) -> ccm_engine::Result<Vec<Json>> {

@@ -11,7 +11,7 @@ use ccm_hiera::Document;
 use ccm_host::Host;
 use ccm_model::Event;
 use ccm_resources::TYPES;
-use ccm_template::Engine;
+use ccm_template::Resolver;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use serde::Serialize;
 
@@ -117,7 +117,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 /// What templates see: `--data`, with `--hiera` over it.
-fn templates(host: &Host, matches: &ArgMatches) -> Result<Engine> {
+fn templates(host: &Host, matches: &ArgMatches) -> Result<Resolver> {
     let mut inputs = inputs::inputs_here(host, matches)?;
     let directory = flags::working_directory(host);
     let Some(path) = matches.get_one::<PathBuf>("data") else {
@@ -151,7 +151,7 @@ impl Observer for Silent {
 struct Pipe<'a> {
     ui: &'a mut Ui,
     host: Host,
-    templates: &'a Engine,
+    templates: &'a Resolver,
     run: Run<'a>,
     format: Format,
     is_failed: bool,

@@ -10,7 +10,7 @@ use ccm_engine::{AnyType, Ensure, Inputs, Manifest, read_request};
 use ccm_host::Host;
 use ccm_model::{Reader, Stage};
 use ccm_resources::TYPES;
-use ccm_template::{Engine, Scope};
+use ccm_template::{Resolver, Scope};
 use ccm_testkit::markdown::{Block, Page, pages, regenerate};
 use serde_json::Value;
 
@@ -194,8 +194,8 @@ fn the_forms_of_an_example_mean_the_same() {
     }
 }
 
-fn engine() -> Engine {
-    Engine::new(Scope::default())
+fn engine() -> Resolver {
+    Resolver::new(Scope::default())
 }
 
 fn from_manifest(kind: &dyn AnyType, text: &str) -> Value {

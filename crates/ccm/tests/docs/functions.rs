@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use ccm_template::{Engine, Scope};
+use ccm_template::{Resolver, Scope};
 use ccm_testkit::markdown::{Page, pages};
 use govalue::{Map, Value};
 
@@ -16,7 +16,7 @@ fn reference() -> Page {
 }
 
 /// The data that examples see.
-fn engine() -> Engine {
+fn resolver() -> Resolver {
     let users = ["ann", "bob"].map(|name| Value::from(Map::from_iter([("name", name)])));
     let data = Map::from_iter([
         ("name", Value::from("web")),
@@ -24,7 +24,7 @@ fn engine() -> Engine {
         ("users", Value::array(users)),
     ]);
     let directory = PathBuf::from("/");
-    Engine::new(Scope { data, directory, ..Scope::default() })
+    Resolver::new(Scope { data, directory, ..Scope::default() })
 }
 
 fn bare(cell: &str) -> &str {
@@ -33,23 +33,23 @@ fn bare(cell: &str) -> &str {
 
 #[test]
 fn the_examples_are_true() {
-    let engine = engine();
+    let resolver = resolver();
     let mut count = 0;
     for page in pages() {
         for (at, header) in HEADERS.iter().enumerate() {
             for (line, row) in page.rows(header) {
                 let (example, wanted) = (bare(&row[0]), bare(&row[1]));
                 let found = match at {
-                    0 => engine
+                    0 => resolver
                         .evaluate(example)
                         .map(|value| value.to_string())
                         .map_err(|e| e.to_string()),
-                    1 => engine
+                    1 => resolver
                         .jet_text("t", example)
                         .map(|text| text.to_string())
                         .map_err(|e| e.to_string()),
                     _ => {
-                        let (go, data) = engine.go_scope();
+                        let (go, data) = resolver.go_scope();
                         go.render("t", example, &data).map_err(|e| e.to_string())
                     }
                 };

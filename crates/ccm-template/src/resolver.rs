@@ -1,4 +1,4 @@
-//! The engine: what it holds, and how expressions are run.
+//! The resolver: what it holds, and how expressions are run.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,9 +20,9 @@ use crate::{Error, Facts, Resolved, Scope, functions};
 /// while running could be endless.
 const MAX_PROGRAMS: usize = 20_000;
 
-/// Resolves templates within one [`Scope`]. Clones are the same engine.
+/// Resolves templates within one [`Scope`]. Clones are the same resolver.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Resolver(Arc<Inner>);
 
 struct Inner {
     facts: Facts,
@@ -39,7 +39,7 @@ struct Inner {
     document_with_facts: OnceLock<Document>,
 }
 
-/// What engines of different data share: the names, and compiled expressions.
+/// What resolvers of different data share: the names, and compiled expressions.
 struct Language {
     environment: Environment,
     restricted: bool,
@@ -53,7 +53,7 @@ struct Compiled {
 
 /// What functions find behind the expression that calls them.
 pub(crate) struct Call {
-    pub(crate) engine: Engine,
+    pub(crate) resolver: Resolver,
     nesting: OnceLock<Nesting>,
 }
 
@@ -64,31 +64,31 @@ impl Call {
     }
 }
 
-impl Engine {
-    /// An engine with all members and functions.
+impl Resolver {
+    /// A resolver with all members and functions.
     pub fn new(scope: Scope) -> Self {
         Self::with_language(scope, Language::new(false))
     }
 
-    /// An engine for hierarchical data: of the functions only `lookup`, which
+    /// A resolver for hierarchical data: of the functions only `lookup`, which
     /// gives the empty string for a missing key, and only facts in reach.
     pub fn facts_only(facts: Facts) -> Self {
         Self::restricted(Scope { facts, ..Scope::default() })
     }
 
-    /// As [`Engine::facts_only`], with more than facts in reach.
+    /// As [`Resolver::facts_only`], with more than facts in reach.
     pub fn restricted(scope: Scope) -> Self {
         Self::with_language(scope, Language::new(true))
     }
 
-    /// The same engine over other data; facts and compiled expressions stay.
+    /// The same resolver over other data; facts and compiled expressions stay.
     #[must_use]
     pub fn with_data(&self, data: Map) -> Self {
         let scope = Scope { data, ..self.scope() };
         Self::build(scope, Arc::clone(&self.0.language))
     }
 
-    /// The same engine with files found from another directory.
+    /// The same resolver with files found from another directory.
     #[must_use]
     pub fn in_directory(&self, directory: &Path) -> Self {
         let scope = Scope { directory: directory.to_owned(), ..self.scope() };
@@ -196,7 +196,7 @@ impl Engine {
             &self.0.vars
         };
         let nesting = nesting.map_or_else(OnceLock::new, |nesting| nesting.clone().into());
-        let call = Call { engine: self.clone(), nesting };
+        let call = Call { resolver: self.clone(), nesting };
         compiled
             .program
             .run(&vars.clone().with_user(&call))
@@ -262,22 +262,22 @@ impl Language {
     }
 }
 
-impl Default for Engine {
+impl Default for Resolver {
     fn default() -> Self {
         Self::new(Scope::default())
     }
 }
 
-impl fmt::Debug for Engine {
+impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
+        f.debug_struct("Resolver")
             .field("directory", &self.0.directory)
             .field("restricted", &self.0.language.restricted)
             .finish_non_exhaustive()
     }
 }
 
-impl Templates for Engine {
+impl Templates for Resolver {
     fn text(&self, text: &str) -> Result<String, TemplateError> {
         text_of(text, self.text_with(text, Openers::All))
     }
@@ -287,11 +287,11 @@ impl Templates for Engine {
     }
 
     fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-        Ok(Engine::condition(self, expression)?)
+        Ok(Resolver::condition(self, expression)?)
     }
 
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
-        Engine::value(self, text).map_err(|error| error.in_template(text))
+        Resolver::value(self, text).map_err(|error| error.in_template(text))
     }
 }
 

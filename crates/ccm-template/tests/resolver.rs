@@ -1,4 +1,4 @@
-//! What the engine adds to the languages.
+//! What the resolver adds to the languages.
 #![expect(clippy::disallowed_methods, reason = "the tests set their stage by themselves")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its stage has to fail")]
 
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ccm_model::Templates;
-use ccm_template::{Engine, Error, Facts, Scope};
+use ccm_template::{Error, Facts, Resolver, Scope};
 use govalue::{Map, Value};
 
-fn engine() -> Engine {
-    Engine::new(Scope {
+fn resolver() -> Resolver {
+    Resolver::new(Scope {
         facts: Facts::known(Map::from_iter([("os", "linux")])),
         data: Map::from_iter([("port", Value::from(8080)), ("list", Value::array([1.into()]))]),
         environ: Scope::environ([("HOME", "/root")]),
@@ -19,13 +19,13 @@ fn engine() -> Engine {
     })
 }
 
-fn in_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Engine) {
+fn in_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Resolver) {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
         std::fs::write(directory.path().join(name), text).unwrap();
     }
-    let engine = engine().in_directory(directory.path());
-    (directory, engine)
+    let resolver = resolver().in_directory(directory.path());
+    (directory, resolver)
 }
 
 #[test]
@@ -36,7 +36,8 @@ fn facts_are_gathered_once_and_only_when_needed() {
         counter.fetch_add(1, Ordering::Relaxed);
         Map::from_iter([("os", "linux")])
     });
-    let engine = Engine::new(Scope { facts, data: Map::from_iter([("a", 1)]), ..Scope::default() });
+    let resolver =
+        Resolver::new(Scope { facts, data: Map::from_iter([("a", 1)]), ..Scope::default() });
     for text in [
         "plain",
         "{{ Data.a }}",
@@ -44,13 +45,13 @@ fn facts_are_gathered_once_and_only_when_needed() {
         "{{ lookup('environ.X', 1) }}",
         "{{ 1 }}",
     ] {
-        engine.text(text).unwrap();
+        resolver.text(text).unwrap();
     }
     assert_eq!(gathered.load(Ordering::Relaxed), 0);
     for text in ["{{ Facts.os }}", "{{ lookup('facts.os') }}", "{{ $env['Facts'].os }}"] {
-        assert_eq!(engine.text(text).unwrap().text, "linux");
+        assert_eq!(resolver.text(text).unwrap().text, "linux");
     }
-    let other = engine.with_data(Map::new());
+    let other = resolver.with_data(Map::new());
     assert_eq!(other.jet("[[ facts.os ]]", None).unwrap(), "linux");
     assert_eq!(gathered.load(Ordering::Relaxed), 1);
 }
@@ -58,18 +59,18 @@ fn facts_are_gathered_once_and_only_when_needed() {
 #[test]
 fn other_data_and_directories_leave_the_rest_alone() {
     let (directory, _) = in_files(&[("f", "text")]);
-    let engine = engine();
-    let other = engine.with_data(Map::from_iter([("port", 1)])).in_directory(directory.path());
+    let resolver = resolver();
+    let other = resolver.with_data(Map::from_iter([("port", 1)])).in_directory(directory.path());
     let text = "{{ Data.port }} {{ Facts.os }} {{ Environ.HOME }}";
     assert_eq!(other.text(text).unwrap().text, "1 linux /root");
-    assert_eq!(engine.text(text).unwrap().text, "8080 linux /root");
+    assert_eq!(resolver.text(text).unwrap().text, "8080 linux /root");
     assert_eq!(other.text("{{ file('f') }}").unwrap().text, "text");
-    assert_eq!(engine.directory(), Path::new(""));
+    assert_eq!(resolver.directory(), Path::new(""));
 }
 
 #[test]
 fn templates_that_call_themselves_are_stopped() {
-    let (_directory, engine) = in_files(&[
+    let (_directory, resolver) = in_files(&[
         ("a.templ", "{{ template('a.templ') }}"),
         ("twice.templ", "{{ template('twice.templ') ?? 1 }}{{ template('twice.templ') }}"),
         ("wide.templ", "{{ map(1..1000, template('deep.templ')) }}"),
@@ -80,21 +81,21 @@ fn templates_that_call_themselves_are_stopped() {
         ("c.templ", "{{ jet('c.jet') }}"),
     ]);
     for template in ["a.templ", "twice.templ", "wide.templ", "c.templ"] {
-        let error = engine.value(&format!("{{{{ template('{template}') }}}}")).unwrap_err();
+        let error = resolver.value(&format!("{{{{ template('{template}') }}}}")).unwrap_err();
         assert!(error.to_string().contains("too"), "{error}");
     }
-    assert!(engine.jet("b.jet", None).is_err());
+    assert!(resolver.jet("b.jet", None).is_err());
 }
 
 #[test]
 fn outputs_are_bounded() {
     let big = "x".repeat(8 << 20);
-    let (_directory, engine) = in_files(&[("big", &big)]);
-    let error = engine.evaluate("map(1..100, file('big'))").unwrap_err();
+    let (_directory, resolver) = in_files(&[("big", &big)]);
+    let error = resolver.evaluate("map(1..100, file('big'))").unwrap_err();
     assert!(error.to_string().contains("more than 64 MiB of text"), "{error}");
-    let error = engine.evaluate("sum(1..100, len(file('big')))").unwrap_err();
+    let error = resolver.evaluate("sum(1..100, len(file('big')))").unwrap_err();
     assert!(error.to_string().contains("256 MiB"), "{error}");
-    let error = engine.text(&"{{ file('big') }}".repeat(9)).unwrap_err();
+    let error = resolver.text(&"{{ file('big') }}".repeat(9)).unwrap_err();
     assert!(error.to_string().contains("64 MiB"), "{error}");
     let doubled = "let a = [Data.list, Data.list, Data.list, Data.list];".to_owned()
         + &(1..14)
@@ -104,8 +105,8 @@ fn outputs_are_bounded() {
             })
             .collect::<String>()
         + &name(13);
-    assert!(engine.text(&format!("{{{{ {doubled} }}}}")).is_err());
-    assert!(engine.value(&format!("{{{{ {doubled} }}}}")).is_err());
+    assert!(resolver.text(&format!("{{{{ {doubled} }}}}")).is_err());
+    assert!(resolver.value(&format!("{{{{ {doubled} }}}}")).is_err());
 }
 
 fn name(n: u8) -> String {
@@ -114,61 +115,61 @@ fn name(n: u8) -> String {
 
 #[test]
 fn errors_show_the_place() {
-    let engine = engine();
-    let error = engine.text("port {{ Data.port + nope }}").unwrap_err();
+    let resolver = resolver();
+    let error = resolver.text("port {{ Data.port + nope }}").unwrap_err();
     assert_eq!(
         error.to_string(),
         "unknown name nope (1:13)\n | Data.port + nope\n |             ^^^^"
     );
-    let error = engine.text("{{ template('{{ nope }}') }}").unwrap_err();
+    let error = resolver.text("{{ template('{{ nope }}') }}").unwrap_err();
     assert_eq!(
         error.to_string(),
         "template: in `nope`: unknown name nope (1:1)\n | template('{{ nope }}')\n | \
          ^^^^^^^^^^^^^^^^^^^^^^"
     );
-    let error = engine.evaluate("lookup('data.nope')").unwrap_err();
+    let error = resolver.evaluate("lookup('data.nope')").unwrap_err();
     assert!(error.to_string().contains("`data.nope`"), "{error}");
-    assert!(matches!(engine.text("a {{ }}"), Err(Error::Empty { .. })));
-    let error = engine.evaluate("file('/nonexistent/x')").unwrap_err();
+    assert!(matches!(resolver.text("a {{ }}"), Err(Error::Empty { .. })));
+    let error = resolver.evaluate("file('/nonexistent/x')").unwrap_err();
     assert!(error.to_string().contains("/nonexistent/x: No such file"), "{error}");
 }
 
 #[test]
 fn the_network_is_missed_only_when_called() {
-    let engine = engine();
-    assert_eq!(engine.text("{{ true ? 1 : kvGet('b', 'k') }}").unwrap().text, "1");
+    let resolver = resolver();
+    assert_eq!(resolver.text("{{ true ? 1 : kvGet('b', 'k') }}").unwrap().text, "1");
     for call in ["kvGet('b', 'k')", "registrations('a', 'b', 'c', 'd')"] {
-        let error = engine.evaluate(call).unwrap_err();
+        let error = resolver.evaluate(call).unwrap_err();
         assert!(error.to_string().contains("needs a network connection"), "{error}");
     }
 }
 
 #[test]
 fn conditions_are_true_or_false() {
-    let engine = engine();
-    assert!(engine.condition("Data.port > 1024").unwrap());
+    let resolver = resolver();
+    assert!(resolver.condition("Data.port > 1024").unwrap());
     for wrong in ["Data.port", "Data.nope", "'true'", "[true]", "", "true &&"] {
-        assert!(engine.condition(wrong).is_err(), "{wrong}");
+        assert!(resolver.condition(wrong).is_err(), "{wrong}");
     }
-    let error = engine.condition("Data.port").unwrap_err();
+    let error = resolver.condition("Data.port").unwrap_err();
     assert_eq!(error.to_string(), "`Data.port` must be true or false, but is \"8080\"");
 }
 
 #[test]
 fn hierarchical_data_sees_facts_alone() {
-    let engine = Engine::facts_only(Facts::known(Map::from_iter([("os", "linux")])));
-    assert_eq!(engine.value("{{ lookup('facts.os') }}").unwrap(), Value::from("linux"));
-    assert_eq!(engine.value("{{ lookup('data.x') }}").unwrap(), Value::from(""));
-    assert_eq!(engine.value("{{ Data.x }}").unwrap(), Value::Nil);
+    let resolver = Resolver::facts_only(Facts::known(Map::from_iter([("os", "linux")])));
+    assert_eq!(resolver.value("{{ lookup('facts.os') }}").unwrap(), Value::from("linux"));
+    assert_eq!(resolver.value("{{ lookup('data.x') }}").unwrap(), Value::from(""));
+    assert_eq!(resolver.value("{{ Data.x }}").unwrap(), Value::Nil);
     for call in ["file('x')", "template('x')", "jet('x')", "kvGet('a', 'b')"] {
-        assert!(engine.evaluate(call).is_err(), "{call}");
+        assert!(resolver.evaluate(call).is_err(), "{call}");
     }
 }
 
 #[test]
 fn the_model_reaches_the_engine() {
-    let engine = engine();
-    let templates: &dyn Templates = &engine;
+    let resolver = resolver();
+    let templates: &dyn Templates = &resolver;
     assert_eq!(templates.text("${ Data.port }").unwrap(), "8080");
     assert_eq!(templates.script("${HOME} ${ Data.port }").unwrap(), "${HOME} 8080");
     assert_eq!(templates.value("{{ Data.port }}").unwrap(), Value::Int(8080));
@@ -178,8 +179,8 @@ fn the_model_reaches_the_engine() {
 
 #[test]
 fn keys_are_expanded_when_asked() {
-    let engine = engine();
+    let resolver = resolver();
     let map = Value::from(Map::from_iter([("p{{ Data.port }}", "{{ Data.list }}")]));
-    assert_eq!(engine.expand(&map, false).unwrap().to_string(), "map[p{{ Data.port }}:[1]]");
-    assert_eq!(engine.expand(&map, true).unwrap().to_string(), "map[p8080:[1]]");
+    assert_eq!(resolver.expand(&map, false).unwrap().to_string(), "map[p{{ Data.port }}:[1]]");
+    assert_eq!(resolver.expand(&map, true).unwrap().to_string(), "map[p8080:[1]]");
 }
