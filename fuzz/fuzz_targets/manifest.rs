@@ -1,22 +1,20 @@
-//! The manifest loader: any text gives declarations or findings, never a panic.
+//! The manifest loader: any text gives a manifest or findings, never a panic.
 
 #![no_main]
 
-use ccm_engine::Declarations;
-use ccm_template::Resolver;
+use std::path::Path;
+
+use ccm_engine::{Engine, ManifestError};
+use ccm_host::{Cancel, System};
 use ccm_resources::TYPES;
-use ccm_yaml::Source;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let source = Source::new("fuzz", text);
-    let (declarations, findings) = Declarations::read(&ccm_host::Host::new(), &source, TYPES, &Resolver::default(), false);
-    for finding in &findings {
-        if let Some(span) = finding.span {
-            source.position(span.start);
-        }
-    }
-    if findings.is_empty() {
-        ccm_yaml::to_yaml(&declarations.render());
+    let engine = Engine::new(System::default(), TYPES);
+    let options = engine.options(Cancel::default());
+    match engine.load_text(Path::new("/nonexistent/m.yaml"), text.to_owned(), &options) {
+        Ok(manifest) => drop(ccm_yaml::to_yaml(&manifest.render())),
+        Err(ManifestError::Invalid(diagnosis)) => drop(diagnosis.diagnostics().count()),
+        Err(error) => drop(ccm_engine::chain(&error)),
     }
 });

@@ -6,11 +6,10 @@
 use std::path::Path;
 
 use ccm_engine::{
-    Detail, Diagnosis, Diffs, Inputs, Manifest, ManifestError, NoSession, Observer, Run, Settings,
-    frame,
+    Detail, Diagnosis, Diffs, Engine, Manifest, ManifestError, Observer, RunOptions, frame,
 };
 use ccm_hiera::Document;
-use ccm_host::Host;
+use ccm_host::{Cancel, System};
 use ccm_resources::TYPES;
 use ccm_template::Facts;
 use libfuzzer_sys::fuzz_target;
@@ -25,13 +24,14 @@ impl Observer for Screen {
 }
 
 fuzz_target!(|text: &str| {
-    let inputs = Inputs { facts: Facts::known(Default::default()), ..Inputs::default() };
-    let (host, directory) = (Host::new(), Path::new("/nonexistent"));
-    match Manifest::parse(&host, "m.yaml", text.to_owned(), directory, TYPES, &inputs) {
+    let engine = Engine::new(System::default(), TYPES);
+    let mut options = engine.options(Cancel::default());
+    options.inputs.facts = Facts::known(Default::default());
+    match engine.load_text(Path::new("/nonexistent/m.yaml"), text.to_owned(), &options) {
         Ok(manifest) => {
             draw(&manifest.warnings);
             ccm_yaml::to_yaml(&manifest.render());
-            preview(&host, manifest);
+            preview(&engine, options, manifest);
         }
         Err(ManifestError::Invalid(diagnosis)) => draw(&diagnosis),
         Err(error) => drop(ccm_engine::chain(&error)),
@@ -47,24 +47,15 @@ fn draw(diagnosis: &Diagnosis) {
 
 /// As `apply --noop --diff`. Only files: other types ask programs and servers
 /// for their state, and a fuzzer must not write their command lines.
-fn preview(host: &Host, manifest: Manifest) {
+fn preview(engine: &Engine, mut options: RunOptions, manifest: Manifest) {
     if manifest.declarations.resources.iter().any(|resource| resource.kind() != "file") {
         return;
     }
-    let settings = Settings {
-        host: host.clone(),
-        noop: true,
-        health_check_only: false,
-        diffs: Diffs::All,
-        detail: Detail::Report,
-        working_directory: manifest.working_directory,
-        fail_on_error: false,
-    };
-    let (mut session, mut screen) = (NoSession, Screen);
-    let mut run = Run::new(settings, &manifest.templates, &mut session, &mut screen);
-    run.apply_all(manifest.declarations.resources);
-    let (report, _) = run.finish("m.yaml");
-    let _ = serde_json::to_string(&report);
+    options.mode.noop = true;
+    options.diffs = Diffs::All;
+    options.detail = Detail::Report;
+    let finished = engine.apply(manifest, &options, None, &mut Screen);
+    let _ = serde_json::to_string(&finished.report);
 }
 
 /// As `hiera parse`.

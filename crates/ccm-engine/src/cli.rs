@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use ccm_host::Host;
+use ccm_model::Request;
 use ccm_yaml::{Entry, Key, Node};
 
 /// How a type looks at the command line.
@@ -122,6 +123,11 @@ impl Arguments {
             Some(Given::Many(values)) => Some(values),
             _ => None,
         }
+    }
+
+    /// The request for a resource of this type.
+    pub fn into_request(self, kind: &'static str) -> Request<'static> {
+        Request { kind: kind.into(), properties: self.into_entries() }
     }
 
     /// The arguments as a manifest would give them.

@@ -1,6 +1,9 @@
 //! One resource, from what is to what is wanted.
 
+use ccm_model::{Change, Verb};
+
 use crate::resource_type::{Context, Diffs, ResourceType, Trigger};
+use crate::step::Step;
 use crate::{Error, Result};
 
 /// What became of one resource.
@@ -12,6 +15,10 @@ pub struct Outcome<S> {
     pub changed: bool,
     /// What was done answers a change elsewhere.
     pub refreshed: bool,
+    /// What was done, or in noop would have been.
+    pub verbs: Vec<Verb>,
+    /// What that changes.
+    pub changes: Vec<Change>,
     /// What would have been done.
     pub noop_message: Option<String>,
     /// What changed in a text.
@@ -20,14 +27,31 @@ pub struct Outcome<S> {
 
 impl<S> Default for Outcome<S> {
     fn default() -> Self {
-        Self { state: None, changed: false, refreshed: false, noop_message: None, diff: None }
+        Self {
+            state: None,
+            changed: false,
+            refreshed: false,
+            verbs: Vec::new(),
+            changes: Vec::new(),
+            noop_message: None,
+            diff: None,
+        }
+    }
+}
+
+impl<S> Outcome<S> {
+    /// A step was taken, or would be.
+    fn add<A>(&mut self, step: &Step<A>) {
+        self.changed = true;
+        self.verbs.push(step.verb);
+        self.changes.extend_from_slice(&step.changes);
     }
 }
 
 /// Observes, decides, acts, verifies. The only code that knows about noop.
 ///
 /// The outcome is filled as far as things went, so that a failure still tells
-/// what was found before it.
+/// what was found and done before it.
 pub fn converge<T: ResourceType>(
     on: &mut T::Provider,
     want: &T::Properties,
@@ -39,28 +63,35 @@ pub fn converge<T: ResourceType>(
     if !noop {
         T::prepare(on)?;
     }
-    let before = outcome.state.insert(T::observe(on, want, cx)?);
-    let plan = T::decide(want, before, cx.trigger)?;
-    if plan.is_empty() {
+    outcome.state = Some(T::observe(on, want, cx)?);
+    let Some(before) = &outcome.state else { return Ok(()) };
+    let steps = T::decide(want, before, cx.trigger)?;
+    if steps.is_empty() {
         return Ok(());
     }
-    outcome.refreshed = cx.trigger == Trigger::Refresh && plan.iter().any(T::is_refresh);
     if diffs != Diffs::None {
-        outcome.diff = T::diff(on, want, before, &plan, diffs, cx);
+        outcome.diff = T::diff(on, want, before, &steps, diffs, cx);
     }
-    if noop && !T::NESTS {
-        outcome.noop_message = Some(T::describe(&plan));
-        outcome.changed = true;
+    outcome.refreshed = cx.trigger == Trigger::Refresh && steps.iter().any(T::is_refresh);
+    if noop {
+        for step in &steps {
+            outcome.add(step);
+        }
+        let texts: Vec<String> = steps.iter().map(T::describe).collect();
+        outcome.noop_message = Some(texts.join(". "));
         return Ok(());
     }
-    for step in &plan {
-        T::act(on, want, step, cx)?;
-        outcome.changed = true;
+    for step in &steps {
+        T::act(on, &step.action, cx)?;
+        outcome.add(step);
     }
     let after = T::observe(on, want, cx)?;
-    outcome.changed = T::has_changed(before, &after);
-    if noop && outcome.changed {
-        outcome.noop_message = Some(T::describe(&plan));
+    outcome.changed = outcome.state.as_ref().is_none_or(|before| T::has_changed(before, &after));
+    if outcome.changed {
+        T::complete(&mut outcome.changes, &after);
+    } else {
+        outcome.verbs.clear();
+        outcome.changes.clear();
     }
     match T::mismatch(want, outcome.state.insert(after)) {
         Some(reason) => Err(Error::NotConverged { reason }),

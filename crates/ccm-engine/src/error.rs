@@ -151,6 +151,7 @@ impl From<ManifestError> for Error {
                 name: diagnosis.source.name().to_owned(),
                 findings: diagnosis.to_string(),
             },
+            error => Self::Refused { reason: chain(&error), hint: error.hint() },
         }
     }
 }

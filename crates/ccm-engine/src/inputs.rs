@@ -1,6 +1,6 @@
 //! What templates see beside a manifest: facts, environment, external data.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ccm_hiera::{Document, Error, Warning, mapmerge};
 use ccm_host::Host;
@@ -16,24 +16,15 @@ pub struct Inputs {
     pub environ: Map,
     /// Hierarchical data from outside, which wins over the manifest's own.
     pub external: Option<Document>,
+    /// Data for resources that stand in no manifest, as a manifest's own would be.
+    pub own: Option<Document>,
     /// Data from a manifest above, which wins over the manifest's own too.
-    pub handed: Handed,
-    /// Where manifests come from that were fetched.
-    pub served: Option<Served>,
+    pub inherited: InheritedData,
 }
 
-/// A directory of fetched files, and what people know it as.
-#[derive(Clone, Debug)]
-pub struct Served {
-    /// Where the files are for now.
-    pub directory: PathBuf,
-    /// Where they came from, without credentials.
-    pub name: String,
-}
-
-/// What a manifest is handed by the one above it.
+/// The data that a manifest inherits from the one above it.
 #[derive(Clone, Debug, Default)]
-pub enum Handed {
+pub enum InheritedData {
     /// Nothing: it is the first.
     #[default]
     Nothing,
@@ -44,9 +35,24 @@ pub enum Handed {
 }
 
 impl Inputs {
-    /// The templates for resources at the command line: only external data.
+    /// The templates for resources that stand in no manifest.
     pub fn templates(&self, host: &Host, directory: &Path) -> Result<Resolver, Error> {
-        Ok(self.scope(host, self.external_data()?.unwrap_or_default(), directory))
+        match &self.own {
+            Some(own) if own.is_hierarchical() => {
+                let (templates, warnings) = self.templates_for(host, own, directory)?;
+                for warning in &warnings {
+                    host.warn(warning.to_string());
+                }
+                Ok(templates)
+            }
+            own => {
+                let mut data = own.as_ref().map(|own| own.root().clone()).unwrap_or_default();
+                if let Some(external) = self.external_data()? {
+                    mapmerge::deep(&mut data, &external);
+                }
+                Ok(self.scope(host, data, directory))
+            }
+        }
     }
 
     /// The templates for a manifest with data of its own, and what looks like a
@@ -57,30 +63,21 @@ impl Inputs {
         document: &Document,
         directory: &Path,
     ) -> Result<(Resolver, Vec<Warning>), Error> {
-        let external = match self.handed {
-            Handed::Nothing | Handed::Some(_) => self.external_data()?,
-            Handed::All(_) => None,
+        let external = match self.inherited {
+            InheritedData::Nothing | InheritedData::Some(_) => self.external_data()?,
+            InheritedData::All(_) => None,
         };
         let resolved = document.resolve_with(&self.facts, |data| {
             // A key that is handed down means below what it means above.
-            if let Handed::Some(handed) | Handed::All(handed) = &self.handed {
-                mapmerge::shallow(data, handed);
+            if let InheritedData::Some(inherited) | InheritedData::All(inherited) = &self.inherited
+            {
+                mapmerge::shallow(data, inherited);
             }
             if let Some(external) = &external {
                 mapmerge::deep(data, external);
             }
         })?;
         Ok((self.scope(host, resolved.data, directory), resolved.warnings))
-    }
-
-    /// What people know a file as.
-    pub(crate) fn shown(&self, path: &Path) -> String {
-        let served = self.served.as_ref();
-        let below = served.and_then(|served| {
-            let inner = path.strip_prefix(&served.directory).ok()?;
-            Some(format!("{}:{}", served.name, inner.display()))
-        });
-        below.unwrap_or_else(|| path.display().to_string())
     }
 
     fn external_data(&self) -> Result<Option<Map>, Error> {

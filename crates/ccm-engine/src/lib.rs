@@ -1,43 +1,54 @@
-//! The loop that all faces share: observe, decide, act, verify.
+//! The engine that every command uses: load, validate, plan, apply, ensure,
+//! status.
 //!
-//! - [`ResourceType`] is what a type implements; [`AnyType`] is how the engine
-//!   and the faces see it, through an explicit list.
-//! - [`converge`] brings one resource to its desired state. It alone knows of
-//!   noop and of verification.
-//! - [`Run`] takes resources through their whole lifecycle and records one
-//!   [`Event`](ccm_model::Event) each in a [`Session`].
-//! - [`Manifest`] reads resources from YAML, with everything that is wrong
+//! - [`Engine`] is the way in; [`RunOptions`] is what one run is given.
+//! - [`Declare`] and [`ResourceType`] are what a type implements; [`AnyType`] is
+//!   how the engine and the commands see it, through an explicit list.
+//! - [`converge`] brings one resource to its desired state: observe, decide,
+//!   act, verify.
+//! - [`Manifest`] holds resources read from YAML, with everything that is wrong
 //!   found in one pass.
+//! - A [`Session`] records one [`Event`](ccm_model::Event) per resource.
 
+mod apply;
 mod cli;
 mod converge;
+mod declare;
+mod engine;
 mod environ;
 mod error;
 pub mod frame;
 mod health;
 mod inputs;
 mod lifecycle;
+mod manage;
 mod manifest;
-mod nested;
+mod manifest_run;
+mod options;
 mod request;
 mod resource;
 mod resource_type;
 mod run;
 pub mod schema;
 mod session;
+mod step;
 mod validate;
 
+pub use apply::Apply;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
+pub use declare::{Declare, Ensure, Findings};
+pub use engine::{Engine, EnsureError, Validation};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
-pub use inputs::{Handed, Inputs, Served};
-pub use manifest::{Children, Declarations, Diagnosis, Manifest, ManifestError};
-pub use nested::{Child, Nested, Nowhere, Tally};
-pub use request::{REQUEST, RequestError, read_request, read_resource};
+pub use inputs::{InheritedData, Inputs};
+pub use manage::{Manage, Turn};
+pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError, SourceRef};
+pub use manifest_run::{Child, Mode};
+pub use options::RunOptions;
+pub use request::StatusError;
 pub use resource::{AnyResource, AnyType, Erased, find_type};
-pub use resource_type::{
-    Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
-};
-pub use run::{Observer, Run, Settings, Stop};
-pub use session::{DirectorySession, Last, MemorySession, NoSession, Session, SessionError};
+pub use resource_type::{Context, Detail, Diffs, ProviderDef, ResourceType, State, Trigger};
+pub use run::{Finished, Loss, NoObserver, Observer, Run, Stop};
+pub use session::{DirectorySession, LastOutcome, MemorySession, NoSession, Session, SessionError};
+pub use step::Step;

@@ -4,17 +4,22 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use ccm_model::{Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials};
+use ccm_model::{
+    Diagnostic, Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials,
+};
 
 use crate::health;
-use crate::nested::{Level, Library, Mode};
-use crate::resource::{AnyResource, How};
-use crate::resource_type::{Context, Detail, Trigger};
-use crate::run::{Observer, Record};
-use crate::session::{Last, Session};
+use crate::manage::Turn;
+use crate::manifest::Diagnosis;
+use crate::manifest_run::{ManifestFrame, Mode};
+use crate::options::RunOptions;
+use crate::resource::{AnyResource, AnyType};
+use crate::resource_type::{Detail, Trigger};
+use crate::run::{Observer, Record, Stop};
+use crate::session::{LastOutcome, Session};
 use crate::{Error, Result, chain};
 
-/// What a step may find out.
+/// What may come before a resource is managed.
 enum Gate {
     Open,
     /// Control says no.
@@ -23,144 +28,181 @@ enum Gate {
     Unmet(Vec<ResourceRef>),
 }
 
-/// What the steps need beside the resource.
-pub(crate) struct Surroundings<'r, 'a> {
+/// What the lifecycle of a resource needs beside the resource.
+pub(crate) struct LifecycleContext<'r, 'a> {
+    pub(crate) types: &'static [&'static dyn AnyType],
+    pub(crate) options: &'r RunOptions,
     /// The manifest that it stands in.
-    pub(crate) level: &'r Level<'r>,
+    pub(crate) frame: &'r ManifestFrame,
     pub(crate) record: &'r mut Record<'a>,
     pub(crate) observer: &'r RefCell<&'a mut dyn Observer>,
-    /// For the manifests that resources bring, where they may.
-    pub(crate) library: Option<Library<'r>>,
 }
 
-/// Takes a resource through its lifecycle. Whatever goes wrong becomes part of
-/// the event; nothing of one resource aborts the run.
-pub(crate) fn apply(
-    resource: &mut dyn AnyResource,
-    around: &mut Surroundings<'_, '_>,
-) -> (Event, Option<String>) {
-    let begin = Instant::now();
-    let settings = &around.level.settings;
-    let mode = around.level.mode().with(resource.child().as_ref());
-    let common = resource.common();
-    let mut event = Event {
-        protocol: Cow::Borrowed(Event::PROTOCOL),
-        kind: Cow::Borrowed(resource.kind()),
-        name: redact_credentials(&common.name).into_owned(),
-        alias: common.alias.clone(),
-        requested_ensure: common.ensure.clone(),
-        noop: mode.noop,
-        health_check_only: mode.health_check_only,
-        timestamp: settings.host.now(),
-        ..Event::default()
-    };
-    let mut diff = None;
-    let result = steps(resource, around, mode, &mut event, &mut diff);
-    if let Err(error) = result {
-        event.failed = true;
-        let mut message = chain(&error);
-        if let Some(hint) = error.hint() {
-            let gap = if message.contains('\n') { '\n' } else { ' ' };
-            message = format!("{message}{gap}({hint})");
+impl<'a> LifecycleContext<'_, 'a> {
+    /// The same run, in another manifest.
+    pub(crate) fn within<'s>(&'s mut self, frame: &'s ManifestFrame) -> LifecycleContext<'s, 'a> {
+        LifecycleContext {
+            types: self.types,
+            options: self.options,
+            frame,
+            record: &mut *self.record,
+            observer: self.observer,
         }
-        event.error.push(redact_credentials(&message).into_owned());
     }
-    if settings.detail >= Detail::Report {
-        event.properties = resource.properties();
-    }
-    event.timestamp = settings.host.now();
-    event.duration = begin.elapsed();
-    (event, diff)
-}
 
-fn steps(
-    resource: &mut dyn AnyResource,
-    around: &mut Surroundings<'_, '_>,
-    mode: Mode,
-    event: &mut Event,
-    diff: &mut Option<String>,
-) -> Result<()> {
-    let settings = &around.level.settings;
-    let (provider, name) = resource.select_provider(&settings.host)?;
-    event.provider = Cow::Borrowed(name);
-    match gate(resource, around)? {
-        Gate::Open => {}
-        Gate::Closed => {
-            event.skipped = true;
-            return Ok(());
+    /// Runs resources in order, each freed when it is done; `each` sees what
+    /// becomes of them.
+    pub(crate) fn run_all(
+        &mut self,
+        resources: Vec<Box<dyn AnyResource>>,
+        mut each: impl FnMut(&Event),
+    ) -> Option<Stop> {
+        let cancel = self.options.host.cancel();
+        let total = resources.len();
+        for (index, mut resource) in resources.into_iter().enumerate() {
+            if let Some(reason) = cancel.reason() {
+                return Some(Stop::Cancelled(reason));
+            }
+            self.observer.borrow_mut().starting(&*resource, index + 1, total);
+            let event = self.run_resource(&mut *resource);
+            each(&event);
+            let failed = event.failed;
+            self.record.keep(event);
+            if failed && self.frame.fail_on_error {
+                return Some(Stop::Failed);
+            }
         }
-        Gate::Unmet(requirements) => {
-            event.skipped = true;
-            event.unmet_requirements = requirements;
-            return Ok(());
-        }
+        cancel.reason().map(Stop::Cancelled)
     }
-    // What brings a manifest has that one's resources looked at.
-    if !mode.health_check_only || resource.child().is_some() {
-        converge(resource, provider, around, mode, event, diff)?;
-    }
-    // In noop, what they would look at was not done.
-    if !mode.noop {
-        health::check(&settings.host, &resource.common().health_checks, event)?;
-    }
-    Ok(())
-}
 
-fn converge(
-    resource: &dyn AnyResource,
-    provider: usize,
-    around: &mut Surroundings<'_, '_>,
-    mode: Mode,
-    event: &mut Event,
-    diff: &mut Option<String>,
-) -> Result<()> {
-    let settings = &around.level.settings;
-    let trigger = trigger(resource, around.record.session, mode.noop)?;
-    let observer = around.observer;
-    let how = How {
-        host: &settings.host,
-        noop: mode.noop,
-        diffs: settings.diffs,
-        context: Context {
-            working_directory: &settings.working_directory,
-            templates: around.level.templates,
-            trigger,
-            detail: settings.detail,
-            output: &mut |line| observer.borrow_mut().output(line),
-            nested: around,
-        },
-    };
-    let (text, result) = resource.apply(provider, how, event);
-    *diff = text;
-    result
-}
+    /// Takes a resource through its lifecycle and records what became of it.
+    /// Whatever goes wrong becomes part of the event; nothing of one resource
+    /// aborts the run.
+    pub(crate) fn run_resource(&mut self, resource: &mut dyn AnyResource) -> Event {
+        let begin = Instant::now();
+        let options = self.options;
+        let mode = resource.mode(self.frame.mode);
+        let common = resource.common();
+        let mut event = Event {
+            protocol: Cow::Borrowed(Event::PROTOCOL),
+            kind: Cow::Borrowed(resource.kind()),
+            name: redact_credentials(&common.name).into_owned(),
+            alias: common.alias.clone(),
+            requested_ensure: common.ensure.clone(),
+            noop: mode.noop,
+            health_check_only: mode.health_check_only,
+            timestamp: options.host.now(),
+            ..Event::default()
+        };
+        let mut diff = None;
+        if let Err(error) = self.steps(resource, mode, &mut event, &mut diff) {
+            event.failed = true;
+            let mut message = chain(&error);
+            if let Some(hint) = error.hint() {
+                let gap = if message.contains('\n') { '\n' } else { ' ' };
+                message = format!("{message}{gap}({hint})");
+            }
+            event.error.push(redact_credentials(&message).into_owned());
+        }
+        if options.detail >= Detail::Report {
+            event.properties = resource.properties();
+        }
+        event.timestamp = options.host.now();
+        event.duration = begin.elapsed();
+        self.record.add(&mut event, &options.host);
+        self.take_warnings(Some(resource));
+        self.observer.borrow_mut().finished(&event, diff.as_deref());
+        event
+    }
 
-/// Control, deferred templates, requirements: may this resource be applied?
-fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_, '_>) -> Result<Gate> {
-    if !is_managed(resource, around.level.templates)? {
-        return Ok(Gate::Closed);
+    fn steps(
+        &mut self,
+        resource: &mut dyn AnyResource,
+        mode: Mode,
+        event: &mut Event,
+        diff: &mut Option<String>,
+    ) -> Result<()> {
+        let host = &self.options.host;
+        let (provider, name) = resource.select_provider(host)?;
+        event.provider = Cow::Borrowed(name);
+        match self.gate(resource)? {
+            Gate::Open => {}
+            Gate::Closed => {
+                event.skipped = true;
+                return Ok(());
+            }
+            Gate::Unmet(requirements) => {
+                event.skipped = true;
+                event.unmet_requirements = requirements;
+                return Ok(());
+            }
+        }
+        let trigger = if mode.health_check_only {
+            Trigger::Turn
+        } else {
+            trigger(resource, self.record.session, mode.noop)?
+        };
+        let mut turn = Turn { run: self, mode, trigger, diff: None };
+        let managed = resource.manage(provider, &mut turn, event);
+        *diff = turn.diff;
+        managed?;
+        // In noop, what they would look at was not done.
+        if !mode.noop {
+            health::check(host, &resource.common().health_checks, event)?;
+        }
+        Ok(())
     }
-    let templates = Noticing { templates: around.level.templates, is_used: Cell::new(false) };
-    if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {
-        return Err(Error::Template { property: failure.property, source: failure.error });
+
+    /// Control, deferred templates, requirements: may this resource be managed?
+    fn gate(&mut self, resource: &mut dyn AnyResource) -> Result<Gate> {
+        let templates = &self.frame.templates;
+        if !is_managed(resource, templates)? {
+            return Ok(Gate::Closed);
+        }
+        let templates = TrackingTemplates { templates, is_used: Cell::new(false) };
+        if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {
+            return Err(Error::Template { property: failure.property, source: failure.error });
+        }
+        // What held no template was found valid with the manifest.
+        if templates.is_used.get() {
+            resource.check_resolved()?;
+        }
+        let mut unmet = Vec::new();
+        for reference in &resource.common().require {
+            let last = last(self.record.session, reference)?;
+            if last.failed || last.unmet {
+                unmet.push(reference.clone());
+            }
+        }
+        Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
     }
-    // What held no template was found valid with the manifest.
-    if templates.is_used.get() {
-        resource.check_resolved()?;
+
+    /// Hands on what is worth knowing of a manifest.
+    pub(crate) fn diagnosed(&mut self, diagnosis: &Diagnosis) {
+        self.record.warnings.extend(diagnosis.diagnostics());
+        self.observer.borrow_mut().diagnosed(diagnosis);
     }
-    let mut unmet = Vec::new();
-    for reference in &resource.common().require {
-        let last = last(around.record.session, reference)?;
-        if last.failed || last.unmet {
-            unmet.push(reference.clone());
+
+    /// Hands on what the machine had to say meanwhile, about this resource.
+    pub(crate) fn take_warnings(&mut self, resource: Option<&dyn AnyResource>) {
+        for message in self.options.host.take_warnings() {
+            let resource = resource.map(AnyResource::display);
+            self.warn(resource.as_deref(), message);
         }
     }
-    Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
+
+    /// Hands on something worth knowing that stops nothing.
+    pub(crate) fn warn(&mut self, resource: Option<&str>, message: String) {
+        let resource = resource.map(str::to_owned);
+        let warning = Diagnostic { resource, ..Diagnostic::warning(message) };
+        self.observer.borrow_mut().warning(&warning);
+        self.record.warnings.push(warning);
+    }
 }
 
 /// What became of something referred to. Events carry no credentials, so they
 /// are found without them.
-fn last(session: &mut dyn Session, reference: &ResourceRef) -> Result<Last> {
+fn last(session: &mut dyn Session, reference: &ResourceRef) -> Result<LastOutcome> {
     let found = match redact_credentials(&reference.name) {
         Cow::Borrowed(_) => session.last(reference),
         Cow::Owned(name) => session.last(&ResourceRef::new(&*reference.kind, name)),
@@ -169,12 +211,12 @@ fn last(session: &mut dyn Session, reference: &ResourceRef) -> Result<Last> {
 }
 
 /// Templates that remember whether anything was resolved.
-struct Noticing<'a> {
+struct TrackingTemplates<'a> {
     templates: &'a dyn Templates,
     is_used: Cell<bool>,
 }
 
-impl Templates for Noticing<'_> {
+impl Templates for TrackingTemplates<'_> {
     fn text(&self, text: &str) -> std::result::Result<String, TemplateError> {
         self.is_used.set(true);
         self.templates.text(text)

@@ -3,29 +3,36 @@
 
 mod children;
 mod jet_file;
+mod loader;
 mod references;
 mod structure;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ccm_hiera::Document;
+use ccm_archive::TempTree;
 use ccm_host::Host;
-use ccm_model::{Finding, Resolve as _, Severity, Stage, TemplateError, Templates};
+use ccm_model::{Diagnostic, Finding, Severity};
 use ccm_template::Resolver;
-use ccm_yaml::{Comments, Kind, Node, Source, Span};
+use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
-pub use children::Children;
+pub(crate) use children::Children;
+pub use loader::SourceRef;
+pub(crate) use loader::{ManifestLoader, shown};
 
-use crate::inputs::Inputs;
-use crate::resource::{AnyResource, AnyType, PropertyError, resolve_and_check};
+use crate::resource::AnyResource;
 
 /// A manifest that can be applied.
 pub struct Manifest {
+    /// What people call it: its path, or its URL without credentials.
+    pub name: String,
     /// Where it was read from.
     pub path: PathBuf,
+    /// Where its files came from, if they were fetched. They last as long as
+    /// this value.
+    pub(crate) remote: Option<Arc<RemoteSource>>,
     /// Where its relative paths begin: its own directory.
     pub working_directory: PathBuf,
     /// What was declared.
@@ -53,6 +60,14 @@ pub struct Declarations {
     pub(crate) rendered: Option<Arc<Source>>,
 }
 
+/// A directory of fetched files, and what people know it as.
+#[derive(Debug)]
+pub(crate) struct RemoteSource {
+    pub(crate) tree: TempTree,
+    /// Where the files came from, without credentials.
+    pub(crate) name: String,
+}
+
 /// What is wrong with one source.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
@@ -66,6 +81,11 @@ impl Diagnosis {
     /// Whether anything in it is more than worth knowing.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|found| found.severity == Severity::Error)
+    }
+
+    /// The findings as other programs read them.
+    pub fn diagnostics(&self) -> impl Iterator<Item = Diagnostic> {
+        self.findings.iter().map(|finding| Diagnostic::new(finding, &self.source))
     }
 }
 
@@ -113,6 +133,30 @@ pub enum ManifestError {
     /// It is wrong.
     #[error("manifest {} is invalid", .0.source.name())]
     Invalid(Diagnosis),
+    /// It could not be fetched.
+    #[error("{source}")]
+    Fetch {
+        /// What people call it.
+        name: String,
+        /// Why.
+        source: ccm_archive::Error,
+    },
+    /// It was being fetched when the run was cancelled.
+    #[error("interrupted while fetching {name}")]
+    Interrupted {
+        /// What people call it.
+        name: String,
+        /// Why the run was cancelled.
+        reason: ccm_host::CancelReason,
+    },
+    /// What was fetched holds no manifest, or several.
+    #[error("cannot find the manifest in {name}: {reason}")]
+    NotFound {
+        /// What people call it.
+        name: String,
+        /// What is there instead.
+        reason: String,
+    },
 }
 
 impl ManifestError {
@@ -123,60 +167,31 @@ impl ManifestError {
                 Some("split it: `apply` resources apply further manifests".to_owned())
             }
             Self::Read { source, .. } => source.hint(),
-            Self::Invalid(_) => None,
+            Self::NotFound { .. } => {
+                let name = loader::NAME;
+                Some(format!("put one {name} at its top or one directory down"))
+            }
+            Self::Fetch { source, .. } => source.hint(),
+            Self::Invalid(_) | Self::Interrupted { .. } => None,
         }
+    }
+
+    /// Everything that is wrong, as other programs read it. What cannot be read
+    /// is a finding about its file.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let (file, message) = match self {
+            Self::Invalid(diagnosis) => return diagnosis.diagnostics().collect(),
+            Self::Read { path, source } => (path.display().to_string(), crate::chain(source)),
+            Self::NotFound { name, .. } | Self::Interrupted { name, .. } => {
+                (name.clone(), crate::chain(self))
+            }
+            Self::Fetch { name, source } => (name.clone(), crate::chain(source)),
+        };
+        vec![Diagnostic::unreadable(file, message, self.hint())]
     }
 }
 
 impl Manifest {
-    /// Anything larger was not written by a person, nor for one run.
-    const MAX_SIZE: u64 = 256 << 20;
-
-    /// Reads and checks a manifest. `elsewhere` says that references may also
-    /// be met by what ran before, as in a shared session.
-    pub fn load(
-        host: &Host,
-        path: &Path,
-        types: &[&'static dyn AnyType],
-        inputs: &Inputs,
-        elsewhere: bool,
-    ) -> Result<Self, ManifestError> {
-        let read = |source| ManifestError::Read { path: path.to_owned(), source };
-        let (text, doubt) = host.read_judged(path, Self::MAX_SIZE).map_err(read)?;
-        let working_directory = match path.parent() {
-            Some(parent) if parent.is_absolute() => parent.to_owned(),
-            parent => host.current_dir().map_err(read)?.join(parent.unwrap_or(Path::new(""))),
-        };
-        let findings: Vec<Finding> = doubted(host, doubt).into_iter().collect();
-        let Some(text) = text else {
-            let source = Arc::new(Source::new(inputs.shown(path), String::new()));
-            return Err(ManifestError::Invalid(Diagnosis { source, findings }));
-        };
-        let source = Arc::new(Source::new(inputs.shown(path), text));
-        let (resolved, warnings) =
-            resolve(host, source, findings, &working_directory, types, inputs, elsewhere)?;
-        let Resolved { templates, declarations } = resolved;
-        Ok(Self { path: path.to_owned(), working_directory, declarations, templates, warnings })
-    }
-
-    /// Checks the text of a manifest that was read already, as if it were in
-    /// `working_directory`.
-    pub fn parse(
-        host: &Host,
-        name: &str,
-        text: String,
-        working_directory: &Path,
-        types: &[&'static dyn AnyType],
-        inputs: &Inputs,
-    ) -> Result<Self, ManifestError> {
-        let source = Arc::new(Source::new(name, text));
-        let (resolved, warnings) =
-            resolve(host, source, Vec::new(), working_directory, types, inputs, false)?;
-        let Resolved { templates, declarations } = resolved;
-        let working_directory = working_directory.to_owned();
-        Ok(Self { path: name.into(), working_directory, declarations, templates, warnings })
-    }
-
     /// The manifest as it stands now: data and resources.
     pub fn render(&self) -> Value {
         let mut rendered = Map::new();
@@ -190,238 +205,7 @@ impl Manifest {
     }
 }
 
-/// What a manifest comes to with its data.
-struct Resolved {
-    templates: Resolver,
-    declarations: Declarations,
-}
-
-/// Reads a text and checks everything; adds to what was found before.
-fn resolve(
-    host: &Host,
-    source: Arc<Source>,
-    mut findings: Vec<Finding>,
-    working_directory: &Path,
-    types: &[&'static dyn AnyType],
-    inputs: &Inputs,
-    elsewhere: bool,
-) -> Result<(Resolved, Diagnosis), ManifestError> {
-    let resolved = parse(&source, &mut findings).and_then(|(root, comments)| {
-        let document = (&root, &comments, &*source);
-        match templates(host, document, inputs, working_directory, &mut findings) {
-            Ok(templates) => {
-                let (declarations, more) =
-                    Declarations::from_root(host, root, &source, types, &templates, elsewhere);
-                findings.extend(more);
-                Some(Resolved { templates, declarations })
-            }
-            Err(more) => {
-                findings.extend(more);
-                findings.extend(check_without_data(root, &source, types, elsewhere));
-                None
-            }
-        }
-    });
-    findings.sort_by_key(|finding| {
-        (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
-    });
-    let diagnosis = Diagnosis { source, findings };
-    match resolved {
-        Some(resolved) if !diagnosis.has_errors() => Ok((resolved, diagnosis)),
-        _ => Err(ManifestError::Invalid(diagnosis)),
-    }
-}
-
-/// Reads the tree, and the comments where there may be rules in them.
-fn parse<'a>(source: &'a Source, findings: &mut Vec<Finding>) -> Option<(Node<'a>, Comments)> {
-    let text = source.text();
-    let parsed = if text.contains('#') && text.contains('@') {
-        ccm_yaml::parse_annotated_lenient(source)
-    } else {
-        ccm_yaml::parse_lenient(source).map(|(root, more)| (root, Comments::default(), more))
-    };
-    match parsed {
-        Ok((root, comments, duplicates)) => {
-            findings.extend(duplicates.into_iter().map(syntax_finding));
-            Some((root, comments))
-        }
-        Err(error) => {
-            findings.push(syntax_finding(error));
-            None
-        }
-    }
-}
-
-fn syntax_finding(error: ccm_yaml::SyntaxError) -> Finding {
-    Finding::error(error.span, error.message).hint(error.hint)
-}
-
-/// What is wrong with a manifest whose data cannot be resolved. Resources with
-/// placeholders are checked only for their shape: nothing else is known of them.
-fn check_without_data(
-    root: Node<'_>,
-    source: &Source,
-    types: &[&'static dyn AnyType],
-    elsewhere: bool,
-) -> Vec<Finding> {
-    let mut declarations = Declarations::default();
-    let (mut findings, _) = structure::read(root, types, &mut declarations);
-    let mut are_all_settled = true;
-    for resource in &mut declarations.resources {
-        if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
-            findings.extend(resource.findings());
-        } else {
-            are_all_settled = false;
-        }
-    }
-    if are_all_settled {
-        references::check(source, &declarations.resources, types, elsewhere, &mut findings);
-    }
-    findings
-}
-
-/// Resolves nothing, because there is no data to resolve with.
-struct NoTemplates;
-
-impl Templates for NoTemplates {
-    fn text(&self, _: &str) -> Result<String, TemplateError> {
-        Err(TemplateError::new("there is no data"))
-    }
-
-    fn script(&self, text: &str) -> Result<String, TemplateError> {
-        self.text(text)
-    }
-
-    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-        self.text(expression).map(|_| false)
-    }
-}
-
-/// Resolves the manifest's data and makes the templates that see it.
-fn templates(
-    host: &Host,
-    (root, comments, source): (&Node<'_>, &Comments, &Source),
-    inputs: &Inputs,
-    directory: &Path,
-    findings: &mut Vec<Finding>,
-) -> Result<Resolver, Vec<Finding>> {
-    let is_map = matches!(root.kind, Kind::Mapping(_));
-    // What a manifest must be is said where its structure is read.
-    if !is_map {
-        return inputs
-            .templates(host, directory)
-            .map_err(|error| data_findings(&error, root, source));
-    }
-    let document = Document::from_node(root, comments, ccm_hiera::DATA);
-    let resolved = document.and_then(|document| inputs.templates_for(host, &document, directory));
-    let (templates, warnings) = resolved.map_err(|error| data_findings(&error, root, source))?;
-    findings.extend(warnings.into_iter().map(|warning| {
-        let message = warning.to_string();
-        Finding::warning(warning.span, message)
-    }));
-    Ok(templates)
-}
-
-fn data_findings(error: &ccm_hiera::Error, root: &Node<'_>, source: &Source) -> Vec<Finding> {
-    match error {
-        ccm_hiera::Error::Rules { failures } => failures
-            .iter()
-            .map(|failure| Finding::error(failure.span, failure.to_string()))
-            .collect(),
-        error => {
-            let span = error.locate(root, source);
-            let message = if span.is_some() { error.brief() } else { crate::chain(error) };
-            vec![Finding::error(span, message).hint(error.hint())]
-        }
-    }
-}
-
 impl Declarations {
-    /// Reads a text; what is wrong comes beside what could be read.
-    pub fn read(
-        host: &Host,
-        source: &Source,
-        types: &[&'static dyn AnyType],
-        templates: &Resolver,
-        elsewhere: bool,
-    ) -> (Self, Vec<Finding>) {
-        let mut findings = Vec::new();
-        let Some((root, _)) = parse(source, &mut findings) else {
-            return (Self::default(), findings);
-        };
-        let (this, more) = Self::from_root(host, root, source, types, templates, elsewhere);
-        findings.extend(more);
-        (this, findings)
-    }
-
-    fn from_root(
-        host: &Host,
-        root: Node<'_>,
-        source: &Source,
-        types: &[&'static dyn AnyType],
-        templates: &Resolver,
-        elsewhere: bool,
-    ) -> (Self, Vec<Finding>) {
-        let mut this = Self::default();
-        let (mut findings, jet_file) = structure::read(root, types, &mut this);
-        let messages =
-            [("pre_message", &mut this.pre_message), ("post_message", &mut this.post_message)];
-        for ((property, message), span) in messages.into_iter().zip(this.message_spans) {
-            if let Err(error) = message.resolve(templates, false) {
-                let failure = PropertyError { property, span: Some(span), error };
-                findings.push(failure.finding(Some(source)));
-            }
-        }
-        if let Some(jet_file) = jet_file {
-            if let Some(rendered) = jet_file::render(host, templates, &jet_file, &mut findings) {
-                let more = this.add_rendered(&rendered, types, templates, elsewhere);
-                findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
-                this.rendered = Some(rendered);
-            }
-            return (this, findings);
-        }
-        this.resolve(source, types, templates, elsewhere, &mut findings);
-        (this, findings)
-    }
-
-    /// Takes resources from what a template made.
-    fn add_rendered(
-        &mut self,
-        rendered: &Source,
-        types: &[&'static dyn AnyType],
-        templates: &Resolver,
-        elsewhere: bool,
-    ) -> Vec<Finding> {
-        let mut findings = match ccm_yaml::parse_lenient(rendered) {
-            Ok((root, duplicates)) => {
-                let mut findings = structure::read_resources(root, types, self);
-                findings.extend(duplicates.into_iter().map(syntax_finding));
-                findings
-            }
-            Err(error) => return vec![syntax_finding(error)],
-        };
-        self.resolve(rendered, types, templates, elsewhere, &mut findings);
-        findings
-    }
-
-    /// Resolves the templates of the resources and checks everything.
-    fn resolve(
-        &mut self,
-        source: &Source,
-        types: &[&'static dyn AnyType],
-        templates: &Resolver,
-        elsewhere: bool,
-        findings: &mut Vec<Finding>,
-    ) {
-        for resource in &mut self.resources {
-            findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
-        }
-        if self.resources.is_empty() && findings.is_empty() {
-            findings.push(Finding::error(Span::default(), "there are no resources"));
-        }
-        references::check(source, &self.resources, types, elsewhere, findings);
-    }
-
     /// Something about a resource, at its place.
     pub(crate) fn finding(
         &self,
@@ -436,16 +220,15 @@ impl Declarations {
     }
 
     /// Whether any resource may ask what became of another.
-    pub fn has_references(&self, types: &[&'static dyn AnyType]) -> bool {
-        let nests = |kind: &str| types.iter().any(|known| known.name() == kind && known.nests());
+    pub(crate) fn has_references(&self) -> bool {
         self.resources.iter().any(|resource| {
             let has_own = !resource.common().require.is_empty() || !resource.subscribe().is_empty();
-            has_own || nests(resource.kind())
+            has_own || resource.child().is_some()
         })
     }
 
     /// The declarations as they stand now, as the `ccm` section of a manifest.
-    pub fn render(&self) -> Value {
+    fn render(&self) -> Value {
         let resources = self.resources.iter().map(|resource| {
             let mut properties = resource.properties();
             let name = properties.as_object_mut().and_then(|map| map.shift_remove("name"));

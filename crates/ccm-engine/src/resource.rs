@@ -12,16 +12,14 @@ use ccm_model::{
 };
 use ccm_template::Resolver;
 use ccm_yaml::{Entry, Source};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::Result;
 use crate::cli::CommandLine;
-use crate::converge::{Outcome, converge};
-use crate::nested::{Child, Nowhere};
-use crate::resource_type::{
-    Context, Detail, Diffs, Ensure, Findings, ProviderDef, ResourceType, State, Trigger,
-};
-use crate::validate::{Places, check_table};
-use crate::{Error, Result};
+use crate::declare::{Ensure, Findings};
+use crate::manage::{Manage, Turn};
+use crate::manifest_run::{Child, Mode};
+use crate::validate::{PropertySpans, check_table};
 
 /// A type in the list of types.
 pub trait AnyType: Sync {
@@ -35,10 +33,9 @@ pub trait AnyType: Sync {
     fn ensure(&self) -> Ensure;
     /// The names of its providers.
     fn providers(&self) -> Vec<&'static str>;
-    /// How it looks at the command line.
-    fn command_line(&self) -> CommandLine;
-    /// Whether its resources bring resources of their own.
-    fn nests(&self) -> bool;
+    /// How it looks at the command line; `None` for one that `ccm ensure` and
+    /// the API do not offer.
+    fn command_line(&self) -> Option<CommandLine>;
     /// Reads a resource; `span` is where it stands.
     fn declare(
         &self,
@@ -58,7 +55,9 @@ pub trait AnyResource {
     fn common(&self) -> &Common;
     /// The resources whose change it reacts to.
     fn subscribe(&self) -> &[ResourceRef];
-    /// The manifest that it brings, if it does.
+    /// How much it may do in a manifest that may do this much.
+    fn mode(&self, above: Mode) -> Mode;
+    /// The manifest that it applies, if it applies one.
     fn child(&self) -> Option<Child<'_>>;
     /// What people call it: `type#name`, without credentials.
     fn display(&self) -> String {
@@ -82,14 +81,9 @@ pub trait AnyResource {
     fn properties(&self) -> Value;
     /// Chooses the provider: an index for the calls below, and its name.
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)>;
-    /// Brings it to its desired state and writes what became of it into the
-    /// event. The diff, if one was asked for, is given back.
-    fn apply(
-        &self,
-        provider: usize,
-        how: How<'_>,
-        event: &mut Event,
-    ) -> (Option<String>, Result<()>);
+    /// Manages it, and writes what became of it into the event.
+    fn manage(&self, provider: usize, turn: &mut Turn<'_, '_, '_>, event: &mut Event)
+    -> Result<()>;
     /// Its current state.
     fn status(&self, host: &Host, working_directory: &Path, templates: &Resolver) -> Result<Value>;
 }
@@ -133,27 +127,15 @@ pub(crate) fn resolve_and_check(
     findings
 }
 
-/// How a resource is applied.
-pub struct How<'a> {
-    /// The machine.
-    pub host: &'a Host,
-    /// Only say what would be done.
-    pub noop: bool,
-    /// Which diffs to make.
-    pub diffs: Diffs,
-    /// What the provider may use.
-    pub context: Context<'a>,
-}
-
 /// The type of that name in a list.
 pub fn find_type(types: &[&'static dyn AnyType], name: &str) -> Option<&'static dyn AnyType> {
-    types
-        .iter()
-        .copied()
-        .find(|kind| kind.name() == name || kind.command_line().aliases.contains(&name))
+    types.iter().copied().find(|kind| {
+        let aliases = kind.command_line().map_or(&[][..], |view| view.aliases);
+        kind.name() == name || aliases.contains(&name)
+    })
 }
 
-/// Makes a [`ResourceType`] an [`AnyType`], for lists of types.
+/// Makes a type an [`AnyType`], for lists of types.
 pub struct Erased<T>(PhantomData<fn() -> T>);
 
 impl<T> Erased<T> {
@@ -161,7 +143,7 @@ impl<T> Erased<T> {
     pub const NEW: Self = Self(PhantomData);
 }
 
-impl<T: ResourceType> AnyType for Erased<T> {
+impl<T: Manage> AnyType for Erased<T> {
     fn name(&self) -> &'static str {
         T::NAME
     }
@@ -179,15 +161,11 @@ impl<T: ResourceType> AnyType for Erased<T> {
     }
 
     fn providers(&self) -> Vec<&'static str> {
-        T::PROVIDERS.iter().map(|provider| provider.name).collect()
+        T::providers()
     }
 
-    fn command_line(&self) -> CommandLine {
+    fn command_line(&self) -> Option<CommandLine> {
         T::COMMAND_LINE
-    }
-
-    fn nests(&self) -> bool {
-        T::NESTS
     }
 
     fn declare(
@@ -211,7 +189,7 @@ impl<T: ResourceType> AnyType for Erased<T> {
             T::ENSURE.default().clone_into(ensure);
         }
         let properties = properties.into();
-        let places = Places { resource: span, properties, unresolved: Vec::new() };
+        let places = PropertySpans { resource: span, properties, unresolved: Vec::new() };
         Box::new(Declared::<T> { want, places })
     }
 
@@ -221,27 +199,19 @@ impl<T: ResourceType> AnyType for Erased<T> {
 }
 
 /// A resource as it was declared.
-struct Declared<T: ResourceType> {
+struct Declared<T: Manage> {
     want: T::Properties,
-    places: Places,
+    places: PropertySpans,
 }
 
-impl<T: ResourceType> Declared<T> {
-    fn reference(&self) -> ResourceRef {
-        ResourceRef::new(T::NAME, &*self.want.common().name)
-    }
-
+impl<T: Manage> Declared<T> {
     fn field(name: &str) -> usize {
         let found = T::Properties::FIELDS.iter().position(|field| field.is_called(name));
         found.unwrap_or(usize::MAX)
     }
-
-    fn open(&self, provider: usize, host: &Host) -> Box<T::Provider> {
-        (T::PROVIDERS[provider].open)(host)
-    }
 }
 
-impl<T: ResourceType> AnyResource for Declared<T> {
+impl<T: Manage> AnyResource for Declared<T> {
     fn kind(&self) -> &'static str {
         T::NAME
     }
@@ -252,6 +222,10 @@ impl<T: ResourceType> AnyResource for Declared<T> {
 
     fn subscribe(&self) -> &[ResourceRef] {
         T::subscribe(&self.want)
+    }
+
+    fn mode(&self, above: Mode) -> Mode {
+        T::mode(&self.want, above)
     }
 
     fn child(&self) -> Option<Child<'_>> {
@@ -338,74 +312,20 @@ impl<T: ResourceType> AnyResource for Declared<T> {
     }
 
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)> {
-        let rank = |provider: &ProviderDef<T>| (provider.rank)(host, &self.want);
-        if let Some(name) = &self.want.common().provider {
-            let index = T::PROVIDERS.iter().position(|provider| provider.name == name);
-            let index = index.ok_or_else(|| Error::UnknownProvider {
-                name: name.clone(),
-                kind: T::NAME,
-                known: T::PROVIDERS.iter().map(|provider| provider.name).collect(),
-            })?;
-            let provider = &T::PROVIDERS[index];
-            return match rank(provider) {
-                Some(_) => Ok((index, provider.name)),
-                None => Err(Error::UnsuitableProvider {
-                    name: name.clone(),
-                    resource: self.reference(),
-                }),
-            };
-        }
-        T::PROVIDERS
-            .iter()
-            .enumerate()
-            .filter_map(|(index, provider)| Some((rank(provider)?, index, provider.name)))
-            .min()
-            .map(|(_, index, name)| (index, name))
-            .ok_or_else(|| Error::NoProvider {
-                resource: self.reference(),
-                tried: T::PROVIDERS.iter().map(|provider| provider.name).collect(),
-            })
+        T::select_provider(&self.want, host)
     }
 
-    fn apply(
+    fn manage(
         &self,
         provider: usize,
-        mut how: How<'_>,
+        turn: &mut Turn<'_, '_, '_>,
         event: &mut Event,
-    ) -> (Option<String>, Result<()>) {
-        let mut on = self.open(provider, how.host);
-        let mut outcome = Outcome::default();
-        let cx = &mut how.context;
-        let result = converge::<T>(&mut on, &self.want, how.noop, how.diffs, cx, &mut outcome);
-        event.changed = outcome.changed && result.is_ok();
-        event.refreshed = event.changed && outcome.refreshed;
-        event.noop_message = outcome.noop_message;
-        if let Some(state) = &outcome.state {
-            state.ensure().clone_into(&mut event.final_ensure);
-            if cx.detail >= Detail::Report {
-                event.status = status(T::NAME, state, event, result.is_err());
-            }
-        }
-        (outcome.diff, result)
+    ) -> Result<()> {
+        T::manage(&self.want, provider, turn, event)
     }
 
     fn status(&self, host: &Host, working_directory: &Path, templates: &Resolver) -> Result<Value> {
-        let (provider, _) = self.select_provider(host)?;
-        let mut cx = Context {
-            working_directory,
-            templates,
-            trigger: Trigger::Turn,
-            detail: Detail::Inspect,
-            output: &mut |_| {},
-            nested: &mut Nowhere,
-        };
-        let state = T::observe(&mut self.open(provider, host), &self.want, &mut cx)?;
-        let event = Event {
-            name: self.want.common().name.clone(),
-            timestamp: host.now(),
-            ..Event::default()
-        };
-        Ok(status(T::NAME, &state, &event, false))
+        T::status(&self.want, host, working_directory, templates)
     }
 }
 
@@ -429,25 +349,4 @@ fn redact(value: &mut Value) {
         Value::Object(map) => map.values_mut().for_each(redact),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
-
-/// The common fields of a status and those that its type adds.
-fn status<S: State>(kind: &str, state: &S, event: &Event, failed: bool) -> Value {
-    let mut map = Map::new();
-    map.insert("timestamp".into(), event.timestamp.to_string().into());
-    map.insert("protocol".into(), format!("io.choria.ccm.v1.resource.{kind}.state").into());
-    map.insert("type".into(), kind.into());
-    map.insert("name".into(), event.name.as_str().into());
-    map.insert("ensure".into(), state.ensure().into());
-    map.insert("changed".into(), event.changed.into());
-    map.insert("refreshed".into(), event.refreshed.into());
-    map.insert("stable".into(), (!event.changed && !failed).into());
-    map.insert("noop".into(), event.noop.into());
-    if let Some(message) = &event.noop_message {
-        map.insert("noop_message".into(), message.as_str().into());
-    }
-    if let Ok(Value::Object(own)) = serde_json::to_value(state) {
-        map.extend(own);
-    }
-    Value::Object(map)
 }

@@ -1,38 +1,18 @@
-//! A run of many resources.
+//! A run: what it is watched by, what it keeps, and how it ends.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
 
 use ccm_host::{CancelReason, Host};
-use ccm_model::{Event, EventId, Report, Summary};
-use ccm_template::Resolver;
+use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, Summary};
 
-use crate::inputs::Inputs;
-use crate::lifecycle::{self, Surroundings};
-use crate::manifest::Diagnosis;
-use crate::nested::{Level, Library};
+use crate::lifecycle::LifecycleContext;
+use crate::manifest::{Diagnosis, Manifest};
+use crate::manifest_run::{ChildSummary, ManifestFrame};
+use crate::options::RunOptions;
+use crate::request::read_request;
 use crate::resource::{AnyResource, AnyType};
-use crate::resource_type::{Detail, Diffs};
-use crate::session::{Session, SessionError};
-
-/// What holds for a whole run.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The machine.
-    pub host: Host,
-    /// Only say what would be done.
-    pub noop: bool,
-    /// Change nothing, only look at the health of resources.
-    pub health_check_only: bool,
-    /// Which diffs to make.
-    pub diffs: Diffs,
-    /// How much of each state someone will read.
-    pub detail: Detail,
-    /// Where relative paths begin.
-    pub working_directory: PathBuf,
-    /// Stop at the first resource that fails.
-    pub fail_on_error: bool,
-}
+use crate::resource_type::Detail;
+use crate::session::{MemorySession, NoSession, Session, SessionError};
 
 /// Sees what happens while it happens.
 pub trait Observer {
@@ -40,17 +20,25 @@ pub trait Observer {
     fn starting(&mut self, _resource: &dyn AnyResource, _number: usize, _total: usize) {}
     /// A line of output from the resource at work.
     fn output(&mut self, _line: &str) {}
-    /// A manifest that a resource brings is about to be applied.
+    /// A manifest that a resource applies is about to run.
     fn entering(&mut self, _manifest: &str) {}
     /// Its resources are done.
     fn leaving(&mut self) {}
-    /// What is wrong with such a manifest, or worth knowing of it.
+    /// What is wrong with a manifest, or worth knowing of it.
     fn diagnosed(&mut self, _diagnosis: &Diagnosis) {}
-    /// What such a manifest has to say before or after its resources.
+    /// Something worth knowing that stops nothing.
+    fn warning(&mut self, _warning: &Diagnostic) {}
+    /// What a manifest has to say before or after its resources.
     fn message(&mut self, _text: &str) {}
     /// A resource is finished.
     fn finished(&mut self, _event: &Event, _diff: Option<&str>) {}
 }
+
+/// An observer for those who read only the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {}
 
 /// Why a run ended before its last resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +49,36 @@ pub enum Stop {
     Failed,
 }
 
-/// A run: takes resources one after the other and keeps their events.
-pub struct Run<'a> {
-    level: Level<'a>,
-    record: Record<'a>,
-    observer: RefCell<&'a mut dyn Observer>,
-    library: Option<Library<'a>>,
+/// How a run ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// What it leaves behind.
+    pub report: Report,
+    /// Why not all resources had their turn.
+    pub stop: Option<Stop>,
+    /// What is not safely recorded: events, or files that may not be on disk.
+    pub losses: Vec<Loss>,
+    /// What the manifest says after a run without errors.
+    pub post_message: Option<String>,
+}
+
+/// Something that a run did and could not secure.
+#[derive(Debug, thiserror::Error)]
+pub enum Loss {
+    /// Not all events are in the session.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// What was written may not be on disk.
+    #[error(transparent)]
+    Disk(#[from] ccm_host::Error),
+}
+
+impl Finished {
+    /// Whether every resource is as desired and everything is recorded.
+    pub fn is_without_errors(&self) -> bool {
+        let Summary { failed, requirements_unmet, .. } = self.report.summary;
+        failed + requirements_unmet == 0 && self.stop.is_none() && self.losses.is_empty()
+    }
 }
 
 /// What a run keeps of its events.
@@ -74,131 +86,31 @@ pub(crate) struct Record<'a> {
     pub(crate) session: &'a mut dyn Session,
     summary: Summary,
     events: Option<Vec<Event>>,
+    pub(crate) warnings: Vec<Diagnostic>,
     last_id: EventId,
     session_error: Option<SessionError>,
-    /// How many manifests resources have brought.
+    /// How many manifests resources have applied.
     pub(crate) manifests: usize,
 }
 
-impl<'a> Run<'a> {
-    /// A run about to begin. Events are kept only if someone will read them
-    /// in full.
-    pub fn new(
-        settings: Settings,
-        templates: &'a Resolver,
-        session: &'a mut dyn Session,
-        observer: &'a mut dyn Observer,
-    ) -> Self {
-        let record = Record {
+impl<'a> Record<'a> {
+    /// Events are kept only if someone will read them in full.
+    fn new(session: &'a mut dyn Session, options: &RunOptions, keeps_events: bool) -> Self {
+        let mut summary = Summary::starting(options.host.now());
+        summary.noop = options.mode.noop;
+        Self {
             session,
-            summary: Summary::starting(settings.host.now()),
-            events: (settings.detail >= Detail::Report).then(Vec::new),
+            summary,
+            events: (keeps_events && options.detail >= Detail::Report).then(Vec::new),
+            warnings: Vec::new(),
             last_id: EventId::default(),
             session_error: None,
             manifests: 0,
-        };
-        let level = Level { settings, templates, files: Vec::new() };
-        Self { level, record, observer: RefCell::new(observer), library: None }
-    }
-
-    /// A run whose resources may bring manifests, as they are those of one
-    /// themselves.
-    #[must_use]
-    pub fn of_manifest(
-        mut self,
-        file: &Path,
-        types: &'a [&'static dyn AnyType],
-        inputs: &'a Inputs,
-    ) -> Self {
-        self.level.files = vec![inputs.shown(file)];
-        self.library = Some(Library { types, inputs });
-        self
-    }
-
-    /// A run that goes on for long, whose events are read as they come.
-    #[must_use]
-    pub fn without_events(mut self) -> Self {
-        self.record.events = None;
-        self
-    }
-
-    fn surroundings(&mut self) -> Surroundings<'_, 'a> {
-        Surroundings {
-            level: &self.level,
-            record: &mut self.record,
-            observer: &self.observer,
-            library: self.library,
         }
     }
 
-    /// Applies resources in order, each freed when it is done.
-    pub fn apply_all(&mut self, resources: Vec<Box<dyn AnyResource>>) -> Option<Stop> {
-        self.surroundings().apply_all(resources, |_| {})
-    }
-
-    /// Applies one resource, records what became of it in the session and the
-    /// summary, and hands the event out.
-    pub fn apply(&mut self, resource: &mut dyn AnyResource) -> Event {
-        self.surroundings().apply_one(resource)
-    }
-
-    /// Ends the run and hands out what it leaves behind, and why not all of it
-    /// is in the session where that is so.
-    pub fn finish(self, manifest: impl Into<String>) -> (Report, Option<SessionError>) {
-        let Self { level: Level { settings, .. }, record, .. } = self;
-        let mut summary = record.summary;
-        summary.finish(settings.host.now());
-        let report = Report {
-            protocol: Report::PROTOCOL,
-            manifest: manifest.into(),
-            noop: settings.noop,
-            health_check_only: settings.health_check_only,
-            started: summary.start,
-            summary,
-            events: record.events.unwrap_or_default(),
-        };
-        (report, record.session_error)
-    }
-}
-
-impl Surroundings<'_, '_> {
-    /// Applies the resources of one manifest; `each` sees what becomes of them.
-    pub(crate) fn apply_all(
-        &mut self,
-        resources: Vec<Box<dyn AnyResource>>,
-        mut each: impl FnMut(&Event),
-    ) -> Option<Stop> {
-        let settings = &self.level.settings;
-        let total = resources.len();
-        for (index, mut resource) in resources.into_iter().enumerate() {
-            if let Some(reason) = settings.host.cancel().reason() {
-                return Some(Stop::Cancelled(reason));
-            }
-            self.observer.borrow_mut().starting(&*resource, index + 1, total);
-            let event = self.apply_one(&mut *resource);
-            each(&event);
-            let failed = event.failed;
-            if let Some(events) = &mut self.record.events {
-                events.push(event);
-            }
-            if failed && settings.fail_on_error {
-                return Some(Stop::Failed);
-            }
-        }
-        settings.host.cancel().reason().map(Stop::Cancelled)
-    }
-
-    fn apply_one(&mut self, resource: &mut dyn AnyResource) -> Event {
-        let (mut event, diff) = lifecycle::apply(resource, self);
-        self.record.add(&mut event, &self.level.settings.host);
-        self.observer.borrow_mut().finished(&event, diff.as_deref());
-        event
-    }
-}
-
-impl Record<'_> {
     /// Gives an event its id, and records and counts it.
-    fn add(&mut self, event: &mut Event, host: &Host) {
+    pub(crate) fn add(&mut self, event: &mut Event, host: &Host) {
         // Ids sort in the order of recording, even if the clock is set back.
         let fresh = EventId::new(event.timestamp, host.random());
         self.last_id = if fresh > self.last_id { fresh } else { self.last_id.next() };
@@ -207,5 +119,132 @@ impl Record<'_> {
             self.session_error.get_or_insert(error);
         }
         self.summary.add(event);
+    }
+
+    /// Keeps an event for the report.
+    pub(crate) fn keep(&mut self, event: Event) {
+        if let Some(events) = &mut self.events {
+            events.push(event);
+        }
+    }
+
+    /// Ends the run: waits until what was written is on disk.
+    fn finish(self, options: &RunOptions, manifest: String) -> Finished {
+        let mut summary = self.summary;
+        summary.finish(options.host.now());
+        let mut losses: Vec<Loss> = self.session_error.into_iter().map(Loss::from).collect();
+        losses.extend(options.host.sync().err().map(Loss::from));
+        let report = Report {
+            protocol: Report::PROTOCOL,
+            manifest,
+            noop: options.mode.noop,
+            health_check_only: options.mode.health_check_only,
+            started: summary.start,
+            summary,
+            events: self.events.unwrap_or_default(),
+            warnings: self.warnings,
+        };
+        Finished { report, stop: None, losses, post_message: None }
+    }
+}
+
+/// Runs a whole manifest.
+pub(crate) fn run_manifest(
+    types: &'static [&'static dyn AnyType],
+    manifest: Manifest,
+    options: &RunOptions,
+    session: Option<&mut dyn Session>,
+    observer: &mut dyn Observer,
+) -> Finished {
+    // Nobody asks a session where nothing refers to anything.
+    let (mut memory, mut none) = (MemorySession::default(), NoSession);
+    let session: &mut dyn Session = match session {
+        Some(session) => &mut *session,
+        None if manifest.declarations.has_references() => &mut memory,
+        None => &mut none,
+    };
+    let name = manifest.name.clone();
+    let observer: RefCell<&mut dyn Observer> = RefCell::new(&mut *observer);
+    let mut record = Record::new(session, options, true);
+    // A resource that stands in no manifest needs a frame too; this one holds
+    // only until the manifest has its own.
+    let files = vec![manifest.path.display().to_string()];
+    let frame = ManifestFrame::outside(options, manifest.templates.clone());
+    let mut context = LifecycleContext {
+        types,
+        options,
+        frame: &frame,
+        record: &mut record,
+        observer: &observer,
+    };
+    context.take_warnings(None);
+    let (ChildSummary { stop, .. }, post_message) =
+        context.run_manifest(manifest, options.mode, files);
+    context.take_warnings(None);
+    let finished = record.finish(options, name);
+    Finished { stop, post_message, ..finished }
+}
+
+/// A run that takes requests one after the other.
+pub struct Run<'a> {
+    types: &'static [&'static dyn AnyType],
+    options: RunOptions,
+    frame: ManifestFrame,
+    record: Record<'a>,
+    observer: RefCell<&'a mut dyn Observer>,
+}
+
+impl<'a> Run<'a> {
+    pub(crate) fn new(
+        types: &'static [&'static dyn AnyType],
+        options: &RunOptions,
+        session: &'a mut dyn Session,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, ccm_hiera::Error> {
+        let templates = options.inputs.templates(&options.host, &options.working_directory)?;
+        let options = options.clone();
+        Ok(Self {
+            types,
+            frame: ManifestFrame::outside(&options, templates),
+            record: Record::new(session, &options, false),
+            observer: RefCell::new(observer),
+            options,
+        })
+    }
+
+    fn context(&mut self) -> LifecycleContext<'_, 'a> {
+        LifecycleContext {
+            types: self.types,
+            options: &self.options,
+            frame: &self.frame,
+            record: &mut self.record,
+            observer: &self.observer,
+        }
+    }
+
+    /// Manages the resource that a request asks for.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong with the request; nothing was tried then.
+    pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
+        let mut resource = read_request(request, self.types, &self.frame.templates)?;
+        Ok(self.context().run_resource(&mut *resource))
+    }
+
+    /// What has been worth knowing since this was last asked.
+    pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
+        self.context().take_warnings(None);
+        std::mem::take(&mut self.record.warnings)
+    }
+
+    /// Waits until what was written is on disk.
+    pub fn sync(&self) -> Result<(), ccm_host::Error> {
+        self.options.host.sync()
+    }
+
+    /// Ends the run.
+    pub fn finish(self) -> Finished {
+        self.record.finish(&self.options, String::new())
     }
 }

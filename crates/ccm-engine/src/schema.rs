@@ -4,8 +4,8 @@
 use ccm_model::{Event, Field, Format, Phase, Required, Shape};
 use serde_json::{Map, Value, json};
 
+use crate::declare::Ensure;
 use crate::resource::AnyType;
-use crate::resource_type::Ensure;
 
 /// The dialect of all schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -26,8 +26,8 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
     for kind in types {
         let (name, strict, loose) = (kind.name(), strict(*kind), loose(*kind));
         entries.insert(name.into(), reference(&format!("{name}.block")));
-        definitions.insert(name.into(), properties(*kind, Manner::Strict));
-        definitions.insert(loose, properties(*kind, Manner::Loose));
+        definitions.insert(name.into(), properties(*kind, SchemaVariant::Strict));
+        definitions.insert(loose, properties(*kind, SchemaVariant::Loose));
         definitions.insert(format!("{name}.block"), block(*kind, &strict));
     }
     let text = |description: &str| json!({"description": description, "type": SCALAR});
@@ -102,11 +102,12 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
 
 /// The schema of requests.
 pub fn request(types: &[&'static dyn AnyType]) -> Value {
-    let offered: Vec<_> = types.iter().copied().filter(|kind| !kind.nests()).collect();
+    let offered = types.iter().filter_map(|kind| Some((*kind, kind.command_line()?)));
+    let offered: Vec<_> = offered.collect();
     let mut definitions = Map::new();
     let mut cases = Vec::new();
-    for kind in &offered {
-        definitions.insert(kind.name().into(), properties(*kind, Manner::Named));
+    for (kind, _) in &offered {
+        definitions.insert(kind.name().into(), properties(*kind, SchemaVariant::Named));
         cases.push(json!({
             "if": {"properties": {"type": {"const": kind.name()}}},
             "then": {"properties": {"properties": reference(kind.name())}},
@@ -114,9 +115,7 @@ pub fn request(types: &[&'static dyn AnyType]) -> Value {
     }
     let names: Vec<_> = offered
         .iter()
-        .flat_map(|kind| {
-            std::iter::once(kind.name()).chain(kind.command_line().aliases.iter().copied())
-        })
+        .flat_map(|(kind, view)| std::iter::once(kind.name()).chain(view.aliases.iter().copied()))
         .collect();
     json!({
         "$schema": DIALECT,
@@ -125,7 +124,7 @@ pub fn request(types: &[&'static dyn AnyType]) -> Value {
         "description": "One resource to manage",
         "type": "object",
         "properties": {
-            "protocol": {"description": "The name of this format", "const": crate::REQUEST},
+            "protocol": {"description": "The name of this format", "const": ccm_model::Request::PROTOCOL},
             "type": {"description": "Type of the resource", "enum": names},
             "properties": {"description": "Its properties, as in a manifest", "type": "object"},
         },
@@ -154,7 +153,7 @@ pub fn event() -> Value {
 
 /// Who asks for the properties of a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum SchemaVariant {
     /// The name stands elsewhere, nothing else does.
     Strict,
     /// What is required may stand elsewhere.
@@ -222,7 +221,7 @@ fn block(kind: &'static dyn AnyType, strict: &str) -> Value {
         },
         "else": {
             "if": has_name,
-            "then": properties(kind, Manner::Named),
+            "then": properties(kind, SchemaVariant::Named),
             "else": {"if": has_defaults, "then": named(&loose), "else": named(strict)},
         },
     })
@@ -238,10 +237,12 @@ fn needs_properties(kind: &'static dyn AnyType) -> bool {
 }
 
 /// The properties of one resource.
-fn properties(kind: &'static dyn AnyType, manner: Manner) -> Value {
+fn properties(kind: &'static dyn AnyType, variant: SchemaVariant) -> Value {
     let fields = kind.fields();
     let mut all = Map::new();
-    for field in fields.iter().filter(|field| manner == Manner::Named || field.name != "name") {
+    for field in
+        fields.iter().filter(|field| variant == SchemaVariant::Named || field.name != "name")
+    {
         let schema = match (field.name, kind.ensure()) {
             ("ensure", Ensure::OneOf(words)) => described(field, one_of(words)),
             _ => described(field, value(field)),
@@ -258,10 +259,10 @@ fn properties(kind: &'static dyn AnyType, manner: Manner) -> Value {
         "additionalProperties": false,
     });
     let mut rules: Vec<Value> = fields.iter().flat_map(|field| conflicts(field, fields)).collect();
-    if manner != Manner::Loose {
+    if variant != SchemaVariant::Loose {
         rules.extend(fields.iter().filter_map(|field| required(field, kind.ensure())));
     }
-    if manner == Manner::Named {
+    if variant == SchemaVariant::Named {
         rules.push(given("name"));
     }
     if !rules.is_empty() {

@@ -21,7 +21,7 @@ pub struct SessionError {
 /// What the last event of a resource says to those that refer to it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Last {
+pub struct LastOutcome {
     /// It changed, or would have.
     pub changed: bool,
     /// It failed.
@@ -34,7 +34,7 @@ pub struct Last {
     id: EventId,
 }
 
-impl From<&Event> for Last {
+impl From<&Event> for LastOutcome {
     fn from(event: &Event) -> Self {
         let unmet = !event.unmet_requirements.is_empty();
         Self {
@@ -53,13 +53,13 @@ pub trait Session {
     fn record(&mut self, event: &Event) -> Result<(), SessionError>;
 
     /// What became of a resource, by name or alias.
-    fn last(&mut self, reference: &ResourceRef) -> Option<Last>;
+    fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome>;
 }
 
 /// A session that lasts as long as its process.
 #[derive(Debug, Default)]
 pub struct MemorySession {
-    last: HashMap<String, Last>,
+    last: HashMap<String, LastOutcome>,
 }
 
 impl MemorySession {
@@ -85,7 +85,7 @@ impl Session for MemorySession {
         Ok(())
     }
 
-    fn last(&mut self, reference: &ResourceRef) -> Option<Last> {
+    fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome> {
         self.last.get(&reference.to_string()).copied()
     }
 }
@@ -99,7 +99,7 @@ impl Session for NoSession {
         Ok(())
     }
 
-    fn last(&mut self, _reference: &ResourceRef) -> Option<Last> {
+    fn last(&mut self, _reference: &ResourceRef) -> Option<LastOutcome> {
         None
     }
 }
@@ -320,7 +320,7 @@ impl Session for DirectorySession {
         Ok(())
     }
 
-    fn last(&mut self, reference: &ResourceRef) -> Option<Last> {
+    fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome> {
         self.refresh();
         self.known.last(reference)
     }

@@ -2,11 +2,11 @@
 
 use ccm_model::{Field, Finding, HealthCheck, Placed, Properties, Required, Span, did_you_mean};
 
-use crate::resource_type::{Ensure, ResourceType};
+use crate::declare::{Declare, Ensure};
 
 /// Where properties stand in the source, by their index in the table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct PropertySpans {
     pub(crate) resource: Option<Span>,
     pub(crate) properties: Box<[(u8, Span)]>,
     /// The properties whose templates failed. Their values are not the ones
@@ -14,7 +14,7 @@ pub(crate) struct Places {
     pub(crate) unresolved: Vec<u8>,
 }
 
-impl Places {
+impl PropertySpans {
     /// Where a property stands; the resource itself when it was not given.
     pub(crate) fn of(&self, index: usize) -> Option<Span> {
         let given = self.properties.iter().find(|&&(at, _)| usize::from(at) == index);
@@ -37,10 +37,10 @@ impl Places {
 }
 
 /// Finds missing, conflicting and impossible properties.
-pub(crate) fn check_table<T: ResourceType>(
+pub(crate) fn check_table<T: Declare>(
     want: &T::Properties,
     fields: &'static [Field],
-    places: &Places,
+    places: &PropertySpans,
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let common = want.common();

@@ -23,7 +23,7 @@ const PREFIX: &str = ".ccm-";
 const NAME_LENGTH: usize = PREFIX.len() + 24;
 
 /// Who owns a file and who may do what with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attributes {
     /// Owner.
     pub uid: u32,

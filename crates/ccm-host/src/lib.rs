@@ -89,11 +89,16 @@ struct Inner {
     checked: Lock<HashSet<PathBuf>>,
     trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
     cancel: Cancel,
+    /// What was worth knowing and nobody has taken yet.
+    warnings: Lock<Vec<String>>,
     progress: Lock<http::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
     memory: memory::Memory,
 }
+
+/// More warnings at once than this help nobody.
+const MAX_WARNINGS: usize = 1000;
 
 impl Host {
     /// A handle of its own, for tests and for commands that run nothing. A run
@@ -104,6 +109,21 @@ impl Host {
 
     fn of(system: System, cancel: Cancel) -> Self {
         Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
+    }
+
+    /// Notes something that whoever reads the result of the run should know,
+    /// and that stops nothing. What is repeated counts once.
+    pub fn warn(&self, message: impl Into<String>) {
+        let message = message.into();
+        let mut warnings = self.inner.warnings.hold();
+        if warnings.len() < MAX_WARNINGS && !warnings.contains(&message) {
+            warnings.push(message);
+        }
+    }
+
+    /// What was noted since the last time.
+    pub fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.inner.warnings.hold())
     }
 
     /// Whether someone wants the run to stop.

@@ -1,12 +1,13 @@
 //! Findings as other programs read them: with file, line and column.
 
 use ccm_yaml::Source;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{Finding, Severity, redact_credentials};
 
 /// An error or a warning, with its location where it has one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
     /// Whether it stops anything
     pub severity: Severity,
@@ -19,10 +20,10 @@ pub struct Diagnostic {
     /// The column in characters, from 1
     pub column: Option<usize>,
     /// The resource that it concerns, as `type#name`
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
     /// What to do about it
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
@@ -46,5 +47,18 @@ impl Diagnostic {
     pub fn unreadable(file: String, message: String, hint: Option<String>) -> Self {
         let severity = Severity::Error;
         Self { severity, message, file, line: None, column: None, resource: None, hint }
+    }
+
+    /// A warning about the machine or the run, with no file at fault.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            message: redact_credentials(&message.into()).into_owned(),
+            file: String::new(),
+            line: None,
+            column: None,
+            resource: None,
+            hint: None,
+        }
     }
 }

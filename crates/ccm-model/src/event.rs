@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{EventId, HealthCheckResult, ResourceRef};
+use crate::{Change, EventId, HealthCheckResult, ResourceRef, Verb};
 
 /// The outcome of one resource, as it is written to sessions and reports.
 #[expect(clippy::struct_excessive_bools, reason = "the wire format has these flags")]
@@ -49,6 +49,12 @@ pub struct Event {
     /// What would have been done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_message: Option<String>,
+    /// What was done, or in noop would have been, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verbs: Vec<Verb>,
+    /// What changed, or in noop would have: each property before and after.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     /// What its health checks said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check: Vec<HealthCheckResult>,
@@ -146,7 +152,7 @@ mod tests {
              \"event_id\":\"000000000000000000000000000\",\"timestamp\":\"1970-01-01T00:00:00Z\",\
              \"type\":\"file\",\"provider\":\"posix\",\"name\":\"/x\",\"requested_ensure\":\"\",\
              \"final_ensure\":\"\",\"duration\":3000,\"properties\":null,\"status\":null,\
-             \"error\":[],\"changed\":false,\"refreshed\":false,\"failed\":false,\
+             \"changes\":[],\"error\":[],\"changed\":false,\"refreshed\":false,\"failed\":false,\
              \"skipped\":false,\"noop\":false,\"unmet_requirements\":[]}"
         );
         let back: Event = serde_json::from_str(&json).unwrap();
@@ -158,7 +164,7 @@ mod tests {
             ..event
         };
         let json = serde_json::to_string(&checked).unwrap();
-        let wanted = "\"noop_message\":\"x\",\"health_check\":[{\"status\":0,\"tries\":0,\
+        let wanted = "\"noop_message\":\"x\",\"changes\":[],\"health_check\":[{\"status\":0,\"tries\":0,\
                       \"output\":\"\",\"name\":\"\"}],\"health_check_only\":true,\"error\":[]";
         assert!(json.contains(wanted), "{json}");
         let back: Event = serde_json::from_str(&json).unwrap();

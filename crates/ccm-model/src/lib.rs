@@ -10,6 +10,7 @@
 // The derive names this crate from outside; this lets it do so inside too.
 extern crate self as ccm_model;
 
+mod change;
 mod data;
 mod diagnostic;
 pub mod duration;
@@ -23,6 +24,7 @@ mod read;
 mod redact;
 mod reference;
 mod report;
+mod request;
 mod resolve;
 pub mod shellquote;
 mod suggest;
@@ -30,6 +32,7 @@ mod summary;
 
 pub use ccm_macros::Properties;
 pub use ccm_yaml::{Node, Span};
+pub use change::{Change, ChangeValue, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
 pub use event::{Event, SessionStart};
@@ -42,6 +45,7 @@ pub use read::{FromNode, Placed, Reader};
 pub use redact::{mask_credentials, redact_credentials};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use report::Report;
+pub use request::{Request, RequestError, Response};
 pub use resolve::{
     Resolve, Stage, TemplateError, TemplatePlace, Templates, has_placeholder,
     has_script_placeholder,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{Event, Summary};
+use crate::{Diagnostic, Event, Summary};
 
 /// What `--report-file` and `--json` write.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +23,8 @@ pub struct Report {
     pub summary: Summary,
     /// One event per resource, in run order
     pub events: Vec<Event>,
+    /// What is worth knowing and stopped nothing
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Report {

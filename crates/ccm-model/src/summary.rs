@@ -20,6 +20,8 @@ pub struct Summary {
     pub stable: usize,
     /// Changed, or in noop would have been.
     pub changed: usize,
+    /// Only previewed within a run that is none, and would have changed.
+    pub previewed: usize,
     /// Could not be brought to their desired state.
     pub failed: usize,
     /// Not managed.
@@ -39,6 +41,9 @@ pub struct Summary {
     /// From start to end.
     #[serde(with = "crate::event::nanoseconds")]
     pub duration: Duration,
+    /// Whether nothing at all was really done.
+    #[serde(skip)]
+    pub noop: bool,
     #[serde(skip)]
     seen: HashSet<u64>,
 }
@@ -73,7 +78,8 @@ impl Summary {
         Self { start, end: start, ..Self::default() }
     }
 
-    /// Counts one event: in exactly one of failed, skipped, changed, stable.
+    /// Counts one event: in exactly one of failed, skipped, previewed, changed,
+    /// stable.
     pub fn add(&mut self, event: &Event) {
         self.total += 1;
         let mut hasher = DefaultHasher::new();
@@ -85,6 +91,8 @@ impl Summary {
             &mut self.failed
         } else if event.skipped {
             &mut self.skipped
+        } else if event.changed && event.noop && !self.noop {
+            &mut self.previewed
         } else if event.changed {
             &mut self.changed
         } else {
@@ -135,6 +143,16 @@ mod tests {
             (2, 1, 1, 1)
         );
         assert_eq!((summary.refreshed, summary.requirements_unmet, summary.errors), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_preview_within_a_run_changes_nothing() {
+        let event = Event { changed: true, noop: true, ..Event::default() };
+        for (noop, wanted) in [(false, (0, 1)), (true, (1, 0))] {
+            let mut summary = Summary { noop, ..Summary::starting(Timestamp::UNIX_EPOCH) };
+            summary.add(&event);
+            assert_eq!((summary.changed, summary.previewed), wanted);
+        }
     }
 
     #[test]

@@ -7,16 +7,17 @@ mod http;
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_archive::Format;
 use ccm_engine::{
-    CommandLine, Context, Ensure, Error, Findings, ProviderDef, ResourceType, Result, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
+    Step, Trigger,
 };
 use ccm_host::{Attributes, Digest, Stat};
-use ccm_model::{Common, Stage};
-use serde::{Serialize, Serializer};
+use ccm_model::{Change, Common, Stage, Verb, redact_credentials};
+use serde::{Deserialize, Serialize, Serializer};
 
 use headers::Headers;
 
@@ -69,23 +70,46 @@ impl Properties {
     }
 
     fn checksum(&self) -> Option<Result<Digest, &'static str>> {
-        let text = self.checksum.as_deref()?;
-        let digits = match text.get(..7) {
-            Some(prefix) if prefix.eq_ignore_ascii_case("sha256:") => &text[7..],
-            _ => text,
-        };
-        Some(digits.parse())
+        self.checksum.as_deref().map(parse_checksum)
     }
 
     fn unpacks(&self) -> bool {
         self.extract_parent.is_some()
     }
 
-    /// What an extraction that was not ended is remembered by: what the next
-    /// run looks at to see whether there is one to do.
-    fn subject(&self) -> &Path {
-        self.creates.as_deref().map_or(self.path(), Path::new)
+    /// What there is to extract, if anything.
+    fn extraction(&self) -> Option<Extract> {
+        Some(Extract {
+            path: self.path().to_owned(),
+            parent: self.extract_parent.as_ref()?.into(),
+            creates: self.creates.as_ref().map(PathBuf::from),
+            checksum: self.checksum.clone(),
+            cleanup: self.cleanup,
+        })
     }
+
+    fn download(&self, attributes: Attributes) -> Download {
+        let password = self.password.as_deref().unwrap_or_default();
+        let headers = self.headers.entries();
+        Download {
+            path: self.path().to_owned(),
+            url: self.url.clone(),
+            user: self.username.as_ref().map(|user| (user.clone(), password.to_owned())),
+            headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            checksum: self.checksum.clone(),
+            attributes,
+            is_unpacked: self.unpacks(),
+        }
+    }
+}
+
+/// A SHA-256 checksum as people write it.
+fn parse_checksum(text: &str) -> Result<Digest, &'static str> {
+    let digits = match text.get(..7) {
+        Some(prefix) if prefix.eq_ignore_ascii_case("sha256:") => &text[7..],
+        _ => text,
+    };
+    digits.parse()
 }
 
 /// What an archive provider can do.
@@ -94,13 +118,57 @@ pub trait Provider {
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
     /// Fetches the archive, if it has the wanted checksum. One that is to be
     /// unpacked has its place and its owner only after that.
-    fn download(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
+    fn download(&mut self, download: &Download) -> Result<()>;
     /// Sets owner and group of an archive that is there.
-    fn set_owner(&mut self, want: &Properties, attributes: &Attributes) -> Result<()>;
+    fn set_owner(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Unpacks the archive that was fetched, or is there.
-    fn extract(&mut self, want: &Properties) -> Result<()>;
+    fn extract(&mut self, extract: &Extract) -> Result<()>;
     /// Removes the archive.
-    fn remove(&mut self, want: &Properties) -> Result<()>;
+    fn remove(&mut self, path: &Path) -> Result<()>;
+}
+
+/// What to fetch, and how.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Download {
+    path: PathBuf,
+    url: String,
+    user: Option<(String, String)>,
+    headers: Vec<(String, String)>,
+    checksum: Option<String>,
+    attributes: Attributes,
+    /// It gets its place only when it is unpacked.
+    is_unpacked: bool,
+}
+
+/// Without credentials.
+impl fmt::Debug for Download {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Download")
+            .field("path", &self.path)
+            .field("url", &redact_credentials(&self.url))
+            .field("checksum", &self.checksum)
+            .field("attributes", &self.attributes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What to extract, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extract {
+    path: PathBuf,
+    parent: PathBuf,
+    creates: Option<PathBuf>,
+    checksum: Option<String>,
+    /// The archive goes afterwards.
+    cleanup: bool,
+}
+
+impl Extract {
+    /// What an extraction that was not ended is remembered by: what the next
+    /// run looks at to see whether there is one to do.
+    fn subject(&self) -> &Path {
+        self.creates.as_ref().unwrap_or(&self.path)
+    }
 }
 
 /// What is at the path, and what should be.
@@ -154,6 +222,40 @@ impl State {
         }
         (have.gid != wanted.gid).then_some(("group", have.gid, wanted.gid))
     }
+
+    fn download_step(&self, want: &Properties, attributes: Attributes) -> Step<Action> {
+        let verb = if self.is_there() { Verb::Updated } else { Verb::Created };
+        let mut step = Step::new(verb, Action::Download(want.download(attributes)));
+        if !self.is_there() && !want.cleanup {
+            step = step.change(Change::of("ensure").from("absent").to("present"));
+        }
+        let mut checksum = Change::of("checksum");
+        checksum.from = self.checksum.map(|digest| digest.to_string().into());
+        checksum.to = want.checksum.as_deref().map(Into::into);
+        if checksum.to.is_some() && self.is_right != Some(true) {
+            step = step.change(checksum);
+        }
+        step.changes.extend(self.owner_changes(want));
+        step
+    }
+
+    fn owner_changes(&self, want: &Properties) -> Vec<Change> {
+        let Some(wanted) = self.wanted else { return Vec::new() };
+        let stat = self.stat.as_ref();
+        let ids = [
+            ("owner", stat.map(|stat| stat.uid), &self.owner, wanted.uid, &want.owner),
+            ("group", stat.map(|stat| stat.gid), &self.group, wanted.gid, &want.group),
+        ];
+        let wrong = ids.into_iter().filter(|(_, have, _, wanted, _)| *have != Some(*wanted));
+        let change =
+            |(property, have, name, _, to): (_, Option<u32>, &Option<Arc<str>>, _, &String)| {
+                let mut change = Change::of(property).to(to.as_str());
+                change.from = have
+                    .map(|id| name.as_deref().map_or_else(|| id.to_string(), str::to_owned).into());
+                change
+            };
+        wrong.map(change).collect()
+    }
 }
 
 impl ccm_engine::State for State {
@@ -201,44 +303,42 @@ impl Serialize for State {
     }
 }
 
-/// A step towards the desired state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What can be done.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Fetch the archive.
-    Download(Attributes),
+    Download(Download),
     /// Set its owner and group.
-    SetOwner(Attributes),
+    SetOwner { path: PathBuf, attributes: Attributes },
     /// Unpack it.
-    Extract,
+    Extract(Extract),
     /// Remove it, as it is unpacked.
-    CleanUp,
+    CleanUp { path: PathBuf },
     /// Remove it, as it is not wanted.
-    Remove,
+    Remove { path: PathBuf },
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Download(_) => "Would have downloaded",
-            Self::SetOwner(_) => "Would have updated attributes",
-            Self::Extract => "Would have extracted",
-            Self::CleanUp => "Would have cleaned up",
-            Self::Remove => "Would have removed",
+            Self::SetOwner { .. } => "Would have updated attributes",
+            Self::Extract(_) => "Would have extracted",
+            Self::CleanUp { .. } => "Would have cleaned up",
+            Self::Remove { .. } => "Would have removed",
         })
     }
 }
 
-impl ResourceType for Archive {
+impl Declare for Archive {
     type Properties = Properties;
-    type State = State;
-    type Action = Action;
-    type Provider = dyn Provider;
 
     const NAME: &'static str = "archive";
     const ABOUT: &'static str = "Fetch and unpack archives";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent"]);
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[http::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         findings.check_path("name", &want.common.name);
@@ -285,63 +385,80 @@ impl ResourceType for Archive {
         }
         want.headers.check(want.username.is_some(), findings);
     }
+}
+
+impl ResourceType for Archive {
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[http::DEF];
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         on.observe(want, cx)
     }
 
-    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
-        let path = &want.common.name;
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
+        let name = &want.common.name;
         match have.found {
             Found::Directory => {
                 let hint = "remove it first, nothing is removed silently".to_owned();
-                let reason = format!("{path} is a directory, not an archive");
+                let reason = format!("{name} is a directory, not an archive");
                 return Err(Error::Refused { reason, hint: Some(hint) });
             }
             Found::Other if !want.is_removal() => {
-                let reason = format!("{path} is a socket, FIFO or device, not an archive");
+                let reason = format!("{name} is a socket, FIFO or device, not an archive");
                 return Err(Error::refused(reason));
             }
             _ => {}
         }
+        let ensure = |from: &str, to: &str| Change::of("ensure").from(from).to(to);
+        let gone = |action| Step::new(Verb::Removed, action).change(ensure("present", "absent"));
+        let path = want.path().to_owned();
         let Some(wanted) = have.wanted else {
-            return Ok(if have.is_there() { vec![Action::Remove] } else { vec![] });
+            return Ok(if have.is_there() { vec![gone(Action::Remove { path })] } else { vec![] });
         };
         if have.is_unpacked() {
             let is_left = want.cleanup && have.is_there();
-            return Ok(if is_left { vec![Action::CleanUp] } else { vec![] });
+            return Ok(if is_left { vec![gone(Action::CleanUp { path })] } else { vec![] });
         }
-        let mut plan = Vec::new();
+        let mut steps = Vec::new();
         let is_wrong_link = have.found == Found::Link && have.wrong_owner().is_some();
         let downloads = !have.is_there() || have.is_right == Some(false) || is_wrong_link;
         if downloads {
-            plan.push(Action::Download(wanted));
+            steps.push(have.download_step(want, wanted));
         }
-        let extracts =
-            want.unpacks() && (downloads || have.creates == Some(false) || have.is_incomplete);
-        if extracts {
-            plan.push(Action::Extract);
+        let is_unpacked = !downloads && have.creates != Some(false) && !have.is_incomplete;
+        let extract = want.extraction().filter(|_| !is_unpacked);
+        let extracts = extract.is_some();
+        if let Some(extract) = extract {
+            let to = extract.parent.to_string_lossy().into_owned();
+            let change = Change::of("extract_parent").to(to);
+            steps.push(Step::new(Verb::Created, Action::Extract(extract)).change(change));
         }
         // Its new owner could change what is extracted, so that comes first.
         if extracts && want.cleanup {
-            plan.push(Action::CleanUp);
+            let step = Step::new(Verb::Removed, Action::CleanUp { path });
+            steps.push(if have.is_there() {
+                step.change(ensure("present", "absent"))
+            } else {
+                step
+            });
         } else if !downloads && have.wrong_owner().is_some() {
-            plan.push(Action::SetOwner(wanted));
+            let action = Action::SetOwner { path, attributes: wanted };
+            let mut step = Step::new(Verb::Updated, action);
+            step.changes = have.owner_changes(want);
+            steps.push(step);
         }
-        Ok(plan)
+        Ok(steps)
     }
 
-    fn act(
-        on: &mut Self::Provider,
-        want: &Properties,
-        step: &Action,
-        _cx: &mut Context<'_>,
-    ) -> Result<()> {
-        match step {
-            Action::Download(attributes) => on.download(want, attributes),
-            Action::SetOwner(attributes) => on.set_owner(want, attributes),
-            Action::Extract => on.extract(want),
-            Action::CleanUp | Action::Remove => on.remove(want),
+    fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
+        match action {
+            Action::Download(download) => on.download(download),
+            Action::SetOwner { path, attributes } => on.set_owner(path, attributes),
+            Action::Extract(extract) => on.extract(extract),
+            Action::CleanUp { path } | Action::Remove { path } => on.remove(path),
         }
     }
 

@@ -13,11 +13,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccm_engine::{
-    CommandLine, Context, Ensure, Error, Findings, ProviderDef, ResourceType, Result, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
+    Step, Trigger,
 };
 use ccm_host::{Command, Environment, Exit, Host, Output};
-use ccm_model::{Common, ResourceRef, Stage, duration, has_placeholder, shellquote};
-use serde::Serialize;
+use ccm_model::{Change, Common, ResourceRef, Stage, Verb, duration, has_placeholder, shellquote};
+use serde::{Deserialize, Serialize};
 
 use assignment::Assignment;
 use script::Script;
@@ -82,13 +83,40 @@ impl Properties {
         self.common.provider.as_deref() == Some(shell::NAME)
     }
 
-    fn timeout(&self) -> Option<Duration> {
-        let timeout = self.timeout.as_deref()?;
-        duration::parse_positive(timeout).ok().filter(|timeout| !timeout.is_zero())
+    fn setting(&self) -> Setting {
+        let timeout = self.timeout.as_deref().and_then(|text| duration::parse_positive(text).ok());
+        Setting {
+            directory: self.cwd.clone().unwrap_or_else(|| "/".to_owned()),
+            environment: self.environment.iter().filter_map(Assignment::split).collect(),
+            path: self.path.clone(),
+            timeout: timeout.filter(|timeout| !timeout.is_zero()),
+        }
     }
 
     fn accepts(&self, code: i32) -> bool {
         if self.returns.is_empty() { code == 0 } else { self.returns.contains(&code) }
+    }
+}
+
+/// What a command runs in.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    directory: String,
+    environment: Vec<(String, String)>,
+    path: Option<String>,
+    timeout: Option<Duration>,
+}
+
+/// Without the values of the environment, which may be secret.
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Setting")
+            .field("directory", &self.directory)
+            .field("environment", &names)
+            .field("path", &self.path)
+            .field("timeout", &self.timeout)
+            .finish()
     }
 }
 
@@ -114,28 +142,26 @@ impl Runner {
         Self { host: host.clone(), words, guards: Guards::default(), finished: None }
     }
 
-    fn run(&self, text: &str, want: &Properties, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
+    fn run(&self, text: &str, setting: &Setting, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
         let words = (self.words)(text)?;
         let Some((program, args)) = words.split_first() else {
             return Err(Error::refused("no command specified"));
         };
-        let environment = Environment::Inherited {
-            add: want.environment.iter().filter_map(Assignment::split).collect(),
-            path: want.path.clone(),
-        };
+        let environment =
+            Environment::Inherited { add: setting.environment.clone(), path: setting.path.clone() };
         let command = Command::new(program, args)
-            .directory(want.cwd.as_deref().unwrap_or("/"))
+            .directory(&setting.directory)
             .environment(environment)
-            .timeout(want.timeout());
+            .timeout(setting.timeout);
         Ok(self.host.run(&command, &mut |_, line| on_line(line))?)
     }
 
     /// Whether a guard command exits 0.
-    fn guard(&self, text: &str, want: &Properties) -> Result<bool> {
+    fn guard(&self, text: &str, setting: &Setting) -> Result<bool> {
         if text.trim().is_empty() {
             return Err(Error::refused("empty guard command"));
         }
-        match self.run(text, want, &mut |_| {}) {
+        match self.run(text, setting, &mut |_| {}) {
             Ok(Output { exit: Exit::Code(code), .. }) => Ok(code == 0),
             Ok(Output { exit: Exit::Signal(signal), .. }) => {
                 Err(Error::refused(format!("the guard `{text}` was ended by signal {signal}")))
@@ -168,9 +194,13 @@ impl ccm_engine::State for State {
     }
 }
 
-/// The one step there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The one thing that can be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execute {
+    command: String,
+    setting: Setting,
+    /// Show the output while the command runs.
+    logoutput: bool,
     via_subscribe: bool,
 }
 
@@ -181,17 +211,13 @@ impl fmt::Display for Execute {
     }
 }
 
-impl ResourceType for Exec {
+impl Declare for Exec {
     type Properties = Properties;
-    type State = State;
-    type Action = Execute;
-    type Provider = Runner;
 
     const NAME: &'static str = "exec";
     const ABOUT: &'static str = "Run commands";
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF, shell::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
     const NO_STATUS: Option<&'static str> =
         Some("a command has no state of its own: it runs, or its guards keep it from running");
 
@@ -260,6 +286,14 @@ impl ResourceType for Exec {
     fn subscribe(want: &Properties) -> &[ResourceRef] {
         &want.subscribe
     }
+}
+
+impl ResourceType for Exec {
+    type State = State;
+    type Action = Execute;
+    type Provider = Runner;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF, shell::DEF];
 
     fn observe(on: &mut Runner, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let mut state = State::default();
@@ -284,39 +318,41 @@ impl ResourceType for Exec {
             return Ok(state);
         }
         if let Some(guard) = &want.onlyif {
-            state.onlyif_satisfied = on.guard(guard.as_str(), want)?;
+            state.onlyif_satisfied = on.guard(guard.as_str(), &want.setting())?;
         }
         if let Some(guard) = &want.unless {
-            state.unless_satisfied = on.guard(guard.as_str(), want)?;
+            state.unless_satisfied = on.guard(guard.as_str(), &want.setting())?;
         }
         on.guards = Guards { onlyif: state.onlyif_satisfied, unless: state.unless_satisfied };
         Ok(state)
     }
 
-    fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Execute>> {
-        if why == Trigger::Refresh {
-            return Ok(vec![Execute { via_subscribe: true }]);
-        }
+    fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Step<Execute>>> {
         let is_kept_from_running = have.creates_satisfied
             || (want.onlyif.is_some() && !have.onlyif_satisfied)
             || (want.unless.is_some() && have.unless_satisfied)
             || want.refresh_only;
-        Ok(if is_kept_from_running { vec![] } else { vec![Execute { via_subscribe: false }] })
+        if why == Trigger::Turn && is_kept_from_running {
+            return Ok(vec![]);
+        }
+        let action = Execute {
+            command: want.command().to_owned(),
+            setting: want.setting(),
+            logoutput: want.logoutput,
+            via_subscribe: why == Trigger::Refresh,
+        };
+        let change = Change::of("command").to(want.command());
+        Ok(vec![Step::new(Verb::Executed, action).change(change)])
     }
 
-    fn act(
-        on: &mut Runner,
-        want: &Properties,
-        _step: &Execute,
-        cx: &mut Context<'_>,
-    ) -> Result<()> {
+    fn act(on: &mut Runner, action: &Execute, cx: &mut Context<'_>) -> Result<()> {
         let output = &mut cx.output;
         let mut show = |line: &str| {
-            if want.logoutput {
+            if action.logoutput {
                 output(line);
             }
         };
-        on.finished = Some(on.run(want.command(), want, &mut show)?);
+        on.finished = Some(on.run(&action.command, &action.setting, &mut show)?);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Files and directories: existence, content, owner, group and mode.
 
+mod changes;
 mod command_line;
 mod diff;
 mod mode;
@@ -8,16 +9,16 @@ mod posix;
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{
-    CommandLine, Context, Diffs, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
-    Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Error, Findings, ProviderDef, ResourceType,
+    Result, Step, Trigger,
 };
 use ccm_host::{Attributes, Digest, Stat};
-use ccm_model::{Common, Properties as _, Stage};
-use serde::{Serialize, Serializer};
+use ccm_model::{Change, Common, Properties as _, Stage, Verb};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The `file` type.
 pub struct File;
@@ -60,17 +61,17 @@ impl Properties {
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
-    /// Makes a file with the wanted content at one instant.
-    fn store(&mut self, want: &Properties, attributes: &Attributes, cx: &Context<'_>)
-    -> Result<()>;
+    /// Makes a file with this content at one instant.
+    fn store(&mut self, path: &Path, content: &Content, attributes: &Attributes) -> Result<()>;
     /// Sets owner, group and mode and nothing else.
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Makes a directory, its parents too, or sets its attributes.
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Removes what is there, with everything in it if `force`.
     fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
-    /// The text before and after a change, where both are text.
-    fn texts(&mut self, want: &Properties, cx: &Context<'_>) -> Option<(String, String)>;
+    /// The text at a path before and after it gets this content, where both are
+    /// text.
+    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)>;
 }
 
 /// What is at the path, and what should be.
@@ -80,9 +81,16 @@ pub struct State {
     /// Attributes of what was found.
     stat: Option<Stat>,
     content: ContentState,
+    /// The file to copy the wanted content from.
+    source: Option<PathBuf>,
+    /// How many lines the wanted content adds and takes away, where both are
+    /// text.
+    lines: Option<(u64, u64)>,
     /// The path is a link to what was found; known where it matters.
     is_link: bool,
     checksum: Option<Digest>,
+    /// The digest of the wanted content, where someone will read it.
+    wanted_checksum: Option<Digest>,
     /// The wanted owner, group and mode as numbers.
     wanted: Option<Attributes>,
     name: String,
@@ -131,6 +139,30 @@ impl State {
         let mode = have.mode & 0o777;
         (mode != wanted.mode)
             .then(|| ("mode", format!("{mode:04o}"), format!("{:04o}", wanted.mode)))
+    }
+
+    /// Whether everything is as wanted.
+    fn is_stable(&self, want: &Properties) -> bool {
+        match (want.common.ensure.as_str(), self.found) {
+            ("absent", found) => found == Found::Nothing,
+            ("directory", Found::Directory { .. }) => self.attributes_match(),
+            ("present", Found::File | Found::Symlink) => {
+                self.content != ContentState::Differs && self.attributes_match()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the mode, the old one or the new one, hides the content from
+    /// others.
+    fn is_hidden(&self) -> bool {
+        let wanted = self.wanted.map_or(0o004, |wanted| wanted.mode);
+        let had = self.stat.as_ref().map_or(wanted, |stat| stat.mode);
+        [had, wanted].iter().any(|mode| mode & 0o004 == 0)
+    }
+
+    fn ensure_change(&self, wanted: &str) -> Change {
+        Change::of("ensure").from(ccm_engine::State::ensure(self)).to(wanted)
     }
 }
 
@@ -182,50 +214,60 @@ impl Serialize for State {
     }
 }
 
-/// A step towards the desired state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a file is to contain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// Nothing: content is not managed.
+    Empty,
+    /// This.
+    Text(String),
+    /// What is in this file.
+    CopyOf(PathBuf),
+}
+
+/// What can be done.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Write content and attributes.
-    Store(Attributes),
-    /// Make a file where content is not managed.
-    StoreEmpty(Attributes),
+    Store { path: PathBuf, content: Content, attributes: Attributes },
     /// Set owner, group and mode of a file.
-    SetAttributes(Attributes),
+    SetAttributes { path: PathBuf, attributes: Attributes },
     /// Make a directory, or set its owner, group and mode.
-    CreateDirectory(Attributes),
+    CreateDirectory { path: PathBuf, attributes: Attributes },
     /// Remove a file or link.
-    Remove,
+    Remove { path: PathBuf },
     /// Remove an empty directory.
-    RemoveDirectory,
+    RemoveDirectory { path: PathBuf },
     /// Remove a directory and everything in it.
-    RemoveTree,
+    RemoveTree { path: PathBuf },
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Store(_) => "Would have created the file",
-            Self::StoreEmpty(_) => "Would have created an empty file with requested attributes",
-            Self::SetAttributes(_) => "Would have updated attributes",
-            Self::CreateDirectory(_) => "Would have created directory",
-            Self::Remove => "Would have removed the file",
-            Self::RemoveDirectory => "Would have removed the directory",
-            Self::RemoveTree => "Would have recursively removed the directory",
+            Self::Store { content: Content::Empty, .. } => {
+                "Would have created an empty file with requested attributes"
+            }
+            Self::Store { .. } => "Would have created the file",
+            Self::SetAttributes { .. } => "Would have updated attributes",
+            Self::CreateDirectory { .. } => "Would have created directory",
+            Self::Remove { .. } => "Would have removed the file",
+            Self::RemoveDirectory { .. } => "Would have removed the directory",
+            Self::RemoveTree { .. } => "Would have recursively removed the directory",
         })
     }
 }
 
-impl ResourceType for File {
+impl Declare for File {
     type Properties = Properties;
-    type State = State;
-    type Action = Action;
-    type Provider = dyn Provider;
 
     const NAME: &'static str = "file";
     const ABOUT: &'static str = "Manage files and directories";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent", "directory"]);
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let common = want.common();
@@ -268,77 +310,103 @@ impl ResourceType for File {
         let is_shown = mode::parse(&want.mode).is_ok_and(|mode| mode & 0o004 != 0);
         if is_shown || want.content.is_none() { &[] } else { &["content"] }
     }
+}
+
+impl ResourceType for File {
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF];
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         on.observe(want, cx)
     }
 
-    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
-        let path = &want.common.name;
-        let Some(wanted) = have.wanted else {
-            return Ok(match have.found {
-                Found::Nothing => vec![],
-                Found::Directory { .. } if want.force => vec![Action::RemoveTree],
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
+        if have.is_stable(want) {
+            return Ok(vec![]);
+        }
+        let name = &want.common.name;
+        let path = want.path().to_owned();
+        let Some(attributes) = have.wanted else {
+            let action = match have.found {
+                Found::Directory { .. } if want.force => Action::RemoveTree { path },
                 Found::Directory { empty: Some(false) } => {
-                    return Err(ccm_host::Error::NotEmpty { path: path.into() }.into());
+                    return Err(ccm_host::Error::NotEmpty { path }.into());
                 }
-                Found::Directory { .. } => vec![Action::RemoveDirectory],
-                Found::File | Found::Symlink | Found::Other => vec![Action::Remove],
-            });
+                Found::Directory { .. } => Action::RemoveDirectory { path },
+                Found::Nothing | Found::File | Found::Symlink | Found::Other => {
+                    Action::Remove { path }
+                }
+            };
+            return Ok(vec![Step::new(Verb::Removed, action).change(have.ensure_change("absent"))]);
         };
         let through_link = || Error::Refused {
-            reason: format!("{path} is a symbolic link, nothing is changed through it"),
+            reason: format!("{name} is a symbolic link, nothing is changed through it"),
             hint: Some("manage what it leads to, by its own path".to_owned()),
         };
         if want.common.ensure == "directory" {
             return Ok(match have.found {
-                Found::Directory { .. } if have.attributes_match() => vec![],
                 Found::Directory { .. } if have.is_link => return Err(through_link()),
-                Found::Nothing | Found::Directory { .. } => vec![Action::CreateDirectory(wanted)],
+                Found::Nothing | Found::Directory { .. } => {
+                    vec![changes::step(want, have, Action::CreateDirectory { path, attributes })]
+                }
                 Found::File | Found::Symlink | Found::Other => {
                     return Err(Error::Refused {
-                        reason: format!("{path} exists and is not a directory"),
+                        reason: format!("{name} exists and is not a directory"),
                         hint: Some("remove it first, nothing is removed silently".to_owned()),
                     });
                 }
             });
         }
-        match have.found {
-            Found::Directory { .. } => Err(Error::Refused {
-                reason: format!("{path}: path exists as a directory"),
-                hint: Some("use `ensure: directory` to manage directories".to_owned()),
-            }),
-            Found::Other => {
-                Err(Error::refused(format!("{path} is a socket, FIFO or device, not a file")))
+        let content = match (&have.source, &want.content) {
+            (Some(source), _) => Content::CopyOf(source.clone()),
+            (None, Some(text)) => Content::Text(text.clone()),
+            (None, None) => Content::Empty,
+        };
+        let action = match have.found {
+            Found::Directory { .. } => {
+                return Err(Error::Refused {
+                    reason: format!("{name}: path exists as a directory"),
+                    hint: Some("use `ensure: directory` to manage directories".to_owned()),
+                });
             }
-            Found::Nothing if want.manages_content() => Ok(vec![Action::Store(wanted)]),
-            Found::Nothing if have.is_link => Err(through_link()),
-            Found::Nothing => Ok(vec![Action::StoreEmpty(wanted)]),
-            Found::File | Found::Symlink => Ok(match have.content {
-                ContentState::Differs => vec![Action::Store(wanted)],
-                _ if have.attributes_match() => vec![],
-                ContentState::Same => vec![Action::Store(wanted)],
+            Found::Other => {
+                let reason = format!("{name} is a socket, FIFO or device, not a file");
+                return Err(Error::refused(reason));
+            }
+            Found::Nothing if have.is_link && !want.manages_content() => {
+                return Err(through_link());
+            }
+            Found::Nothing => Action::Store { path, content, attributes },
+            Found::File | Found::Symlink => match have.content {
+                ContentState::Differs | ContentState::Same => {
+                    Action::Store { path, content, attributes }
+                }
                 ContentState::Unmanaged if have.is_link => return Err(through_link()),
-                ContentState::Unmanaged => vec![Action::SetAttributes(wanted)],
-            }),
+                ContentState::Unmanaged => Action::SetAttributes { path, attributes },
+            },
+        };
+        Ok(vec![changes::step(want, have, action)])
+    }
+
+    fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
+        match action {
+            Action::Store { path, content, attributes } => on.store(path, content, attributes),
+            Action::SetAttributes { path, attributes } => on.set_attributes(path, attributes),
+            Action::CreateDirectory { path, attributes } => on.create_directory(path, attributes),
+            Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
+            Action::RemoveTree { path } => on.remove(path, true),
         }
     }
 
-    fn act(
-        on: &mut Self::Provider,
-        want: &Properties,
-        step: &Action,
-        cx: &mut Context<'_>,
-    ) -> Result<()> {
-        let path = want.path();
-        match step {
-            Action::Store(attributes) | Action::StoreEmpty(attributes) => {
-                on.store(want, attributes, cx)
-            }
-            Action::SetAttributes(attributes) => on.set_attributes(path, attributes),
-            Action::CreateDirectory(attributes) => on.create_directory(path, attributes),
-            Action::Remove | Action::RemoveDirectory => on.remove(path, false),
-            Action::RemoveTree => on.remove(path, true),
+    /// A change of owner or mode alone is none of the rest, whatever is written.
+    fn describe(step: &Step<Action>) -> String {
+        let is_made = step.touches("ensure") || step.touches("content");
+        match step.verb {
+            Verb::Updated if !is_made => "Would have updated attributes".to_owned(),
+            _ => step.action.to_string(),
         }
     }
 
@@ -356,13 +424,15 @@ impl ResourceType for File {
 
     fn diff(
         on: &mut Self::Provider,
-        want: &Properties,
+        _want: &Properties,
         have: &State,
-        plan: &[Action],
+        steps: &[Step<Action>],
         diffs: Diffs,
-        cx: &Context<'_>,
+        _cx: &Context<'_>,
     ) -> Option<String> {
-        let Some(Action::Store(wanted)) = plan.first() else { return None };
-        diff::of(on, want, have, wanted, diffs, cx)
+        let Action::Store { path, content, attributes } = &steps.first()?.action else {
+            return None;
+        };
+        diff::of(on, path, content, attributes, have, diffs)
     }
 }

@@ -1,8 +1,8 @@
 //! The resource types. One folder each: properties, decisions, providers, view
 //! at the command line and tests live together. A type is known to the rest of
-//! ccm by its line in [`TYPES`] alone.
+//! ccm by its line in [`TYPES`] alone. `apply`, which runs manifests, is part of
+//! the engine.
 
-pub mod apply;
 pub mod archive;
 pub mod exec;
 pub mod file;
@@ -11,13 +11,15 @@ mod owner;
 pub mod package;
 pub mod scaffold;
 pub mod service;
+#[cfg(test)]
+mod testing;
 mod text_diff;
 
-use ccm_engine::{AnyType, Erased};
+use ccm_engine::{AnyType, Apply, Erased};
 
 /// Every type that there is.
 pub static TYPES: &[&dyn AnyType] = &[
-    &Erased::<apply::Apply>::NEW,
+    &Erased::<Apply>::NEW,
     &Erased::<archive::Archive>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Detail, Ensure, Findings, ProviderDef, ResourceType, Result, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Findings, ProviderDef, ResourceType, Result,
+    Step, Trigger,
 };
-use ccm_model::{Common, Stage, did_you_mean};
-use serde::{Serialize, Serializer};
+use ccm_model::{Change, Common, Stage, Verb, did_you_mean};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name;
 
@@ -78,7 +79,8 @@ pub trait Provider {
 }
 
 /// Which version is to be installed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Target {
     /// Whatever the package manager chooses.
     Any,
@@ -185,52 +187,50 @@ impl Serialize for State {
     }
 }
 
-/// A step towards the desired state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What can be done.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Install what is not there.
-    Install(Target),
+    Install { package: String, target: Target },
     /// Bring forward what is there.
-    Upgrade(Target),
+    Upgrade { package: String, target: Target },
     /// Bring back what is there, to this version.
-    Downgrade(String),
+    Downgrade { package: String, version: String },
     /// Remove what is there.
-    Uninstall,
+    Uninstall { package: String },
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Install(Target::Version(version)) => {
+            Self::Install { target: Target::Version(version), .. } => {
                 write!(f, "Would have installed version {version}")
             }
             // Without a version a package manager takes the newest.
-            Self::Install(Target::Any | Target::Latest) => {
+            Self::Install { target: Target::Any | Target::Latest, .. } => {
                 f.write_str("Would have installed latest")
             }
-            Self::Upgrade(Target::Version(version)) => {
+            Self::Upgrade { target: Target::Version(version), .. } => {
                 write!(f, "Would have upgraded to {version}")
             }
-            Self::Upgrade(Target::Any | Target::Latest) => {
+            Self::Upgrade { target: Target::Any | Target::Latest, .. } => {
                 f.write_str("Would have upgraded to latest")
             }
-            Self::Downgrade(version) => write!(f, "Would have downgraded to {version}"),
-            Self::Uninstall => f.write_str("Would have uninstalled"),
+            Self::Downgrade { version, .. } => write!(f, "Would have downgraded to {version}"),
+            Self::Uninstall { .. } => f.write_str("Would have uninstalled"),
         }
     }
 }
 
-impl ResourceType for Package {
+impl Declare for Package {
     type Properties = Properties;
-    type State = State;
-    type Action = Action;
-    type Provider = dyn Provider;
 
     const NAME: &'static str = "package";
     const ABOUT: &'static str = "Manage packages";
     const ENSURE: Ensure = Ensure::Any("present");
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[apt::DEF, dnf::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let package = want.common.name.as_str();
@@ -251,6 +251,14 @@ impl ResourceType for Package {
             }
         }
     }
+}
+
+impl ResourceType for Package {
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[apt::DEF, dnf::DEF];
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let package = &want.common.name;
@@ -271,40 +279,54 @@ impl ResourceType for Package {
         Ok(State { name: package.clone(), provider: on.name(), found, order, details })
     }
 
-    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
+        let package = want.common.name.clone();
         let is_installed = have.is_installed();
-        Ok(match want.wanted() {
-            Wanted::Absent if is_installed => vec![Action::Uninstall],
-            Wanted::Absent => vec![],
-            Wanted::Present if is_installed => vec![],
-            Wanted::Present => vec![Action::Install(Target::Any)],
+        let install =
+            |target| (Verb::Installed, Action::Install { package: package.clone(), target });
+        let upgrade =
+            |target| (Verb::Upgraded, Action::Upgrade { package: package.clone(), target });
+        let (verb, action) = match want.wanted() {
+            Wanted::Absent if is_installed => {
+                (Verb::Removed, Action::Uninstall { package: package.clone() })
+            }
+            Wanted::Present if !is_installed => install(Target::Any),
             // Only the package manager knows what is the latest.
-            Wanted::Latest if is_installed => vec![Action::Upgrade(Target::Latest)],
-            Wanted::Latest => vec![Action::Install(Target::Latest)],
+            Wanted::Latest if is_installed => upgrade(Target::Latest),
+            Wanted::Latest => install(Target::Latest),
             Wanted::Version(version) => {
                 let version = version.to_owned();
                 match have.order {
-                    _ if !is_installed => vec![Action::Install(Target::Version(version))],
-                    Ordering::Less => vec![Action::Upgrade(Target::Version(version))],
-                    Ordering::Equal => vec![],
-                    Ordering::Greater => vec![Action::Downgrade(version)],
+                    _ if !is_installed => install(Target::Version(version)),
+                    Ordering::Less => upgrade(Target::Version(version)),
+                    Ordering::Equal => return Ok(vec![]),
+                    Ordering::Greater => {
+                        let package = package.clone();
+                        (Verb::Downgraded, Action::Downgrade { package, version })
+                    }
                 }
             }
-        })
+            Wanted::Absent | Wanted::Present => return Ok(vec![]),
+        };
+        let from = ccm_engine::State::ensure(have);
+        let change = Change::of("ensure").from(from).to(want.common.ensure.as_str());
+        Ok(vec![Step::new(verb, action).change(change)])
     }
 
-    fn act(
-        on: &mut Self::Provider,
-        want: &Properties,
-        step: &Action,
-        cx: &mut Context<'_>,
-    ) -> Result<()> {
-        let (package, say) = (&want.common.name, &mut *cx.output);
-        match step {
-            Action::Install(target) => on.install(package, target, say),
-            Action::Upgrade(target) => on.upgrade(package, target, say),
-            Action::Downgrade(version) => on.downgrade(package, version, say),
-            Action::Uninstall => on.uninstall(package, say),
+    fn act(on: &mut Self::Provider, action: &Action, cx: &mut Context<'_>) -> Result<()> {
+        let say = &mut *cx.output;
+        match action {
+            Action::Install { package, target } => on.install(package, target, say),
+            Action::Upgrade { package, target } => on.upgrade(package, target, say),
+            Action::Downgrade { package, version } => on.downgrade(package, version, say),
+            Action::Uninstall { package } => on.uninstall(package, say),
+        }
+    }
+
+    /// The version that the package manager chose.
+    fn complete(changes: &mut [Change], after: &State) {
+        for change in changes.iter_mut().filter(|change| change.property == "ensure") {
+            change.to = Some(ccm_engine::State::ensure(after).into());
         }
     }
 

@@ -17,14 +17,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{
-    CommandLine, Context, Diffs, Ensure, Findings, ProviderDef, ResourceType, Result, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Findings, ProviderDef, ResourceType, Result,
+    Step, Trigger,
 };
-use ccm_model::{Common, Data, Stage};
-use serde::{Serialize, Serializer};
+use ccm_model::{Change, Common, Data, Stage, Verb};
+use serde::{Deserialize, Serialize, Serializer};
 
-use compare::Fate;
+use compare::FileStatus;
 use glob::Glob;
 use post::Post;
+use render::RenderedFile;
 
 /// The `scaffold` type.
 pub struct Scaffold;
@@ -96,12 +98,12 @@ impl Properties {
 pub trait Provider {
     /// Renders everything and compares it with what is there.
     fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State>;
-    /// Replaces what differs, and removes what is foreign if that is wanted.
-    fn render(&mut self, want: &Properties) -> Result<()>;
-    /// Removes what would be rendered, and directories that this empties.
-    fn remove(&mut self, want: &Properties) -> Result<()>;
+    /// Makes directories, writes files and removes others.
+    fn render(&mut self, render: &Render) -> Result<()>;
+    /// Removes files, and directories that this empties.
+    fn remove(&mut self, remove: &Remove) -> Result<()>;
     /// What rendering would change in texts.
-    fn diff(&mut self, want: &Properties, diffs: Diffs) -> Option<String>;
+    fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String>;
 }
 
 /// What is in the target, compared with what would be rendered.
@@ -111,20 +113,42 @@ pub struct State {
     provider: &'static str,
     engine: Language,
     target_exists: bool,
-    /// Every file that would be rendered or is there, sorted, with its
-    /// absolute path.
-    files: Vec<(PathBuf, Fate)>,
-    /// Directories that would be made, the target included.
-    missing_directories: usize,
+    /// Every file that would be rendered or is there, sorted.
+    files: Vec<FileState>,
+    /// Directories that would be made, each before what is in it.
+    missing_directories: Vec<PathBuf>,
+}
+
+/// One file of a target.
+#[derive(Clone, Debug)]
+struct FileState {
+    /// Where it is in the target.
+    place: PathBuf,
+    status: FileStatus,
+    /// What it should be, if the scaffold has it.
+    rendered: Option<RenderedFile>,
 }
 
 impl State {
-    fn count(&self, wanted: &[Fate]) -> usize {
-        self.files.iter().filter(|(_, fate)| wanted.contains(fate)).count()
+    fn having<'a>(&'a self, wanted: &'a [FileStatus]) -> impl Iterator<Item = &'a FileState> {
+        self.files.iter().filter(|file| wanted.contains(&file.status))
     }
 
-    fn first(&self, wanted: &[Fate]) -> Option<&Path> {
-        self.files.iter().find(|(_, fate)| wanted.contains(fate)).map(|(path, _)| path.as_path())
+    fn paths(&self, wanted: &[FileStatus]) -> Vec<String> {
+        let path = |file: &FileState| self.path(file).to_string_lossy().into_owned();
+        self.having(wanted).map(path).collect()
+    }
+
+    fn places(&self, wanted: &[FileStatus]) -> Vec<PathBuf> {
+        self.having(wanted).map(|file| file.place.clone()).collect()
+    }
+
+    fn path(&self, file: &FileState) -> PathBuf {
+        Path::new(&self.name).join(&file.place)
+    }
+
+    fn first(&self, wanted: &[FileStatus]) -> Option<PathBuf> {
+        self.having(wanted).next().map(|file| self.path(file))
     }
 }
 
@@ -150,54 +174,83 @@ impl Serialize for State {
             stable: Vec<String>,
             engine: Language,
         }
-        let list = |wanted: &[Fate]| {
-            let files = self.files.iter().filter(|(_, fate)| wanted.contains(fate));
-            // Of a target that is not there, nothing is known.
-            let files = files.filter(|_| self.target_exists);
-            files.map(|(path, _)| path.to_string_lossy().into_owned()).collect()
+        // Of a target that is not there, nothing is known.
+        let list = |wanted: &[FileStatus]| {
+            if self.target_exists { self.paths(wanted) } else { Vec::new() }
         };
         let metadata = Metadata {
             name: &self.name,
             provider: self.provider,
             target_exists: self.target_exists,
-            changed: list(&[Fate::Added, Fate::Updated]),
-            purged: list(&[Fate::Foreign]),
-            stable: list(&[Fate::Equal]),
+            changed: list(&[FileStatus::Added, FileStatus::Updated]),
+            purged: list(&[FileStatus::Foreign]),
+            stable: list(&[FileStatus::Equal]),
             engine: self.engine,
         };
         Outer { metadata }.serialize(to)
     }
 }
 
-/// A step towards the desired state, with the number of files it concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is to be made of a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Render {
+    target: PathBuf,
+    /// Whether the target itself is to be made.
+    is_new: bool,
+    /// Directories to make, each before what is in it.
+    directories: Vec<PathBuf>,
+    /// Files to write.
+    write: Vec<(PathBuf, RenderedFile)>,
+    /// Files to remove.
+    remove: Vec<PathBuf>,
+}
+
+/// What is to be removed from a target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remove {
+    target: PathBuf,
+    /// Files of the scaffold.
+    files: Vec<PathBuf>,
+    /// Files that are in the target beside them and are counted with them.
+    foreign: usize,
+}
+
+/// What can be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Write what differs, remove what is foreign if that is wanted.
-    Render(usize),
+    Render(Render),
     /// Remove what would be rendered.
-    Remove(usize),
+    Remove(Remove),
 }
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Render(count) => write!(f, "Would have changed {count} scaffold files"),
-            Self::Remove(count) => write!(f, "Would have removed {count} scaffold files"),
+            Self::Render(render) => {
+                let count = match render.write.len() + render.remove.len() {
+                    // Nothing but empty directories.
+                    0 => render.directories.len() + usize::from(render.is_new),
+                    files => files,
+                };
+                write!(f, "Would have changed {count} scaffold files")
+            }
+            Self::Remove(remove) => {
+                let count = remove.files.len() + remove.foreign;
+                write!(f, "Would have removed {count} scaffold files")
+            }
         }
     }
 }
 
-impl ResourceType for Scaffold {
+impl Declare for Scaffold {
     type Properties = Properties;
-    type State = State;
-    type Action = Action;
-    type Provider = dyn Provider;
 
     const NAME: &'static str = "scaffold";
     const ABOUT: &'static str = "Render directories of templates";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent"]);
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[choria::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         if !want.common.name.is_empty() {
@@ -249,61 +302,104 @@ impl ResourceType for Scaffold {
             }
         }
     }
+}
+
+impl ResourceType for Scaffold {
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[choria::DEF];
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         on.observe(want, cx)
     }
 
-    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Action>> {
-        let foreign = if want.purge { have.count(&[Fate::Foreign]) } else { 0 };
+    fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
+        use FileStatus::{Added, Equal, Foreign, Updated};
+        let target = want.target().to_owned();
+        let foreign: &[FileStatus] = if want.purge { &[Foreign] } else { &[] };
+        let list = |property, wanted: &[FileStatus]| {
+            let paths = have.paths(wanted);
+            (!paths.is_empty()).then_some((property, paths))
+        };
         if want.is_removal() {
-            let managed = have.count(&[Fate::Updated, Fate::Equal]);
-            return Ok(if managed == 0 { vec![] } else { vec![Action::Remove(managed + foreign)] });
+            let files = have.places(&[Updated, Equal]);
+            if files.is_empty() {
+                return Ok(vec![]);
+            }
+            let foreign = have.having(foreign).count();
+            let removed = list("removed", &[Updated, Equal]);
+            let action = Action::Remove(Remove { target, files, foreign });
+            let mut step = Step::new(Verb::Removed, action);
+            step.changes.extend(removed.map(|(property, paths)| Change::of(property).from(paths)));
+            return Ok(vec![step]);
         }
-        let files = have.count(&[Fate::Added, Fate::Updated]) + foreign;
-        Ok(match (files, have.missing_directories) {
-            (0, 0) => vec![],
-            // Nothing but empty directories.
-            (0, directories) => vec![Action::Render(directories)],
-            (files, _) => vec![Action::Render(files)],
-        })
+        let write = have
+            .having(&[Added, Updated])
+            .filter_map(|file| Some((file.place.clone(), file.rendered.clone()?)));
+        let render = Render {
+            target,
+            is_new: !have.target_exists,
+            directories: have.missing_directories.clone(),
+            write: write.collect(),
+            remove: have.places(foreign),
+        };
+        let is_stable = render.write.is_empty()
+            && render.remove.is_empty()
+            && render.directories.is_empty()
+            && !render.is_new;
+        if is_stable {
+            return Ok(vec![]);
+        }
+        let mut step = Step::new(Verb::Rendered, Action::Render(render));
+        if !have.target_exists {
+            step = step.change(Change::of("ensure").from("absent").to("present"));
+        }
+        for (property, paths) in
+            [list("added", &[Added]), list("updated", &[Updated])].into_iter().flatten()
+        {
+            step = step.change(Change::of(property).to(paths));
+        }
+        if let Some((property, paths)) = list("removed", foreign) {
+            step = step.change(Change::of(property).from(paths));
+        }
+        Ok(vec![step])
     }
 
-    fn act(
-        on: &mut Self::Provider,
-        want: &Properties,
-        step: &Action,
-        _cx: &mut Context<'_>,
-    ) -> Result<()> {
-        match step {
-            Action::Render(_) => on.render(want),
-            Action::Remove(_) => on.remove(want),
+    fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
+        match action {
+            Action::Render(render) => on.render(render),
+            Action::Remove(remove) => on.remove(remove),
         }
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {
         if want.is_removal() {
-            let left = have.first(&[Fate::Updated, Fate::Equal])?;
+            let left = have.first(&[FileStatus::Updated, FileStatus::Equal])?;
             return Some(format!("{} is still there", left.display()));
         }
         if !have.target_exists {
             return Some("the target is not there".to_owned());
         }
-        if let Some(path) = have.first(&[Fate::Added, Fate::Updated]) {
+        if let Some(path) = have.first(&[FileStatus::Added, FileStatus::Updated]) {
             return Some(format!("{} is not as it was rendered", path.display()));
         }
-        let foreign = have.first(&[Fate::Foreign]).filter(|_| want.purge)?;
+        let foreign = have.first(&[FileStatus::Foreign]).filter(|_| want.purge)?;
         Some(format!("{} should have been purged", foreign.display()))
     }
 
     fn diff(
         on: &mut Self::Provider,
-        want: &Properties,
+        _want: &Properties,
         _have: &State,
-        plan: &[Action],
+        steps: &[Step<Action>],
         diffs: Diffs,
         _cx: &Context<'_>,
     ) -> Option<String> {
-        matches!(plan, [Action::Render(_)]).then(|| on.diff(want, diffs)).flatten()
+        match &steps.first()?.action {
+            Action::Render(render) => on.diff(render, diffs),
+            Action::Remove(_) => None,
+        }
     }
 }

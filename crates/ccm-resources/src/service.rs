@@ -8,10 +8,11 @@ mod tests;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Ensure, Findings, ProviderDef, ResourceType, Result, Trigger,
+    CommandLine, Context, Declare, Ensure, Findings, ProviderDef, ResourceType, Result, Step,
+    Trigger,
 };
-use ccm_model::{Common, ResourceRef, Stage};
-use serde::{Serialize, Serializer};
+use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name;
 
@@ -99,9 +100,17 @@ impl Serialize for State {
     }
 }
 
-/// A step towards the desired state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+/// Something to be done with a service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    service: String,
+    order: Order,
+}
+
+/// What can be done with a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
     /// It does not run and should.
     Start,
     /// It runs and should not.
@@ -116,27 +125,23 @@ pub enum Action {
 
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Start => "Would have started",
-            Self::Stop => "Would have stopped",
-            Self::Restart => "Would have restarted",
-            Self::Enable => "Would have enabled",
-            Self::Disable => "Would have disabled",
+        f.write_str(match self.order {
+            Order::Start => "Would have started",
+            Order::Stop => "Would have stopped",
+            Order::Restart => "Would have restarted",
+            Order::Enable => "Would have enabled",
+            Order::Disable => "Would have disabled",
         })
     }
 }
 
-impl ResourceType for Service {
+impl Declare for Service {
     type Properties = Properties;
-    type State = State;
-    type Action = Action;
-    type Provider = dyn Provider;
 
     const NAME: &'static str = "service";
     const ABOUT: &'static str = "Manage services";
     const ENSURE: Ensure = Ensure::OneOf(&[RUNNING, STOPPED]);
-    const PROVIDERS: &'static [ProviderDef<Self>] = &[systemd::DEF];
-    const COMMAND_LINE: CommandLine = command_line::VIEW;
+    const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let service = want.common.name.as_str();
@@ -150,6 +155,14 @@ impl ResourceType for Service {
     fn subscribe(want: &Properties) -> &[ResourceRef] {
         &want.subscribe
     }
+}
+
+impl ResourceType for Service {
+    type State = State;
+    type Action = Action;
+    type Provider = dyn Provider;
+
+    const PROVIDERS: &'static [ProviderDef<Self>] = &[systemd::DEF];
 
     fn prepare(on: &mut Self::Provider) -> Result<()> {
         on.prepare()
@@ -159,40 +172,42 @@ impl ResourceType for Service {
         on.status(&want.common.name)
     }
 
-    fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Action>> {
+    fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Step<Action>>> {
+        let step =
+            |verb, order| Step::new(verb, Action { service: want.common.name.clone(), order });
+        let ensure = |from: &str, to: &str| Change::of("ensure").from(from).to(to);
         let now = match (want.should_run(), have.running) {
-            (true, true) if why == Trigger::Refresh => Some(Action::Restart),
-            (true, false) => Some(Action::Start),
-            (false, true) => Some(Action::Stop),
+            (true, true) if why == Trigger::Refresh => Some(step(Verb::Restarted, Order::Restart)),
+            (true, false) => {
+                Some(step(Verb::Started, Order::Start).change(ensure(STOPPED, RUNNING)))
+            }
+            (false, true) => {
+                Some(step(Verb::Stopped, Order::Stop).change(ensure(RUNNING, STOPPED)))
+            }
             (true, true) | (false, false) => None,
         };
-        let at_boot = match (want.enable, have.enabled) {
-            (Some(true), false) => Some(Action::Enable),
-            (Some(false), true) => Some(Action::Disable),
-            _ => None,
-        };
+        let enable = want.enable.filter(|&enable| enable != have.enabled);
+        let at_boot = enable.map(|enable| {
+            let order = if enable { Order::Enable } else { Order::Disable };
+            step(Verb::Updated, order).change(Change::of("enable").from(!enable).to(enable))
+        });
         Ok(now.into_iter().chain(at_boot).collect())
     }
 
-    fn act(
-        on: &mut Self::Provider,
-        want: &Properties,
-        step: &Action,
-        _cx: &mut Context<'_>,
-    ) -> Result<()> {
-        let service = &want.common.name;
-        match step {
-            Action::Start => on.start(service),
-            Action::Stop => on.stop(service),
-            Action::Restart => on.restart(service),
-            Action::Enable => on.enable(service),
-            Action::Disable => on.disable(service),
+    fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
+        let service = &action.service;
+        match action.order {
+            Order::Start => on.start(service),
+            Order::Stop => on.stop(service),
+            Order::Restart => on.restart(service),
+            Order::Enable => on.enable(service),
+            Order::Disable => on.disable(service),
         }
     }
 
     /// What is started because it did not run would have been anyway.
-    fn is_refresh(step: &Action) -> bool {
-        *step == Action::Restart
+    fn is_refresh(step: &Step<Action>) -> bool {
+        step.action.order == Order::Restart
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {

@@ -50,6 +50,19 @@ pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     cut
 }
 
+/// How many lines a diff of two texts adds and takes away.
+pub(crate) fn line_counts(old: &str, new: &str) -> (u64, u64) {
+    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+        return changed_lines(old, new);
+    }
+    let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(old, new);
+    diff.iter_all_changes().fold((0, 0), |(added, removed), change| match change.tag() {
+        similar::ChangeTag::Insert => (added + 1, removed),
+        similar::ChangeTag::Delete => (added, removed + 1),
+        similar::ChangeTag::Equal => (added, removed),
+    })
+}
+
 /// How many lines only the new text has, and how many only the old one,
 /// wherever they stand.
 fn changed_lines(old: &str, new: &str) -> (u64, u64) {
@@ -82,5 +95,19 @@ mod tests {
         let more = numbered(5..MAX_COMPARED + 6);
         assert_eq!(unified("f", Some(&most), &more), "f: too long for a diff, +6 -5 lines\n");
         assert_eq!(unified("f", None, &more), "f: too long for a diff, +10001 -0 lines\n");
+        assert_eq!(line_counts(&most, &more), (6, 5));
+    }
+
+    #[test]
+    fn lines_are_counted_as_the_diff_shows_them() {
+        for (old, new, wanted) in [
+            ("", "a\nb\n", (2, 0)),
+            ("a\nb\n", "", (0, 2)),
+            ("a\nb\nc\n", "a\nx\ny\nc\n", (2, 1)),
+            ("a\nb\n", "b\na\n", (1, 1)),
+            ("a", "a\n", (1, 1)),
+        ] {
+            assert_eq!(line_counts(old, new), wanted, "{old:?} {new:?}");
+        }
     }
 }

@@ -3,14 +3,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "the test reads its seeds")]
 
-use std::sync::Arc;
+use std::path::Path;
 
-use ccm_engine::{Declarations, Diagnosis, frame};
-use ccm_host::Host;
+use ccm_engine::{Engine, ManifestError, frame};
+use ccm_host::{Cancel, System};
 use ccm_resources::TYPES;
-use ccm_template::Resolver;
 use ccm_testkit::Random;
-use ccm_yaml::Source;
 
 const RUNS: usize = 30_000;
 /// Drawing takes longer than finding; the pattern of the seeds stays even.
@@ -86,19 +84,25 @@ fn no_mutation_of_a_manifest_panics_the_loader() {
     assert!(seeds.len() >= 3, "the seeds are missing");
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut valid = 0;
+    let engine = Engine::new(System::default(), TYPES);
+    let options = engine.options(Cancel::default());
     for run in 0..RUNS {
         let text = mutate(&seeds[run % seeds.len()], &seeds, &mut random);
-        let source = Arc::new(Source::new("mutation", text));
-        let (declarations, findings) =
-            Declarations::read(&Host::new(), &source, TYPES, &Resolver::default(), false);
-        for span in findings.iter().filter_map(|finding| finding.span) {
-            source.position(span.start);
-        }
-        if findings.is_empty() {
-            valid += 1;
-            ccm_yaml::to_yaml(&declarations.render());
-        } else if run % DRAWN_EVERY == 0 {
-            frame::render(&Diagnosis { source, findings }, TYPES, false);
+        match engine.load_text(Path::new("/mutation"), text, &options) {
+            Ok(manifest) => {
+                valid += 1;
+                ccm_yaml::to_yaml(&manifest.render());
+            }
+            Err(ManifestError::Invalid(diagnosis)) => {
+                for found in diagnosis.findings.iter().filter(|found| found.source.is_none()) {
+                    let span = found.span.unwrap_or_default();
+                    diagnosis.source.position(span.start);
+                }
+                if run % DRAWN_EVERY == 0 {
+                    frame::render(&diagnosis, TYPES, false);
+                }
+            }
+            Err(error) => panic!("{error}"),
         }
     }
     assert!(valid > RUNS / 100, "only {valid} of {RUNS} got past the parser: the run shows little");

@@ -6,34 +6,17 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ccm_engine::{Detail, Diffs, Inputs, Manifest, MemorySession, Observer, Run, Settings, Stop};
+use ccm_engine::{Detail, Engine, NoObserver, SourceRef, Stop};
 use ccm_host::{Cancel, CancelReason, System};
 use ccm_model::Report;
 use ccm_resources::TYPES;
 
-struct Silent;
-
-impl Observer for Silent {}
-
-fn apply(system: &System, cancel: Cancel, path: &Path) -> (Report, Option<Stop>) {
-    let host = system.begin(cancel);
-    let inputs = Inputs::default();
-    let manifest = Manifest::load(&host, path, TYPES, &inputs, false).ok().unwrap();
-    let settings = Settings {
-        host: host.clone(),
-        noop: false,
-        health_check_only: false,
-        diffs: Diffs::None,
-        detail: Detail::Report,
-        working_directory: manifest.working_directory,
-        fail_on_error: false,
-    };
-    let (mut session, mut observer) = (MemorySession::default(), Silent);
-    let mut run = Run::new(settings, &manifest.templates, &mut session, &mut observer)
-        .of_manifest(path, TYPES, &inputs);
-    let stop = run.apply_all(manifest.declarations.resources);
-    host.sync().unwrap();
-    (run.finish("").0, stop)
+fn apply(engine: &Engine, cancel: Cancel, path: &Path) -> (Report, Option<Stop>) {
+    let mut options = engine.options(cancel);
+    options.detail = Detail::Report;
+    let manifest = engine.load(&SourceRef::new(path), &options).ok().unwrap();
+    let finished = engine.apply(manifest, &options, None, &mut NoObserver);
+    (finished.report, finished.stop)
 }
 
 #[test]
@@ -63,15 +46,15 @@ fn two_manifests_at_once_and_a_third_that_is_cancelled() {
     let slow = dir.path().join("slow.yaml");
     std::fs::write(&slow, "ccm: {resources: [{exec: [{sleep 60: {}}, {echo never: {}}]}]}\n")
         .unwrap();
-    let system = System::default();
+    let engine = Engine::new(System::default(), TYPES);
     let cancel = Cancel::new().unwrap();
     let begin = Instant::now();
     std::thread::scope(|scope| {
-        let system = &system;
-        let run = |path| scope.spawn(move || apply(system, Cancel::default(), path));
+        let engine = &engine;
+        let run = |path| scope.spawn(move || apply(engine, Cancel::default(), path));
         let (first, second) = (run(&one), run(&two));
         let token = cancel.clone();
-        let third = scope.spawn(|| apply(system, token, &slow));
+        let third = scope.spawn(|| apply(engine, token, &slow));
         std::thread::sleep(Duration::from_millis(300));
         cancel.cancel(CancelReason::Requested);
         for done in [first, second] {

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{Diagnosis, ManifestError, RequestError, SessionError};
-
-use ccm_host::CancelReason;
+use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
+use ccm_model::RequestError;
 
 use crate::exit::Exit;
 
@@ -28,11 +27,7 @@ pub(crate) enum Error {
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
     #[error(transparent)]
-    Archive(#[from] ccm_archive::Error),
-    #[error(transparent)]
     Host(#[from] ccm_host::Error),
-    #[error("interrupted while fetching {name}")]
-    Interrupted { name: String, reason: CancelReason },
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
     #[error("cannot write report {}", path.display())]
@@ -47,7 +42,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Interrupted { reason, .. } => (*reason).into(),
+            Self::Manifest(ManifestError::Interrupted { reason, .. }) => (*reason).into(),
             _ => Exit::Failed,
         }
     }
@@ -56,7 +51,6 @@ impl Error {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
             Self::Manifest(error) => error.hint(),
-            Self::Archive(error) => error.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
             Self::Report { source, .. } => match source {
@@ -66,11 +60,7 @@ impl Error {
                 source => source.hint(),
             },
             Self::Facts(error) => error.hint(),
-            Self::Request(_)
-            | Self::Session(_)
-            | Self::Data(_)
-            | Self::Interrupted { .. }
-            | Self::Output { .. } => None,
+            Self::Request(_) | Self::Session(_) | Self::Data(_) | Self::Output { .. } => None,
         }
     }
 
@@ -79,6 +69,34 @@ impl Error {
         match self {
             Self::Manifest(ManifestError::Invalid(diagnosis)) => Some(diagnosis),
             _ => None,
+        }
+    }
+}
+
+impl From<Loss> for Error {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Session(error) => error.into(),
+            Loss::Disk(error) => error.into(),
+        }
+    }
+}
+
+impl From<EnsureError> for Error {
+    fn from(error: EnsureError) -> Self {
+        match error {
+            EnsureError::Request(error) => error.into(),
+            EnsureError::Data(error) => error.into(),
+        }
+    }
+}
+
+impl From<StatusError> for Error {
+    fn from(error: StatusError) -> Self {
+        match error {
+            StatusError::Request(error) => error.into(),
+            StatusError::Data(error) => error.into(),
+            StatusError::Resource(error) => error.into(),
         }
     }
 }

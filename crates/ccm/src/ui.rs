@@ -11,7 +11,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use ccm_engine::{AnyResource, Diagnosis, Observer, frame};
 use ccm_host::Host;
-use ccm_model::{Event, Report};
+use ccm_model::{Diagnostic, Event, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;
@@ -187,6 +187,13 @@ impl Ui {
         }
     }
 
+    /// Shows what a command without a run has noted about the machine.
+    pub(crate) fn warnings(&mut self, host: &Host) {
+        for message in host.take_warnings() {
+            self.warning(&Diagnostic::warning(message));
+        }
+    }
+
     fn say(&mut self, text: &str) {
         self.clear_live();
         self.flush();
@@ -270,6 +277,13 @@ impl Observer for Ui {
 
     fn diagnosed(&mut self, diagnosis: &Diagnosis) {
         self.diagnosis(diagnosis);
+    }
+
+    fn warning(&mut self, warning: &Diagnostic) {
+        let resource = warning.resource.as_deref().map(|name| format!("{name}: "));
+        let label = paint(self.error_color, YELLOW, "warning:");
+        let text = format!("{}{}", resource.unwrap_or_default(), warning.message);
+        self.say(&format!("{label} {}\n", outcome::printable(&text)));
     }
 
     fn message(&mut self, text: &str) {

@@ -11,7 +11,7 @@ pub(super) fn check(
     source: &Source,
     resources: &[Box<dyn AnyResource>],
     types: &[&'static dyn AnyType],
-    elsewhere: bool,
+    has_history: bool,
     findings: &mut Vec<Finding>,
 ) {
     let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
@@ -36,7 +36,7 @@ pub(super) fn check(
         }
     }
     // Only the first resource of a name counts below: the others are errors.
-    let mut nested = elsewhere;
+    let mut nested = has_history;
     for (index, resource) in resources.iter().enumerate() {
         let lists = [("require", &*resource.common().require), ("subscribe", resource.subscribe())];
         for (property, references) in lists {
@@ -67,7 +67,7 @@ pub(super) fn check(
                 findings.push(finding.of(resource.display()));
             }
         }
-        nested |= types.iter().any(|kind| kind.name() == resource.kind() && kind.nests());
+        nested |= resource.child().is_some();
     }
 }
 

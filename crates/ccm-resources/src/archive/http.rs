@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ccm_archive::{Extracted, Extraction, Format, Limits};
 use ccm_engine::{Context, Detail, Error, ProviderDef, Result, chain};
-use ccm_host::{Attributes, FileKind, Host, Incoming, Request, Stat};
+use ccm_host::{Attributes, Digest, FileKind, Host, Incoming, Request, Stat};
 
-use super::{Archive, Found, Properties, Provider, State};
+use super::{Archive, Download, Extract, Found, Properties, Provider, State, parse_checksum};
 
 const NAME: &str = "http";
 /// What nobody but the owner needs to read.
@@ -45,31 +45,34 @@ impl Http {
     /// Extracts a file that nobody else can change.
     fn unpack(
         &self,
-        want: &Properties,
-        parent: &Path,
+        extract: &Extract,
         (file, size): (impl Read + Seek + Send + 'static, u64),
     ) -> Result<Extracted> {
+        let name = extract.path.to_string_lossy();
         let extraction = Extraction {
-            format: Format::of(&want.common.name)
+            format: Format::of(&name)
                 .ok_or_else(|| Error::refused("archive type not supported"))?,
-            destination: parent,
+            destination: &extract.parent,
             limits: Limits::ARCHIVE,
-            checksum: want.checksum().transpose().map_err(Error::refused)?,
-            creates: want.creates.as_deref().map(Path::new),
-            subject: want.subject(),
+            checksum: checksum(extract.checksum.as_deref())?,
+            creates: extract.creates.as_deref(),
+            subject: extract.subject(),
         };
-        extraction.run(&self.host, file, size, &want.common.name).map_err(refused)
+        extraction.run(&self.host, file, size, &name).map_err(refused)
     }
 
-    fn is_incomplete(&self, want: &Properties) -> Result<bool> {
-        let Some(parent) = &want.extract_parent else { return Ok(false) };
-        Ok(self.host.is_incomplete(Path::new(parent), want.subject())?)
+    fn is_incomplete(&self, extract: &Extract) -> Result<bool> {
+        Ok(self.host.is_incomplete(&extract.parent, extract.subject())?)
     }
 
-    fn is_created(&self, want: &Properties) -> Result<Option<bool>> {
-        let Some(creates) = &want.creates else { return Ok(None) };
-        Ok(Some(self.host.stat(Path::new(creates))?.is_some()))
+    fn is_created(&self, creates: Option<&Path>) -> Result<Option<bool>> {
+        let Some(creates) = creates else { return Ok(None) };
+        Ok(Some(self.host.stat(creates)?.is_some()))
     }
+}
+
+fn checksum(text: Option<&str>) -> Result<Option<Digest>> {
+    text.map(parse_checksum).transpose().map_err(Error::refused)
 }
 
 fn refused(error: ccm_archive::Error) -> Error {
@@ -101,27 +104,32 @@ impl Provider for Http {
             self.host.check_managed_directory(Path::new(parent))?;
         }
         let (mut found, mut stat) = self.found(want)?;
-        let creates = self.is_created(want)?;
-        let is_incomplete = !want.is_removal() && self.is_incomplete(want)?;
-        let expected = want.checksum().transpose().map_err(Error::refused)?;
+        let creates = self.is_created(want.creates.as_deref().map(Path::new))?;
+        let is_incomplete = match want.extraction() {
+            Some(extract) if !want.is_removal() => self.is_incomplete(&extract)?,
+            _ => false,
+        };
+        let expected = checksum(want.checksum.as_deref())?;
         let is_unpacked = creates == Some(true) && !is_incomplete;
         let is_question = expected.is_some() && !is_unpacked && !want.is_removal();
         let is_read = is_question || cx.detail >= Detail::Report;
-        let mut checksum = None;
+        let mut found_checksum = None;
         if let Some(there) = stat.filter(|stat| is_read && stat.kind == FileKind::File) {
             match self.host.open_found(want.path(), there) {
-                Ok(file) => checksum = Some(self.host.digest(&file, want.path(), there.size)?),
+                Ok(file) => {
+                    found_checksum = Some(self.host.digest(&file, want.path(), there.size)?);
+                }
                 // Another run has cleaned up meanwhile.
                 Err(error) if error.is_missing() => (found, stat) = (Found::Nothing, None),
                 Err(error) => return Err(error.into()),
             }
         }
         let is_right =
-            expected.filter(|_| is_question).zip(checksum).map(|(one, other)| one == other);
-        let is_told = cx.detail >= Detail::Report;
+            expected.filter(|_| is_question).zip(found_checksum).map(|(one, other)| one == other);
+        let is_told = cx.detail >= Detail::Report || wanted.is_some();
         Ok(State {
             found,
-            checksum,
+            checksum: found_checksum,
             is_right,
             creates,
             is_incomplete,
@@ -134,56 +142,55 @@ impl Provider for Http {
         })
     }
 
-    fn download(&mut self, want: &Properties, attributes: &Attributes) -> Result<()> {
-        let mut request = Request::new(&want.url);
-        if let Some(user) = &want.username {
-            request = request.user(user, want.password.as_deref().unwrap_or_default());
+    fn download(&mut self, download: &Download) -> Result<()> {
+        let mut request = Request::new(&download.url);
+        if let Some((user, password)) = &download.user {
+            request = request.user(user, password);
         }
-        for (name, value) in want.headers.entries() {
+        for (name, value) in &download.headers {
             request = request.header(name, value);
         }
-        let expected = want.checksum().transpose().map_err(Error::refused)?;
-        let incoming = self.host.download(&request, want.path(), expected)?;
-        if want.unpacks() {
-            self.fetched = Some((incoming, *attributes));
+        let expected = checksum(download.checksum.as_deref())?;
+        let incoming = self.host.download(&request, &download.path, expected)?;
+        if download.is_unpacked {
+            self.fetched = Some((incoming, download.attributes));
             return Ok(());
         }
-        Ok(incoming.place(attributes)?)
+        Ok(incoming.place(&download.attributes)?)
     }
 
-    fn set_owner(&mut self, want: &Properties, attributes: &Attributes) -> Result<()> {
-        let stat = self.host.lstat(want.path())?;
+    fn set_owner(&mut self, path: &Path, attributes: &Attributes) -> Result<()> {
+        let stat = self.host.lstat(path)?;
         let mode = stat.map_or(attributes.mode, |stat| stat.mode & 0o777);
-        Ok(self.host.set_attributes(want.path(), &Attributes { mode, ..*attributes })?)
+        Ok(self.host.set_attributes(path, &Attributes { mode, ..*attributes })?)
     }
 
-    fn extract(&mut self, want: &Properties) -> Result<()> {
-        let Some(parent) = want.extract_parent.as_deref().map(Path::new) else { return Ok(()) };
+    fn extract(&mut self, extract: &Extract) -> Result<()> {
         if let Some((incoming, attributes)) = self.fetched.take() {
-            let extracted = self.unpack(want, parent, incoming.file()?)?;
+            let extracted = self.unpack(extract, incoming.file()?)?;
             // With `cleanup` it goes again, so it need not come. A run that is
             // killed before it has gone must not look complete: nobody would
             // remove it then.
-            if want.cleanup {
+            if extract.cleanup {
                 drop(incoming);
             } else {
                 incoming.place(&attributes)?;
             }
             return extracted.complete().map_err(refused);
         }
-        match self.host.open_unchanging(want.path()) {
-            Ok(file) => self.unpack(want, parent, file)?.complete().map_err(refused),
+        match self.host.open_unchanging(&extract.path) {
+            Ok(file) => self.unpack(extract, file)?.complete().map_err(refused),
             Err(error) => {
                 // Another run may have extracted it and cleaned up meanwhile.
                 let is_done = error.is_missing()
-                    && self.is_created(want)? == Some(true)
-                    && !self.is_incomplete(want)?;
+                    && self.is_created(extract.creates.as_deref())? == Some(true)
+                    && !self.is_incomplete(extract)?;
                 if is_done { Ok(()) } else { Err(error.into()) }
             }
         }
     }
 
-    fn remove(&mut self, want: &Properties) -> Result<()> {
-        Ok(self.host.remove(want.path())?)
+    fn remove(&mut self, path: &Path) -> Result<()> {
+        Ok(self.host.remove(path)?)
     }
 }

@@ -9,6 +9,11 @@ use serde::{Serialize, Serializer};
 pub(crate) struct Assignment(String);
 
 impl Assignment {
+    #[cfg(test)]
+    pub(super) fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }

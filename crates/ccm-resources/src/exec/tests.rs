@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ccm_engine::{
-    AnyType as _, Arguments, Detail, Diffs, Erased, MemorySession, Observer, ResourceType as _,
-    Run, Session as _, Settings, Trigger,
+    Arguments, MemorySession, Observer, ResourceType as _, Session as _, Step, Trigger,
 };
-use ccm_host::{Exit, Host};
-use ccm_model::{Event, Reader, Stage as TemplateStage};
-use ccm_template::Resolver;
+use ccm_host::Exit;
+use ccm_model::{Change, Event, Verb};
 
+use super::assignment::Assignment;
 use super::{Exec, Execute, Properties, State};
+use crate::testing;
 
 #[test]
 fn the_decision_table() {
@@ -27,25 +27,43 @@ fn the_decision_table() {
     let made = State { creates_satisfied: true, ..State::default() };
     let if_true = State { onlyif_satisfied: true, ..State::default() };
     let unless_true = State { unless_satisfied: true, ..State::default() };
-    let run = vec![Execute { via_subscribe: false }];
-    let refreshed = vec![Execute { via_subscribe: true }];
-    for (row, want, have, why, plan) in [
-        ("no guards", &plain, &none, Trigger::Turn, run.clone()),
-        ("creates exists", &creates, &made, Trigger::Turn, vec![]),
-        ("creates missing", &creates, &none, Trigger::Turn, run.clone()),
-        ("onlyif exits non-zero", &onlyif, &none, Trigger::Turn, vec![]),
-        ("onlyif exits 0", &onlyif, &if_true, Trigger::Turn, run.clone()),
-        ("unless exits 0", &unless, &unless_true, Trigger::Turn, vec![]),
+    let (run, refreshed) = (Some(false), Some(true));
+    for (row, want, have, why, via_subscribe) in [
+        ("no guards", &plain, &none, Trigger::Turn, run),
+        ("creates exists", &creates, &made, Trigger::Turn, None),
+        ("creates missing", &creates, &none, Trigger::Turn, run),
+        ("onlyif exits non-zero", &onlyif, &none, Trigger::Turn, None),
+        ("onlyif exits 0", &onlyif, &if_true, Trigger::Turn, run),
+        ("unless exits 0", &unless, &unless_true, Trigger::Turn, None),
         ("unless exits non-zero", &unless, &none, Trigger::Turn, run),
-        ("refresh_only, no trigger", &refresh_only, &none, Trigger::Turn, vec![]),
-        ("triggered", &plain, &none, Trigger::Refresh, refreshed.clone()),
-        ("triggered, creates exists", &creates, &made, Trigger::Refresh, refreshed.clone()),
-        ("triggered, onlyif", &onlyif, &none, Trigger::Refresh, refreshed.clone()),
-        ("triggered, unless", &unless, &unless_true, Trigger::Refresh, refreshed.clone()),
+        ("refresh_only, no trigger", &refresh_only, &none, Trigger::Turn, None),
+        ("triggered", &plain, &none, Trigger::Refresh, refreshed),
+        ("triggered, creates exists", &creates, &made, Trigger::Refresh, refreshed),
+        ("triggered, onlyif", &onlyif, &none, Trigger::Refresh, refreshed),
+        ("triggered, unless", &unless, &unless_true, Trigger::Refresh, refreshed),
         ("triggered, refresh_only", &refresh_only, &none, Trigger::Refresh, refreshed),
     ] {
-        assert_eq!(Exec::decide(want, have, why).unwrap(), plan, "{row}");
+        let steps = Exec::decide(want, have, why).unwrap();
+        assert!(steps.len() <= 1 && steps.iter().all(|step| step.verb == Verb::Executed));
+        let decided = steps.first().map(|step| step.action.via_subscribe);
+        assert_eq!(decided, via_subscribe, "{row}");
     }
+}
+
+#[test]
+fn a_step_holds_what_the_command_needs() {
+    let want = Properties {
+        command: Some("touch /x".into()),
+        cwd: Some("/tmp".into()),
+        timeout: Some("3s".into()),
+        environment: vec![Assignment::new("TOKEN=hush")],
+        ..Properties::default()
+    };
+    let steps = Exec::decide(&want, &State::default(), Trigger::Turn).unwrap();
+    assert_eq!(steps[0].changes, [Change::of("command").to("touch /x")]);
+    let kept = serde_json::to_string(&steps).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Step<Execute>>>(&kept).unwrap(), steps);
+    assert!(!format!("{steps:?}").contains("hush"), "{steps:?}");
 }
 
 #[test]
@@ -107,25 +125,8 @@ impl Stage {
                 (key, _) => panic!("{key} takes one value"),
             }
         }
-        let mut reader = Reader::default();
-        let mut resource = Erased::<Exec>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        resource.resolve(TemplateStage::Parse, &Resolver::default());
-        let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
-        if let Some(finding) = findings.first() {
-            return Err(finding.message.clone());
-        }
-        let settings = Settings {
-            host: Host::new(),
-            noop,
-            health_check_only: false,
-            diffs: Diffs::None,
-            detail: Detail::Report,
-            working_directory: self.directory.path().to_owned(),
-            fail_on_error: false,
-        };
-        let engine = Resolver::default();
-        let mut run = Run::new(settings, &engine, &mut self.session, &mut self.lines);
-        Ok(run.apply(&mut *resource))
+        let Self { directory, session, lines } = self;
+        testing::ensure_in("exec", arguments, directory.path(), noop, session, lines)
     }
 
     fn apply(&mut self, properties: &[Given<'_>]) -> Event {

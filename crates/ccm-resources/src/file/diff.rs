@@ -1,28 +1,33 @@
 //! What changes in a file's text.
 
-use ccm_engine::{Context, Diffs};
+use std::path::Path;
+
+use ccm_engine::Diffs;
 use ccm_host::Attributes;
 
-use super::{Properties, Provider, State};
+use super::{Content, Provider, State};
 use crate::text_diff::{hidden, no_text, unified};
 
 /// The diff, or a line that says why there is none.
 pub(super) fn of(
     on: &mut dyn Provider,
-    want: &Properties,
-    have: &State,
+    path: &Path,
+    content: &Content,
     wanted: &Attributes,
+    have: &State,
     diffs: Diffs,
-    cx: &Context<'_>,
 ) -> Option<String> {
-    let path = &want.common.name;
+    if *content == Content::Empty {
+        return None;
+    }
+    let shown = path.to_string_lossy();
     let modes = [have.stat.map_or(wanted.mode, |stat| stat.mode), wanted.mode];
     if diffs != Diffs::All && modes.iter().any(|mode| mode & 0o004 == 0) {
-        return Some(hidden(path));
+        return Some(hidden(&shown));
     }
-    let Some((old, new)) = on.texts(want, cx) else { return Some(no_text(path)) };
+    let Some((old, new)) = on.texts(path, content) else { return Some(no_text(&shown)) };
     if old == new {
         return None;
     }
-    Some(unified(path, have.stat.is_some().then_some(&old), &new))
+    Some(unified(&shown, have.stat.is_some().then_some(&old), &new))
 }

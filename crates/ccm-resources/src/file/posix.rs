@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Context, Detail, ProviderDef, Result};
-use ccm_host::{Attributes, Content, Digest, FileKind, Host, Stat};
+use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 
-use super::{ContentState, File, Found, Properties, Provider, State, mode};
-use crate::text_diff::MAX_TEXT;
+use super::{Content, ContentState, File, Found, Properties, Provider, State, mode};
+use crate::text_diff::{MAX_TEXT, line_counts};
 
 const NAME: &str = "posix";
 
@@ -53,37 +53,49 @@ impl Posix {
         Ok((found, Some(stat)))
     }
 
-    /// Compares sizes first, digests only where the sizes are equal.
+    /// Compares sizes first, bytes or digests only where the sizes are equal or
+    /// someone will read the digests.
     fn compare(
         &mut self,
         want: &Properties,
+        source: Option<&Path>,
         found: Option<Stat>,
         cx: &Context<'_>,
-    ) -> Result<(ContentState, Option<Digest>)> {
+    ) -> Result<Compared> {
         // Opened even where there is nothing to compare with: what would be
         // written must be known, in noop too.
-        let source = match source(want, cx) {
+        let source = match source {
             Some(path) => {
-                let (file, stat) = self.host.open_trusted(&path)?;
+                let (file, stat) = self.host.open_trusted(path)?;
                 Some((path, file, stat))
             }
             None => None,
         };
-        let Some(found) = found else { return Ok((ContentState::Differs, None)) };
+        let inline = &mut self.inline;
+        let mut wanted_digest = || match (&want.content, &source) {
+            (Some(content), _) => {
+                Ok(Some(*inline.get_or_insert_with(|| Digest::of(content.as_bytes()))))
+            }
+            (None, Some((path, file, stat))) => self.host.digest(file, path, stat.size).map(Some),
+            (None, None) => Ok(None),
+        };
+        let is_for_report = want.manages_content() && cx.detail >= Detail::Report;
+        let Some(found) = found else {
+            let wanted = if is_for_report { wanted_digest()? } else { None };
+            return Ok(Compared { wanted, ..Compared::new(ContentState::Differs) });
+        };
         let wanted_size = match (&want.content, &source) {
             (Some(content), _) => content.len() as u64,
             (None, Some((_, _, stat))) => stat.size,
             (None, None) => found.size,
         };
         let is_open_question = wanted_size == found.size && want.manages_content();
-        let is_for_report = want.manages_content() && cx.detail >= Detail::Report;
         if !is_open_question && !is_for_report && cx.detail < Detail::Inspect {
-            let state = if want.manages_content() {
+            return Ok(Compared::new(if want.manages_content() {
                 ContentState::Differs
             } else {
                 ContentState::Unmanaged
-            };
-            return Ok((state, None));
+            }));
         }
         let path = want.path();
         if let (Some(content), true) = (&want.content, cx.detail < Detail::Report) {
@@ -91,23 +103,57 @@ impl Posix {
             let file = self.host.open_found(path, found)?;
             let is_same = self.host.holds(&file, path, content.as_bytes())?;
             let state = if is_same { ContentState::Same } else { ContentState::Differs };
-            return Ok((state, None));
+            return Ok(Compared::new(state));
         }
         let have = match self.host.open_found(path, found) {
             Ok(file) => self.host.digest(&file, path, found.size)?,
             // Someone who only looks may not be allowed to read.
-            Err(_) if !want.manages_content() => return Ok((ContentState::Unmanaged, None)),
+            Err(_) if !want.manages_content() => {
+                return Ok(Compared::new(ContentState::Unmanaged));
+            }
             Err(error) => return Err(error.into()),
         };
-        let wanted = match (&want.content, source) {
-            (Some(content), _) => {
-                *self.inline.get_or_insert_with(|| Digest::of(content.as_bytes()))
-            }
-            (None, Some((path, file, stat))) => self.host.digest(&file, &path, stat.size)?,
-            (None, None) => return Ok((ContentState::Unmanaged, Some(have))),
+        let wanted = wanted_digest()?;
+        let state = match wanted {
+            None => ContentState::Unmanaged,
+            Some(wanted) if wanted == have => ContentState::Same,
+            Some(_) => ContentState::Differs,
         };
-        let state = if have == wanted { ContentState::Same } else { ContentState::Differs };
-        Ok((state, Some(have)))
+        Ok(Compared { state, have: Some(have), wanted })
+    }
+
+    /// How many lines a file would gain and lose, where both texts are short.
+    fn changed_lines(
+        &self,
+        want: &Properties,
+        source: Option<&Path>,
+        found: Option<Stat>,
+    ) -> Option<(u64, u64)> {
+        let path = want.path();
+        if found?.size > MAX_TEXT {
+            return None;
+        }
+        let old = self.host.read_text(path, MAX_TEXT).ok()?.0;
+        match (source, &want.content) {
+            (Some(source), _) => {
+                Some(line_counts(&old, &self.host.read_text(source, MAX_TEXT).ok()?.0))
+            }
+            (None, Some(new)) if new.len() as u64 <= MAX_TEXT => Some(line_counts(&old, new)),
+            _ => None,
+        }
+    }
+}
+
+/// How the content compares, and the digests as far as they are known.
+struct Compared {
+    state: ContentState,
+    have: Option<Digest>,
+    wanted: Option<Digest>,
+}
+
+impl Compared {
+    fn new(state: ContentState) -> Self {
+        Self { state, have: None, wanted: None }
     }
 }
 
@@ -122,45 +168,52 @@ impl Provider for Posix {
         self.host.check_managed_path(want.path())?;
         let (found, stat) = self.found(want)?;
         let is_file_wanted = want.common.ensure == "present";
-        let (content, checksum) = match found {
-            Found::File if is_file_wanted => self.compare(want, stat, cx)?,
+        let source = source(want, cx);
+        let compared = match found {
+            Found::File if is_file_wanted => self.compare(want, source.as_deref(), stat, cx)?,
             Found::Nothing if is_file_wanted && want.manages_content() => {
-                self.compare(want, None, cx)?
+                self.compare(want, source.as_deref(), None, cx)?
             }
-            _ => (ContentState::Unmanaged, None),
+            _ => Compared::new(ContentState::Unmanaged),
         };
-        let is_read = cx.detail >= Detail::Report;
         let mut state = State {
             found,
-            content,
+            content: compared.state,
+            source,
+            lines: None,
             is_link: false,
-            checksum,
+            checksum: compared.have,
+            wanted_checksum: compared.wanted,
             wanted,
             name: want.common.name.clone(),
             provider: NAME,
-            owner: stat.filter(|_| is_read).map(|stat| self.host.user_name(stat.uid)),
-            group: stat.filter(|_| is_read).map(|stat| self.host.group_name(stat.gid)),
+            owner: None,
+            group: None,
             stat,
         };
-        let is_question = found == Found::Nothing || !state.attributes_match();
-        if content == ContentState::Unmanaged && wanted.is_some() && is_question {
+        let is_right = state.attributes_match();
+        if cx.detail >= Detail::Report || !is_right {
+            state.owner = stat.map(|stat| self.host.user_name(stat.uid));
+            state.group = stat.map(|stat| self.host.group_name(stat.gid));
+        }
+        let is_question = found == Found::Nothing || !is_right;
+        if state.content == ContentState::Unmanaged && wanted.is_some() && is_question {
             let link = self.host.lstat(want.path())?;
             state.is_link = link.is_some_and(|link| link.kind == FileKind::Symlink);
+        }
+        if state.content == ContentState::Differs && found == Found::File && !state.is_hidden() {
+            state.lines = self.changed_lines(want, state.source.as_deref(), stat);
         }
         Ok(state)
     }
 
-    fn store(
-        &mut self,
-        want: &Properties,
-        attributes: &Attributes,
-        cx: &Context<'_>,
-    ) -> Result<()> {
-        let content = match source(want, cx) {
-            Some(path) => Content::Copy(self.host.open_trusted(&path)?.0),
-            None => Content::Bytes(want.content.as_deref().unwrap_or_default().as_bytes()),
+    fn store(&mut self, path: &Path, content: &Content, attributes: &Attributes) -> Result<()> {
+        let content = match content {
+            Content::Empty => ccm_host::Content::Bytes(b""),
+            Content::Text(text) => ccm_host::Content::Bytes(text.as_bytes()),
+            Content::CopyOf(source) => ccm_host::Content::Copy(self.host.open_trusted(source)?.0),
         };
-        Ok(self.host.replace(want.path(), content, attributes)?)
+        Ok(self.host.replace(path, content, attributes)?)
     }
 
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()> {
@@ -176,14 +229,15 @@ impl Provider for Posix {
         Ok(removed?)
     }
 
-    fn texts(&mut self, want: &Properties, cx: &Context<'_>) -> Option<(String, String)> {
-        let old = match self.host.stat(want.path()).ok()? {
-            Some(_) => self.host.read_text(want.path(), MAX_TEXT).ok()?.0,
+    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)> {
+        let old = match self.host.stat(path).ok()? {
+            Some(_) => self.host.read_text(path, MAX_TEXT).ok()?.0,
             None => String::new(),
         };
-        let new = match source(want, cx) {
-            Some(path) => self.host.read_text(&path, MAX_TEXT).ok()?.0,
-            None => want.content.clone()?,
+        let new = match content {
+            Content::Empty => String::new(),
+            Content::Text(text) => text.clone(),
+            Content::CopyOf(source) => self.host.read_text(source, MAX_TEXT).ok()?.0,
         };
         (new.len() as u64 <= MAX_TEXT).then_some((old, new))
     }

@@ -12,15 +12,12 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{
-    AnyResource, AnyType as _, Arguments, Detail, Diffs, Erased, MemorySession, Observer,
-    ResourceType as _, Run, Settings, Trigger,
-};
+use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigger};
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
-use ccm_model::{Event, Properties as _, Reader};
-use ccm_template::Resolver;
+use ccm_model::{Change, Event, Properties as _, Reader, Verb};
 
-use super::{Action, ContentState, File, Found, Properties, State};
+use super::{Action, Content, ContentState, File, Found, Properties, State};
+use crate::testing;
 
 const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o644 };
 
@@ -47,8 +44,11 @@ fn have(ensure: &str, found: Found, content: ContentState, matching: bool) -> St
         found,
         stat: (found != Found::Nothing).then_some(stat),
         content,
+        source: None,
+        lines: None,
         is_link: false,
         checksum: None,
+        wanted_checksum: None,
         wanted: (ensure != "absent").then_some(WANTED),
         name: "/x".into(),
         provider: "posix",
@@ -80,16 +80,21 @@ fn the_decision_table() {
     const EMPTY: Found = Directory { empty: Some(true) };
     const FULL: Found = Directory { empty: Some(false) };
     const DIR: Found = Directory { empty: None };
-    let set = Action::SetAttributes(WANTED);
-    let store = Action::Store(WANTED);
-    let empty = Action::StoreEmpty(WANTED);
-    let mkdir = Action::CreateDirectory(WANTED);
+    let path = || PathBuf::from("/x");
+    let attributes = WANTED;
+    let set = Action::SetAttributes { path: path(), attributes };
+    let store = Action::Store { path: path(), content: Content::Text("c".into()), attributes };
+    let empty = Action::Store { path: path(), content: Content::Empty, attributes };
+    let mkdir = Action::CreateDirectory { path: path(), attributes };
+    let remove = || vec![Action::Remove { path: path() }];
+    let rmdir = vec![Action::RemoveDirectory { path: path() }];
+    let rmtree = vec![Action::RemoveTree { path: path() }];
     let rows: Vec<Row> = vec![
         ("absent", None, false, Nothing, Unmanaged, true, Ok(vec![])),
-        ("absent", None, false, Regular, Unmanaged, true, Ok(vec![Action::Remove])),
-        ("absent", None, false, Symlink, Unmanaged, true, Ok(vec![Action::Remove])),
-        ("absent", None, false, Other, Unmanaged, true, Ok(vec![Action::Remove])),
-        ("absent", None, false, EMPTY, Unmanaged, true, Ok(vec![Action::RemoveDirectory])),
+        ("absent", None, false, Regular, Unmanaged, true, Ok(remove())),
+        ("absent", None, false, Symlink, Unmanaged, true, Ok(remove())),
+        ("absent", None, false, Other, Unmanaged, true, Ok(remove())),
+        ("absent", None, false, EMPTY, Unmanaged, true, Ok(rmdir)),
         (
             "absent",
             None,
@@ -99,8 +104,8 @@ fn the_decision_table() {
             true,
             Err("directory is not empty, set 'force: true'"),
         ),
-        ("absent", None, true, DIR, Unmanaged, true, Ok(vec![Action::RemoveTree])),
-        ("absent", None, true, Regular, Unmanaged, true, Ok(vec![Action::Remove])),
+        ("absent", None, true, DIR, Unmanaged, true, Ok(rmtree)),
+        ("absent", None, true, Regular, Unmanaged, true, Ok(remove())),
         ("directory", None, false, DIR, Unmanaged, true, Ok(vec![])),
         ("directory", None, false, Nothing, Unmanaged, true, Ok(vec![mkdir.clone()])),
         ("directory", None, false, DIR, Unmanaged, false, Ok(vec![mkdir])),
@@ -126,7 +131,10 @@ fn the_decision_table() {
             Trigger::Turn,
         );
         match (got, wanted) {
-            (Ok(got), Ok(wanted)) => assert_eq!(got, wanted, "{row}"),
+            (Ok(got), Ok(wanted)) => {
+                let got: Vec<Action> = got.into_iter().map(|step| step.action).collect();
+                assert_eq!(got, wanted, "{row}");
+            }
             (Err(got), Err(wanted)) => assert!(got.to_string().contains(wanted), "{row}: {got}"),
             (got, wanted) => panic!("{row}: {got:?}, wanted {wanted:?}"),
         }
@@ -170,14 +178,57 @@ fn a_mismatch_names_the_attribute() {
     assert_eq!(reason(&state), "ensure is absent, should be present");
 }
 
+#[test]
+fn steps_say_what_they_change() {
+    let change = |property: &'static str| Change::of(property);
+    let steps = |ensure: &str, content, have: &State| {
+        let mut want = want(ensure, content, false);
+        (want.owner, want.group) = ("root".into(), "wheel".into());
+        File::decide(&want, have, Trigger::Turn).unwrap()
+    };
+    let mode_only = have("present", Found::File, ContentState::Same, false);
+    let [step] = &steps("present", Some("c"), &mode_only)[..] else { panic!() };
+    assert_eq!(step.verb, Verb::Updated);
+    assert_eq!(step.changes, [change("mode").from("0600").to("0644")]);
+    assert_eq!(File::describe(step), "Would have updated attributes");
+    let new = have("present", Found::Nothing, ContentState::Differs, true);
+    let [step] = &steps("present", Some("a\nb\n"), &new)[..] else { panic!() };
+    assert_eq!(step.verb, Verb::Created);
+    let wanted = [
+        change("ensure").from("absent").to("present"),
+        change("content").lines((2, 0)),
+        change("owner").to("root"),
+        change("group").to("wheel"),
+        change("mode").to("0644"),
+    ];
+    assert_eq!(step.changes, wanted);
+    assert_eq!(File::describe(step), "Would have created the file");
+    let mut hidden = have("present", Found::File, ContentState::Differs, false);
+    (hidden.lines, hidden.checksum) = (Some((3, 1)), Some(Digest::of(b"x")));
+    let [step] = &steps("present", Some("c"), &hidden)[..] else { panic!() };
+    assert_eq!(step.changes[0], Change::secret("content"), "0600 hides it from others");
+    let mut shown = have("present", Found::File, ContentState::Differs, true);
+    shown.lines = Some((3, 1));
+    let [step] = &steps("present", Some("c"), &shown)[..] else { panic!() };
+    assert_eq!(step.changes, [change("content").lines((3, 1))]);
+    let gone = have("absent", Found::File, ContentState::Unmanaged, true);
+    let [step] = &steps("absent", None, &gone)[..] else { panic!() };
+    assert_eq!(step.verb, Verb::Removed);
+    assert_eq!(step.changes, [change("ensure").from("present").to("absent")]);
+}
+
+#[test]
+fn steps_can_be_kept() {
+    let new = have("present", Found::Nothing, ContentState::Differs, true);
+    let steps = File::decide(&want("present", Some("c"), false), &new, Trigger::Turn).unwrap();
+    let json = serde_json::to_string(&steps).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&json).unwrap(), steps);
+}
+
 /// A stage for real files.
 struct Stage {
     directory: tempfile::TempDir,
 }
-
-struct Silent;
-
-impl Observer for Silent {}
 
 impl Stage {
     fn new() -> Self {
@@ -188,7 +239,7 @@ impl Stage {
         self.directory.path().join(name)
     }
 
-    fn resource(&self, name: &str, properties: &[(&str, &str)]) -> Box<dyn AnyResource> {
+    fn arguments(&self, name: &str, properties: &[(&str, &str)]) -> Arguments {
         let mut arguments = Arguments::default();
         let (uid, gid) = Host::new().whoami();
         for (key, value) in [
@@ -205,28 +256,11 @@ impl Stage {
                 key => arguments.set(key, *value),
             }
         }
-        let mut reader = Reader::default();
-        let resource = Erased::<File>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        assert!(reader.findings.is_empty(), "{:?}", reader.findings);
-        let findings = resource.findings();
-        assert!(findings.is_empty(), "{findings:?}");
-        resource
+        arguments
     }
 
     fn apply(&self, name: &str, properties: &[(&str, &str)], noop: bool) -> Event {
-        let settings = Settings {
-            host: Host::new(),
-            noop,
-            health_check_only: false,
-            diffs: Diffs::None,
-            detail: Detail::Report,
-            working_directory: self.directory.path().to_owned(),
-            fail_on_error: false,
-        };
-        let mut session = MemorySession::default();
-        let mut observer = Silent;
-        Run::new(settings, &Resolver::default(), &mut session, &mut observer)
-            .apply(&mut *self.resource(name, properties))
+        testing::ensure("file", self.arguments(name, properties), self.directory.path(), noop)
     }
 
     /// Everything below the stage: what it is, its mode, its content.
@@ -299,7 +333,7 @@ fn content_is_created_and_kept() {
     stage.converges(
         "f",
         &[("contents", "hullo\n"), ("mode", "600")],
-        "Would have created the file",
+        "Would have updated attributes",
     );
     assert_eq!(mode(&stage.path("f")), 0o600);
     stage.converges("empty", &[("content", "")], "Would have created the file");
@@ -354,7 +388,7 @@ fn directories_are_made_with_their_parents() {
     stage.converges("a/b", &[("ensure", "directory")], "Would have created directory");
     assert_eq!(mode(&stage.path("a/b")), 0o755, "0644 lets readers enter");
     let private = [("ensure", "directory"), ("mode", "0700")];
-    stage.converges("a/b", &private, "Would have created directory");
+    stage.converges("a/b", &private, "Would have updated attributes");
     assert_eq!(mode(&stage.path("a/b")), 0o700);
     std::fs::write(stage.path("f"), "").unwrap();
     stage.fails("f", &[("ensure", "directory")], "exists and is not a directory");
@@ -418,10 +452,7 @@ fn ids_without_a_name_are_fine_for_root() {
 fn the_status_tells_what_the_design_lists() {
     let stage = Stage::new();
     std::fs::write(stage.path("f"), "abc").unwrap();
-    let status = stage
-        .resource("f", &[])
-        .status(&Host::new(), Path::new("/"), &Resolver::default())
-        .unwrap();
+    let status = testing::status("file", stage.arguments("f", &[]));
     assert_eq!(status["protocol"], "io.choria.ccm.v1.resource.file.state");
     assert_eq!(status["ensure"], "present");
     assert_eq!(status["metadata"]["checksum"], Digest::of(b"abc").to_string());

@@ -3,8 +3,8 @@
 
 use std::cmp::Ordering;
 
-use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Trigger};
-use ccm_model::{Common, Reader};
+use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigger};
+use ccm_model::{Change, Common, Reader, Verb};
 
 use super::{Action, Details, Found, Installed, Package, Properties, State, Target};
 
@@ -25,23 +25,41 @@ fn the_decision_table() {
     let same = state(Some("1.5"), Ordering::Equal);
     let older = state(Some("1.0"), Ordering::Less);
     let newer = state(Some("2.0"), Ordering::Greater);
+    let package = || "p".to_owned();
     let version = || Target::Version("1.5".into());
-    for (ensure, have, plan, noop) in [
-        ("present", &same, vec![], ""),
-        ("present", &absent, vec![Action::Install(Target::Any)], "Would have installed latest"),
-        ("absent", &absent, vec![], ""),
-        ("absent", &same, vec![Action::Uninstall], "Would have uninstalled"),
-        ("latest", &absent, vec![Action::Install(Target::Latest)], "Would have installed latest"),
-        ("latest", &same, vec![Action::Upgrade(Target::Latest)], "Would have upgraded to latest"),
-        ("1.5", &same, vec![], ""),
-        ("1.5", &older, vec![Action::Upgrade(version())], "Would have upgraded to 1.5"),
-        ("1.5", &newer, vec![Action::Downgrade("1.5".into())], "Would have downgraded to 1.5"),
-        ("1.5", &absent, vec![Action::Install(version())], "Would have installed version 1.5"),
+    let install = |target| Some((Verb::Installed, Action::Install { package: package(), target }));
+    let upgrade = |target| Some((Verb::Upgraded, Action::Upgrade { package: package(), target }));
+    let downgrade = Action::Downgrade { package: package(), version: "1.5".into() };
+    let uninstall = Action::Uninstall { package: package() };
+    for (ensure, have, wanted, noop) in [
+        ("present", &same, None, ""),
+        ("present", &absent, install(Target::Any), "Would have installed latest"),
+        ("absent", &absent, None, ""),
+        ("absent", &same, Some((Verb::Removed, uninstall)), "Would have uninstalled"),
+        ("latest", &absent, install(Target::Latest), "Would have installed latest"),
+        ("latest", &same, upgrade(Target::Latest), "Would have upgraded to latest"),
+        ("1.5", &same, None, ""),
+        ("1.5", &older, upgrade(version()), "Would have upgraded to 1.5"),
+        ("1.5", &newer, Some((Verb::Downgraded, downgrade)), "Would have downgraded to 1.5"),
+        ("1.5", &absent, install(version()), "Would have installed version 1.5"),
     ] {
-        let decided = Package::decide(&want(ensure), have, Trigger::Turn).unwrap();
-        assert_eq!(decided, plan, "{ensure} with {have:?}");
-        assert_eq!(Package::describe(&decided), noop, "{ensure} with {have:?}");
+        let steps = Package::decide(&want(ensure), have, Trigger::Turn).unwrap();
+        let kept = serde_json::to_string(&steps).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&kept).unwrap(), steps);
+        let text: String = steps.iter().map(Package::describe).collect();
+        assert_eq!(text, noop, "{ensure} with {have:?}");
+        let from = ccm_engine::State::ensure(have);
+        let change = Change::of("ensure").from(from).to(ensure);
+        let wanted = wanted.map(|(verb, action)| Step::new(verb, action).change(change));
+        assert_eq!(steps, Vec::from_iter(wanted), "{ensure} with {have:?}");
     }
+}
+
+#[test]
+fn a_change_ends_with_the_version_that_was_chosen() {
+    let mut changes = [Change::of("ensure").from("absent").to("latest")];
+    Package::complete(&mut changes, &state(Some("1.5"), Ordering::Equal));
+    assert_eq!(changes, [Change::of("ensure").from("absent").to("1.5")]);
 }
 
 #[test]

@@ -7,10 +7,10 @@ use ccm_archive::{Limits, fetch_tree};
 use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
 use ccm_host::{Attributes, FileKind, Host, Occupant, Stat, Tree};
 
-use super::compare::{Comparison, Fate};
+use super::compare::{Comparison, FileStatus};
 use super::render::{RenderedFile, Rules, render};
 use super::stage::Stage;
-use super::{Language, Properties, Provider, Scaffold, State};
+use super::{FileState, Language, Properties, Provider, Remove, Render, Scaffold, State};
 use crate::text_diff::{MAX_TEXT, hidden, no_text, unified};
 
 const NAME: &str = "choria";
@@ -18,16 +18,13 @@ const NAME: &str = "choria";
 pub(super) const DEF: ProviderDef<Scaffold> = ProviderDef {
     name: NAME,
     rank: |_, _| Some(1),
-    open: |host| {
-        Box::new(Choria { host: host.clone(), stage: None, compared: Comparison::default() })
-    },
+    open: |host| Box::new(Choria { host: host.clone(), stage: None }),
 };
 
 pub(super) struct Choria {
     pub(super) host: Host,
     /// Rendered once: what is compared is what is written and verified.
     pub(super) stage: Option<Stage>,
-    pub(super) compared: Comparison,
 }
 
 impl Choria {
@@ -93,18 +90,16 @@ impl Choria {
         Ok(if is_directory { only } else { unpacked.to_owned() })
     }
 
-    pub(super) fn compare(&mut self, want: &Properties) -> Result<bool> {
+    /// What is in the target against what should be, if there is a target.
+    fn compare(&self, want: &Properties, stage: &Stage) -> Result<(Comparison, bool)> {
         let tree = self.host.open_tree(want.target())?;
-        if let Some(stage) = &self.stage {
-            let is_removal = want.is_removal();
-            let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;
-            // What cannot be listed may hold what is to be purged.
-            if let Some(error) = compared.unknown.take().filter(|_| want.purge && !is_removal) {
-                return Err(error.into());
-            }
-            self.compared = compared;
+        let is_removal = want.is_removal();
+        let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;
+        // What cannot be listed may hold what is to be purged.
+        match compared.unknown.take().filter(|_| want.purge && !is_removal) {
+            Some(error) => Err(error.into()),
+            None => Ok((compared, tree.is_some())),
         }
-        Ok(tree.is_some())
     }
 
     fn open_target(&self, path: &Path) -> Result<Tree> {
@@ -156,58 +151,57 @@ impl Choria {
             _ => no_text(&shown),
         }
     }
-
-    fn places(&self, wanted: &[Fate]) -> impl Iterator<Item = &PathBuf> {
-        let files = self.compared.files.iter();
-        files.filter(move |(_, fate)| wanted.contains(fate)).map(|(place, _)| place)
-    }
 }
 
 impl Provider for Choria {
     fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
-        if self.stage.is_none() {
-            self.stage = Some(self.stage(want, cx)?);
-        }
-        let target_exists = self.compare(want)?;
-        let is_kept = |fate: Fate| !want.is_removal() || fate != Fate::Added;
-        let files = self.compared.files.iter().filter(|(_, fate)| is_kept(*fate));
-        let missing = self.compared.missing_directories.len() + usize::from(!target_exists);
+        let stage = match self.stage.take() {
+            Some(stage) => stage,
+            None => self.stage(want, cx)?,
+        };
+        let (compared, target_exists) = self.compare(want, &stage)?;
+        let is_kept = |status: FileStatus| !want.is_removal() || status != FileStatus::Added;
+        let files = compared.files.into_iter().filter(|(_, status)| is_kept(*status));
+        let file = |(place, status): (PathBuf, FileStatus)| {
+            let rendered = stage.files.get(&place).cloned();
+            FileState { place, status, rendered }
+        };
+        let files = files.map(file).collect();
+        self.stage = Some(stage);
         Ok(State {
             name: want.common.name.clone(),
             provider: NAME,
             engine: want.language().unwrap_or(Language::Jet),
             target_exists,
-            files: files.map(|(place, fate)| (want.target().join(place), *fate)).collect(),
-            missing_directories: missing,
+            files,
+            missing_directories: compared.missing_directories,
         })
     }
 
-    fn render(&mut self, want: &Properties) -> Result<()> {
-        let Some(stage) = &self.stage else { return Ok(()) };
-        let target = self.open_target(want.target())?;
-        for place in &self.compared.missing_directories {
+    fn render(&mut self, render: &Render) -> Result<()> {
+        let target = self.open_target(&render.target)?;
+        for place in &render.directories {
             target.make_directory(place)?;
         }
-        for place in self.places(&[Fate::Added, Fate::Updated]) {
-            let Some(file) = stage.files.get(place) else { continue };
+        for (place, file) in &render.write {
             let attributes = self.attributes(&target, place, file.mode)?;
             target.replace(place, &file.bytes, &attributes)?;
         }
-        if want.purge {
-            for place in self.places(&[Fate::Foreign]) {
-                target.remove_file(place)?;
-            }
+        for place in &render.remove {
+            target.remove_file(place)?;
         }
         Ok(())
     }
 
-    fn remove(&mut self, want: &Properties) -> Result<()> {
-        let Some(target) = self.host.open_tree(want.target())? else { return Ok(()) };
+    fn remove(&mut self, remove: &Remove) -> Result<()> {
+        let Some(target) = self.host.open_tree(&remove.target)? else { return Ok(()) };
         let mut directories = BTreeSet::new();
         let mut failure = None;
-        for place in self.places(&[Fate::Updated, Fate::Equal]) {
+        for place in &remove.files {
             if let Err(error) = target.remove_file(place) {
-                tracing::warn!(%error, "cannot remove a file, going on with the others");
+                let error: Error = error.into();
+                let message = ccm_engine::chain(&error);
+                self.host.warn(format!("{message}; the other files are removed nevertheless"));
                 failure.get_or_insert(error);
             }
             let parents = place.ancestors().skip(1);
@@ -216,33 +210,29 @@ impl Provider for Choria {
         // What is inside comes before what it is in.
         for place in directories.into_iter().rev() {
             if let Err(error) = target.remove_empty(place) {
-                tracing::warn!(%error, "cannot remove a directory, going on with the others");
+                self.host.warn(ccm_engine::chain(&error));
             }
         }
         drop(target);
         // The target goes too if nothing else is in it; a link to it stays.
-        if let Ok(true) = self.host.is_empty_directory(want.target())
-            && let Err(error) = self.host.remove(want.target())
+        if let Ok(true) = self.host.is_empty_directory(&remove.target)
+            && let Err(error) = self.host.remove(&remove.target)
         {
             tracing::debug!(%error, "the target is left");
         }
-        failure.map_or(Ok(()), |error| Err(error.into()))
+        failure.map_or(Ok(()), Err)
     }
 
-    fn diff(&mut self, want: &Properties, diffs: Diffs) -> Option<String> {
-        let stage = self.stage.as_ref()?;
-        let target = self.host.open_tree(want.target()).ok()?;
+    fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String> {
+        let target = self.host.open_tree(&render.target).ok()?;
         let mut text = String::new();
-        for (place, fate) in &self.compared.files {
-            let (Fate::Added | Fate::Updated, Some(file)) = (fate, stage.files.get(place)) else {
-                continue;
-            };
+        for (place, file) in &render.write {
             let old = target.as_ref().and_then(|tree| tree.open(place).ok());
             let old = match old {
                 Some(Occupant::File(_, stat)) => Some(stat),
                 _ => None,
             };
-            let path = want.target().join(place);
+            let path = render.target.join(place);
             text.push_str(&self.text_diff(&path, old, file, diffs));
         }
         Some(text).filter(|text| !text.is_empty())

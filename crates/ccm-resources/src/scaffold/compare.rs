@@ -10,7 +10,7 @@ use super::stage::Stage;
 
 /// What would become of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum FileStatus {
     /// It is not there.
     Added,
     /// It is there and differs.
@@ -25,7 +25,7 @@ pub(crate) enum Fate {
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     /// Sorted.
-    pub(super) files: Vec<(PathBuf, Fate)>,
+    pub(super) files: Vec<(PathBuf, FileStatus)>,
     /// Each before what is in it.
     pub(super) missing_directories: Vec<PathBuf>,
     /// Why the target may hold more.
@@ -43,7 +43,7 @@ impl Comparison {
     ) -> Result<Self> {
         let Some(target) = target else {
             return Ok(Self {
-                files: stage.files.keys().map(|place| (place.clone(), Fate::Added)).collect(),
+                files: stage.files.keys().map(|place| (place.clone(), FileStatus::Added)).collect(),
                 missing_directories: stage.directories.iter().cloned().collect(),
                 unknown: None,
             });
@@ -65,15 +65,15 @@ impl Comparison {
         }
         let mut managed = HashSet::new();
         for (place, wanted) in &stage.files {
-            let (fate, found) =
-                match fate(host, target, place, &wanted.bytes) {
+            let (status, found) =
+                match status(host, target, place, &wanted.bytes) {
                     Err(
                         Error::Refused { .. } | Error::Host(ccm_host::Error::NotADirectory { .. }),
-                    ) if is_removal => (Fate::Added, None),
+                    ) if is_removal => (FileStatus::Added, None),
                     other => other?,
                 };
             managed.extend(found.filter(|_| has_links));
-            this.files.push((place.clone(), fate));
+            this.files.push((place.clone(), status));
         }
         // A link that serves as one of the directories belongs to the scaffold.
         let is_foreign = |place: &PathBuf| {
@@ -87,27 +87,27 @@ impl Comparison {
             };
             foreign.retain(|place| !is_managed(place));
         }
-        this.files.extend(foreign.into_iter().map(|place| (place, Fate::Foreign)));
+        this.files.extend(foreign.into_iter().map(|place| (place, FileStatus::Foreign)));
         this.files.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Ok(this)
     }
 }
 
 /// What would become of a file, and which file is there now.
-fn fate(
+fn status(
     host: &Host,
     target: &Tree,
     place: &Path,
     wanted: &[u8],
-) -> Result<(Fate, Option<(u64, u64)>)> {
+) -> Result<(FileStatus, Option<(u64, u64)>)> {
     Ok(match target.open(place)? {
-        Occupant::Nothing => (Fate::Added, None),
-        Occupant::Astray => (Fate::Updated, None),
+        Occupant::Nothing => (FileStatus::Added, None),
+        Occupant::Astray => (FileStatus::Updated, None),
         Occupant::File(file, stat) => {
             let is_equal = stat.size == wanted.len() as u64
                 && host.holds(&file, &target.path().join(place), wanted)?;
-            let fate = if is_equal { Fate::Equal } else { Fate::Updated };
-            (fate, Some((stat.dev, stat.ino)))
+            let status = if is_equal { FileStatus::Equal } else { FileStatus::Updated };
+            (status, Some((stat.dev, stat.ino)))
         }
         Occupant::Other(_) => {
             return Err(Error::Refused {

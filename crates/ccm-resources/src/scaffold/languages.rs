@@ -230,7 +230,7 @@ impl Inner {
             )
             .into());
         }
-        let file = RenderedFile { bytes: text.as_bytes().to_vec(), mode: 0o644 };
+        let file = RenderedFile { bytes: text.as_bytes().into(), mode: 0o644 };
         calls.push(Output::File(place, file)).map_err(|error| error.to_string())?;
         Ok("".into())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ccm_engine::{Error, Result};
 use ccm_host::{Cancel, FileKind, Folder, Host, Refuse};
 use ccm_template::Resolver;
+use serde::{Deserialize, Serialize};
 
 use super::Language;
 use super::languages::{Calls, Templates};
@@ -39,10 +40,28 @@ pub(super) enum Output {
 }
 
 /// A file as it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RenderedFile {
-    pub(super) bytes: Vec<u8>,
+    #[serde(with = "base64")]
+    pub(super) bytes: Arc<[u8]>,
     pub(super) mode: u32,
+}
+
+/// Bytes in a text.
+mod base64 {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&govalue::base64::encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
+        let text = String::deserialize(from)?;
+        let bytes = govalue::base64::decode(text.as_bytes());
+        bytes.map(Arc::from).ok_or_else(|| D::Error::custom("not base64"))
+    }
 }
 
 /// Renders everything in a directory.
@@ -150,7 +169,9 @@ impl<'a> Rendering<'a> {
             return Ok(());
         }
         let mode = 0o644 | (stat.mode & 0o111);
-        self.templates.calls().push(Output::File(place.to_owned(), RenderedFile { bytes, mode }))
+        self.templates
+            .calls()
+            .push(Output::File(place.to_owned(), RenderedFile { bytes: bytes.into(), mode }))
     }
 }
 

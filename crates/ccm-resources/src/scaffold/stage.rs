@@ -79,7 +79,9 @@ impl Stage {
                 )));
             }
             let (bytes, stat) = host.read_bytes(&path, MAX_FILE)?;
-            stage.files.insert(place, RenderedFile { bytes, mode: stat.mode & 0o777 });
+            stage
+                .files
+                .insert(place, RenderedFile { bytes: bytes.into(), mode: stat.mode & 0o777 });
         }
         Ok(stage)
     }

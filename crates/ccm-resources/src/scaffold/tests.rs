@@ -1,71 +1,104 @@
 //! The decision table, row by row.
 
-use ccm_engine::{ResourceType as _, Trigger};
+use ccm_engine::{ResourceType as _, Step, Trigger};
+use ccm_model::{Change, Verb};
 
-use super::compare::Fate::{self, Added, Equal, Foreign, Updated};
-use super::{Action, Language, Properties, Scaffold, State};
+use super::compare::FileStatus::{self, Added, Equal, Foreign, Updated};
+use super::render::RenderedFile;
+use super::{Action, FileState, Language, Properties, Remove, Render, Scaffold, State};
 
-fn decide(ensure: &str, purge: bool, exists: bool, fates: &[Fate], missing: usize) -> Vec<Action> {
+fn decide(ensure: &str, purge: bool, have: &State) -> Vec<Step<Action>> {
     let mut want = Properties { purge, ..Properties::default() };
     want.common.ensure = ensure.to_owned();
-    Scaffold::decide(&want, &state(exists, fates, missing), Trigger::Turn).unwrap()
+    want.common.name = "/t".to_owned();
+    Scaffold::decide(&want, have, Trigger::Turn).unwrap()
 }
 
-fn state(target_exists: bool, fates: &[Fate], missing_directories: usize) -> State {
-    let file = |(at, fate): (usize, &Fate)| (format!("/t/{at}").into(), *fate);
+fn state(target_exists: bool, statuses: &[FileStatus], missing_directories: usize) -> State {
+    let rendered = RenderedFile { bytes: (*b"x").into(), mode: 0o644 };
+    let file = |(at, status): (usize, &FileStatus)| FileState {
+        place: at.to_string().into(),
+        status: *status,
+        rendered: (*status != Foreign).then(|| rendered.clone()),
+    };
     State {
         name: "/t".to_owned(),
         provider: "choria",
         engine: Language::Jet,
         target_exists,
-        files: fates.iter().enumerate().map(file).collect(),
-        missing_directories,
+        files: statuses.iter().enumerate().map(file).collect(),
+        missing_directories: (0..missing_directories).map(|at| format!("d{at}").into()).collect(),
     }
 }
 
 #[test]
 fn the_decision_table_holds() {
-    use Action::{Remove, Render};
-    for (ensure, purge, exists, fates, missing, wanted) in [
+    let changed = |count| Some(format!("Would have changed {count} scaffold files"));
+    let removed = |count| Some(format!("Would have removed {count} scaffold files"));
+    for (ensure, purge, exists, statuses, missing, wanted) in [
         // Target missing.
-        ("absent", false, false, &[][..], 1, None),
-        ("present", false, false, &[Added, Added], 1, Some(Render(2))),
-        ("present", true, false, &[], 1, Some(Render(1))),
+        ("absent", false, false, &[][..], 0, None),
+        ("present", false, false, &[Added, Added], 0, changed(2)),
+        ("present", true, false, &[], 0, changed(1)),
         // Absent: nothing managed is left, whatever else there is.
         ("absent", false, true, &[], 0, None),
         ("absent", true, true, &[Foreign], 0, None),
         // Absent: managed files remain.
-        ("absent", false, true, &[Equal, Updated], 0, Some(Remove(2))),
-        ("absent", false, true, &[Equal, Foreign], 0, Some(Remove(1))),
-        ("absent", true, true, &[Equal, Foreign], 0, Some(Remove(2))),
+        ("absent", false, true, &[Equal, Updated], 0, removed(2)),
+        ("absent", false, true, &[Equal, Foreign], 0, removed(1)),
+        ("absent", true, true, &[Equal, Foreign], 0, removed(2)),
         // Present: nothing changed.
         ("present", false, true, &[Equal, Equal], 0, None),
         ("present", true, true, &[Equal], 0, None),
         ("present", false, true, &[Equal, Foreign], 0, None),
-        ("present", true, true, &[Equal, Foreign], 0, Some(Render(1))),
+        ("present", true, true, &[Equal, Foreign], 0, changed(1)),
         // Present: something changed.
-        ("present", false, true, &[Added, Updated, Equal, Foreign], 0, Some(Render(2))),
-        ("present", true, true, &[Added, Updated, Equal, Foreign], 0, Some(Render(3))),
+        ("present", false, true, &[Added, Updated, Equal, Foreign], 0, changed(2)),
+        ("present", true, true, &[Added, Updated, Equal, Foreign], 0, changed(3)),
         // Only directories are missing.
-        ("present", false, true, &[Equal], 2, Some(Render(2))),
+        ("present", false, true, &[Equal], 2, changed(2)),
     ] {
-        let plan = decide(ensure, purge, exists, fates, missing);
-        assert_eq!(plan, Vec::from_iter(wanted), "{ensure} {purge} {exists} {fates:?}");
+        let steps = decide(ensure, purge, &state(exists, statuses, missing));
+        let texts: Vec<String> = steps.iter().map(Scaffold::describe).collect();
+        let row = format!("{ensure} {purge} {exists} {statuses:?}");
+        assert_eq!(texts, Vec::from_iter(wanted), "{row}");
     }
 }
 
 #[test]
-fn noop_counts_files() {
-    assert_eq!(Action::Render(3).to_string(), "Would have changed 3 scaffold files");
-    assert_eq!(Action::Remove(1).to_string(), "Would have removed 1 scaffold files");
+fn a_step_holds_what_is_written_and_removed() {
+    let all = state(true, &[Added, Updated, Equal, Foreign], 1);
+    let rendered = all.files[0].rendered.clone().unwrap();
+    let steps = decide("present", true, &all);
+    let wanted = Render {
+        target: "/t".into(),
+        is_new: false,
+        directories: vec!["d0".into()],
+        write: vec![("0".into(), rendered.clone()), ("1".into(), rendered)],
+        remove: vec!["3".into()],
+    };
+    assert_eq!(steps[0].action, Action::Render(wanted));
+    let list = |paths: &[&str]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let changes = [
+        Change::of("added").to(list(&["/t/0"])),
+        Change::of("updated").to(list(&["/t/1"])),
+        Change::of("removed").from(list(&["/t/3"])),
+    ];
+    assert_eq!((steps[0].verb, &steps[0].changes[..]), (Verb::Rendered, &changes[..]));
+    let kept = serde_json::to_string(&steps).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&kept).unwrap(), steps);
+    let steps = decide("absent", true, &state(true, &[Equal, Updated, Foreign], 0));
+    let files = vec!["0".into(), "1".into()];
+    assert_eq!(steps[0].action, Action::Remove(Remove { target: "/t".into(), files, foreign: 1 }));
+    assert_eq!(steps[0].changes, [Change::of("removed").from(list(&["/t/0", "/t/1"]))]);
 }
 
 #[test]
 fn what_is_still_wrong_after_acting_is_named() {
-    let mismatch = |ensure: &str, purge, exists, fates: &[Fate]| {
+    let mismatch = |ensure: &str, purge, exists, statuses: &[FileStatus]| {
         let mut want = Properties { purge, ..Properties::default() };
         want.common.ensure = ensure.to_owned();
-        Scaffold::mismatch(&want, &state(exists, fates, 0))
+        Scaffold::mismatch(&want, &state(exists, statuses, 0))
     };
     let text = |text: &str| Some(text.to_owned());
     assert_eq!(mismatch("present", true, true, &[Equal]), None);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use ccm_engine::{Context, Detail, Findings, Nowhere, ResourceType as _, Trigger};
+use ccm_engine::{Context, Declare as _, Detail, Findings, ResourceType as _, Trigger};
 use ccm_host::Host;
 use ccm_model::{Reader, Stage};
 use ccm_template::{Facts, Resolver, Scope};
@@ -14,8 +14,8 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use vectors::{Vectors, typed};
 
 use super::choria::Choria;
-use super::compare::{Comparison, Fate};
-use super::{Properties, Provider as _, Scaffold};
+use super::compare::FileStatus;
+use super::{FileState, Properties, Provider as _, Scaffold};
 
 /// Makes a tree from paths and contents.
 fn make(root: &Path, files: &Json) {
@@ -115,28 +115,29 @@ fn step(
     is_preview: bool,
 ) -> ccm_engine::Result<Vec<Json>> {
     let host = Host::new();
-    let mut provider = Choria { host: host.clone(), stage: None, compared: Comparison::default() };
+    let mut provider = Choria { host, stage: None };
     let mut cx = Context {
         working_directory: directory,
         templates: engine,
         trigger: Trigger::Turn,
         detail: Detail::Decide,
         output: &mut |_| {},
-        nested: &mut Nowhere,
     };
-    provider.observe(properties, &mut cx)?;
-    let action = |(path, fate): &(std::path::PathBuf, Fate)| {
-        let word = match fate {
-            Fate::Added => "add",
-            Fate::Updated => "update",
-            Fate::Equal => "equal",
-            Fate::Foreign => "remove",
+    let state = provider.observe(properties, &mut cx)?;
+    let action = |file: &FileState| {
+        let word = match file.status {
+            FileStatus::Added => "add",
+            FileStatus::Updated => "update",
+            FileStatus::Equal => "equal",
+            FileStatus::Foreign => "remove",
         };
-        json!({"action": word, "path": path.to_str().unwrap()})
+        json!({"action": word, "path": file.place.to_str().unwrap()})
     };
-    let actions = provider.compared.files.iter().map(action).collect();
+    let actions = state.files.iter().map(action).collect();
     if !is_preview {
-        provider.render(properties)?;
+        for step in Scaffold::decide(properties, &state, Trigger::Turn)? {
+            Scaffold::act(&mut provider, &step.action, &mut cx)?;
+        }
     }
     Ok(actions)
 }

@@ -1,10 +1,10 @@
 //! The decision table row by row, the words of noop, and what is refused
 //! before any command runs. The real systemd is in the system tests.
 
-use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Trigger};
-use ccm_model::{Common, Reader};
+use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigger};
+use ccm_model::{Change, Common, Reader, Verb};
 
-use super::{Action, Properties, Service, State};
+use super::{Action, Order, Properties, Service, State};
 
 fn want(ensure: &str, enable: Option<bool>) -> Properties {
     let common = Common { ensure: ensure.into(), name: "s".into(), ..Common::default() };
@@ -17,23 +17,38 @@ fn state(running: bool, enabled: bool) -> State {
     State { running, enabled, words: (words.0.into(), words.1.into()), ..State::default() }
 }
 
+fn decide(want: &Properties, have: &State, why: Trigger) -> Vec<Step<Action>> {
+    let steps = Service::decide(want, have, why).unwrap();
+    assert!(steps.iter().all(|step| step.action.service == "s"));
+    steps
+}
+
+fn orders(steps: &[Step<Action>]) -> Vec<Order> {
+    steps.iter().map(|step| step.action.order).collect()
+}
+
+fn noop(steps: &[Step<Action>]) -> String {
+    let texts: Vec<String> = steps.iter().map(Service::describe).collect();
+    texts.join(". ")
+}
+
 #[test]
 fn running_is_decided_by_what_runs_and_what_has_changed() {
-    for (ensure, running, why, plan, noop) in [
+    for (ensure, running, why, plan, text) in [
         ("running", true, Trigger::Turn, vec![], ""),
-        ("running", false, Trigger::Turn, vec![Action::Start], "Would have started"),
+        ("running", false, Trigger::Turn, vec![Order::Start], "Would have started"),
         ("stopped", false, Trigger::Turn, vec![], ""),
-        ("stopped", true, Trigger::Turn, vec![Action::Stop], "Would have stopped"),
-        ("running", true, Trigger::Refresh, vec![Action::Restart], "Would have restarted"),
-        ("running", false, Trigger::Refresh, vec![Action::Start], "Would have started"),
+        ("stopped", true, Trigger::Turn, vec![Order::Stop], "Would have stopped"),
+        ("running", true, Trigger::Refresh, vec![Order::Restart], "Would have restarted"),
+        ("running", false, Trigger::Refresh, vec![Order::Start], "Would have started"),
         ("stopped", false, Trigger::Refresh, vec![], ""),
-        ("stopped", true, Trigger::Refresh, vec![Action::Stop], "Would have stopped"),
+        ("stopped", true, Trigger::Refresh, vec![Order::Stop], "Would have stopped"),
     ] {
         for enabled in [true, false] {
             let have = state(running, enabled);
-            let decided = Service::decide(&want(ensure, None), &have, why).unwrap();
-            assert_eq!(decided, plan, "{ensure}, runs: {running}, {why:?}");
-            assert_eq!(Service::describe(&decided), noop);
+            let steps = decide(&want(ensure, None), &have, why);
+            assert_eq!(orders(&steps), plan, "{ensure}, runs: {running}, {why:?}");
+            assert_eq!(noop(&steps), text);
         }
     }
 }
@@ -42,32 +57,39 @@ fn running_is_decided_by_what_runs_and_what_has_changed() {
 fn boot_is_decided_by_itself() {
     for (enable, enabled, step) in [
         (Some(true), true, None),
-        (Some(true), false, Some(Action::Enable)),
-        (Some(false), true, Some(Action::Disable)),
+        (Some(true), false, Some(Order::Enable)),
+        (Some(false), true, Some(Order::Disable)),
         (Some(false), false, None),
         (None, true, None),
         (None, false, None),
     ] {
         let at_boot = |ensure: &str, running: bool| {
             let want = want(ensure, enable);
-            Service::decide(&want, &state(running, enabled), Trigger::Turn).unwrap()
+            orders(&decide(&want, &state(running, enabled), Trigger::Turn))
         };
-        let steps = |now: Option<Action>| now.into_iter().chain(step).collect::<Vec<_>>();
+        let steps = |now: Option<Order>| now.into_iter().chain(step).collect::<Vec<_>>();
         assert_eq!(at_boot("running", true), steps(None));
         assert_eq!(at_boot("stopped", false), steps(None));
-        assert_eq!(at_boot("running", false), steps(Some(Action::Start)));
-        assert_eq!(at_boot("stopped", true), steps(Some(Action::Stop)));
+        assert_eq!(at_boot("running", false), steps(Some(Order::Start)));
+        assert_eq!(at_boot("stopped", true), steps(Some(Order::Stop)));
     }
-    let both = [Action::Start, Action::Enable];
-    assert_eq!(Service::describe(&both), "Would have started. Would have enabled");
-    assert_eq!(Service::describe(&[Action::Disable]), "Would have disabled");
+    let both = decide(&want("running", Some(true)), &state(false, false), Trigger::Turn);
+    assert_eq!(noop(&both), "Would have started. Would have enabled");
+    assert_eq!((both[0].verb, both[1].verb), (Verb::Started, Verb::Updated));
+    assert_eq!(both[0].changes, [Change::of("ensure").from("stopped").to("running")]);
+    assert_eq!(both[1].changes, [Change::of("enable").from(false).to(true)]);
+    let off = decide(&want("running", Some(false)), &state(true, true), Trigger::Turn);
+    assert_eq!(noop(&off), "Would have disabled");
+    let kept = serde_json::to_string(&both).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&kept).unwrap(), both);
 }
 
 #[test]
 fn only_a_restart_answers_a_trigger() {
-    assert!(Service::is_refresh(&Action::Restart));
-    for step in [Action::Start, Action::Stop, Action::Enable, Action::Disable] {
-        assert!(!Service::is_refresh(&step), "{step:?}");
+    let step = |order| Step::new(Verb::Updated, Action { service: "s".into(), order });
+    assert!(Service::is_refresh(&step(Order::Restart)));
+    for order in [Order::Start, Order::Stop, Order::Enable, Order::Disable] {
+        assert!(!Service::is_refresh(&step(order)), "{order:?}");
     }
 }
 

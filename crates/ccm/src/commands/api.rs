@@ -2,26 +2,19 @@
 //! output, for other programs.
 
 use std::io::{self, BufRead, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ccm_engine::{
-    Detail, Diffs, Handed, MemorySession, Observer, Run, Session, Settings, read_request,
-};
+use ccm_engine::{Detail, MemorySession, Observer, Run, Session};
 use ccm_hiera::Document;
 use ccm_host::Host;
-use ccm_model::Event;
-use ccm_resources::TYPES;
-use ccm_template::Resolver;
+use ccm_model::{Event, Request, Response};
+use ccm_yaml::Source;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
-use serde::Serialize;
 
 use super::{Result, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
-
-/// The format of responses.
-pub(super) const RESPONSE: &str = "io.choria.ccm.v1.resource.ensure.response";
 
 /// The largest request.
 const MAX_REQUEST: u64 = 64 << 20;
@@ -29,21 +22,6 @@ const MAX_REQUEST: u64 = 64 << 20;
 const BATCH: usize = 1 << 20;
 /// Data that `--data` names is written by people.
 const MAX_DATA: u64 = 16 << 20;
-
-/// What is answered.
-#[derive(Serialize, schemars::JsonSchema)]
-#[schemars(extend("oneOf" = [{"required": ["state"]}, {"required": ["error"]}]))]
-pub(super) struct Response {
-    /// The name of this format
-    #[schemars(extend("const" = RESPONSE))]
-    protocol: &'static str,
-    /// What became of the resource
-    #[serde(skip_serializing_if = "Option::is_none")]
-    state: Option<Event>,
-    /// Why nothing was tried
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
 
 pub(super) fn command() -> Command {
     let pipe = Command::new("pipe")
@@ -83,54 +61,44 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (_, matches) = matches.subcommand().ok_or_else(|| Error::usage("no subcommand", ""))?;
-    let host = flags::host_for(matches)?;
-    let templates = templates(&host, matches)?;
-    let settings = Settings {
-        host: host.clone(),
-        noop: matches.get_flag("noop"),
-        health_check_only: false,
-        diffs: Diffs::None,
-        detail: Detail::Report,
-        working_directory: flags::working_directory(&host),
-        fail_on_error: false,
-    };
-    let mut session = match flags::session_path(matches) {
-        Some(_) => flags::open_session(&host, matches, true)?,
-        None => Box::new(MemorySession::default()) as Box<dyn Session>,
+    let engine = flags::engine();
+    let mut options = flags::run_options(&engine, matches)?;
+    options.detail = Detail::Report;
+    options.inputs = inputs::inputs_here(&options, matches)?;
+    if let Some(path) = matches.get_one::<PathBuf>("data") {
+        options.inputs.own = Some(read_data(&options.host, path)?);
+    }
+    let (mut memory, mut directory) =
+        (MemorySession::default(), flags::open_session(&options.host, matches)?);
+    let session: &mut dyn Session = match &mut directory {
+        Some(session) => session,
+        None => &mut memory,
     };
     let mut silent = Silent;
-    let run = Run::new(settings, &templates, &mut *session, &mut silent).without_events();
+    let run = engine.start(&options, session, &mut silent)?;
     let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
-    let mut pipe = Pipe { ui, host, templates: &templates, run, format, is_failed: false };
+    let host = options.host.clone();
+    let mut pipe = Pipe { ui, host, run, format, is_failed: false };
     match (matches.get_flag("stream"), format) {
         (false, _) => pipe.single()?,
         (true, Format::Json) => pipe.lines()?,
         (true, Format::Yaml) => pipe.documents()?,
     }
     let Pipe { host, run, is_failed, .. } = pipe;
-    let (_, unrecorded) = run.finish("");
+    let finished = run.finish();
     if let Some(reason) = host.cancel().reason() {
         return Ok(reason.into());
     }
-    unrecorded.map_or(Ok(()), Err)?;
+    if let Some(loss) = finished.losses.into_iter().next() {
+        return Err(loss.into());
+    }
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
 
-/// What templates see: `--data`, with `--hiera` over it.
-fn templates(host: &Host, matches: &ArgMatches) -> Result<Resolver> {
-    let mut inputs = inputs::inputs_here(host, matches)?;
-    let directory = flags::working_directory(host);
-    let Some(path) = matches.get_one::<PathBuf>("data") else {
-        return Ok(inputs.templates(host, &directory)?);
-    };
-    let name = path.display().to_string();
+/// The data that `--data` names.
+fn read_data(host: &Host, path: &Path) -> Result<Document> {
     let text = host.read_trusted(path, MAX_DATA)?;
-    let mut document = Document::parse(&name, &text)?;
-    if !document.is_hierarchical() {
-        inputs.handed = Handed::Some(document.root().clone());
-        document = Document::parse(&name, "data: {}")?;
-    }
-    Ok(inputs.templates_for(host, &document, &directory)?.0)
+    Ok(Document::parse(&path.display().to_string(), &text)?)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,7 +119,6 @@ impl Observer for Silent {
 struct Pipe<'a> {
     ui: &'a mut Ui,
     host: Host,
-    templates: &'a Resolver,
     run: Run<'a>,
     format: Format,
     is_failed: bool,
@@ -249,19 +216,15 @@ impl Pipe<'_> {
     /// Manages what a request asks for.
     fn answer(&mut self, bytes: &[u8]) -> Result<Event, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the request is not UTF-8".to_owned())?;
-        let mut resource =
-            read_request(text, TYPES, self.templates).map_err(|error| error.to_string())?;
-        Ok(self.run.apply(&mut *resource))
+        let source = Source::new("request", text);
+        let answer = Request::parse(&source).and_then(|request| self.run.ensure(request));
+        answer.map_err(|error| error.to_string())
     }
 
     fn write(&mut self, answer: Result<Event, String>, out: &mut Vec<u8>) {
-        let (state, error) = match answer {
-            Ok(event) => (Some(event), None),
-            Err(error) => (None, Some(error)),
-        };
         let is_bad = |event: &Event| event.failed || !event.unmet_requirements.is_empty();
-        self.is_failed |= state.as_ref().is_none_or(is_bad);
-        let response = Response { protocol: RESPONSE, state, error };
+        self.is_failed |= answer.as_ref().map_or(true, is_bad);
+        let response = Response::new(answer, self.run.take_warnings());
         match self.format {
             Format::Json => {
                 // Writing to memory cannot fail, and a response is always JSON.

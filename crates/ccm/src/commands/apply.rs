@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, Inputs, Manifest, Observer as _, Run, Settings, Stop};
+use ccm_engine::{Detail, Finished, Observer as _, Session, Stop};
 use ccm_host::{Host, OutputFile};
 use ccm_model::Report;
-use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use super::{Result, example, flags, inputs, manifest};
@@ -47,14 +46,14 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let host = flags::host_for(matches)?;
-    ui.follow(&host);
-    let origin = manifest::locate(&host, matches)?;
-    let in_session = flags::session_path(matches).is_some();
-    let inputs = Inputs { served: origin.served(), ..inputs::inputs(&host, matches)? };
-    let manifest = Manifest::load(&host, &origin.path, TYPES, &inputs, in_session)?;
-    ui.diagnosis(&manifest.warnings);
+    let engine = flags::engine();
+    let mut options = flags::run_options(&engine, matches)?;
+    ui.follow(&options.host);
+    options.inputs = inputs::inputs(&options, matches)?;
+    options.mode.health_check_only = matches.get_flag("monitor-only");
+    let manifest = engine.load(&manifest::source(matches)?, &options)?;
     if matches.get_flag("render") {
+        ui.diagnosis(&manifest.warnings);
         ui.print(&ccm_yaml::to_yaml(&manifest.render()));
         return Ok(Exit::Done);
     }
@@ -62,61 +61,44 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let profile = matches.get_flag("profile");
     ui.show(Show { quiet: is_json, profile });
     let report_file = matches.get_one::<PathBuf>("report-file");
-    let report_file = report_file.map(|path| ReportFile::check(&host, path)).transpose()?;
-    let is_read_in_full = is_json || report_file.is_some() || in_session;
-    let settings = Settings {
-        host: host.clone(),
-        noop: matches.get_flag("noop"),
-        health_check_only: matches.get_flag("monitor-only"),
-        diffs: flags::diffs(matches),
-        detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
-        working_directory: manifest.working_directory,
-        fail_on_error: manifest.declarations.fail_on_error,
-    };
-    let mut session =
-        flags::open_session(&host, matches, manifest.declarations.has_references(TYPES))?;
-    let declared = manifest.declarations;
-    if let Some(message) = declared.pre_message {
-        ui.message(&message);
+    let report_file = report_file.map(|path| ReportFile::check(&options.host, path)).transpose()?;
+    options.diffs = flags::diffs(matches);
+    if is_json || report_file.is_some() || options.has_history {
+        options.detail = Detail::Report;
     }
-    let file = flags::from_here(&host, &origin.path);
-    let mut engine = Run::new(settings, &manifest.templates, &mut *session, ui)
-        .of_manifest(&file, TYPES, &inputs);
-    let stop = engine.apply_all(declared.resources);
-    let (report, unrecorded) = engine.finish(origin.name);
-    let on_disk = host.sync();
-    if stop == Some(Stop::Failed) && !is_json {
+    let mut session = flags::open_session(&options.host, matches)?;
+    let session = session.as_mut().map(|session| session as &mut dyn Session);
+    let finished = engine.apply(manifest, &options, session, ui);
+    let Finished { report, stop, .. } = &finished;
+    if *stop == Some(Stop::Failed) && !is_json {
         ui.note("ERROR", "Terminating manifest execution due to failed resource");
     }
     if is_json {
-        ui.print_json(&report);
+        ui.print_json(report);
     } else if !matches.get_flag("no-report") {
-        ui.summary(&report);
+        ui.summary(report);
     }
     if profile && !is_json {
         ui.profile();
     }
     let written = match report_file {
         Some(ReportFile::StandardOutput) if !is_json => {
-            ui.print_json(&report);
+            ui.print_json(report);
             Ok(())
         }
         Some(ReportFile::StandardOutput) | None => Ok(()),
-        Some(ReportFile::File(file, path)) => write_report(&file, path, &report),
+        Some(ReportFile::File(file, path)) => write_report(&file, path, report),
     };
-    let late = [on_disk.err().map(Error::from), unrecorded.map(Error::from), written.err()];
     let mut exit = match stop {
-        Some(Stop::Cancelled(reason)) => reason.into(),
+        Some(Stop::Cancelled(reason)) => (*reason).into(),
         _ => Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes")),
     };
-    for error in late.iter().flatten() {
-        ui.error(error);
+    let is_without_errors = finished.is_without_errors() && written.is_ok();
+    for error in finished.losses.into_iter().map(Error::from).chain(written.err()) {
+        ui.error(&error);
         exit = exit.or_failed();
     }
-    let is_without_errors = report.summary.failed + report.summary.requirements_unmet == 0
-        && late.iter().all(Option::is_none)
-        && stop.is_none();
-    if let Some(message) = declared.post_message.filter(|_| is_without_errors) {
+    if let Some(message) = finished.post_message.filter(|_| is_without_errors) {
         ui.message(&message);
     }
     Ok(exit)

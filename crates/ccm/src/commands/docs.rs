@@ -6,15 +6,16 @@
 mod lines;
 mod render;
 
-use ccm_engine::{AnyType, Ensure, Inputs, Manifest, read_request};
+use ccm_engine::{AnyType, Ensure, SourceRef, find_type};
 use ccm_host::Host;
-use ccm_model::{Reader, Stage};
+use ccm_model::{Reader, Request, Stage};
 use ccm_resources::TYPES;
 use ccm_template::{Resolver, Scope};
 use ccm_testkit::markdown::{Block, Page, pages, regenerate};
+use ccm_yaml::Source;
 use serde_json::Value;
 
-use super::ensure;
+use super::{ensure, flags};
 
 /// What a command line is wrong about, if it is.
 fn misunderstood(command: &[String]) -> Option<String> {
@@ -184,7 +185,7 @@ fn the_forms_of_an_example_mean_the_same() {
         let blocks = page.blocks();
         let first = |language: &str| blocks.iter().find(|block| block.language == language);
         let manifest = from_manifest(kind, &first("yaml").expect("a manifest").text);
-        if kind.nests() {
+        if kind.command_line().is_none() {
             continue;
         }
         let command = lines::of_ccm(&first("nohighlight").expect("a command").text);
@@ -194,7 +195,7 @@ fn the_forms_of_an_example_mean_the_same() {
     }
 }
 
-fn engine() -> Resolver {
+fn resolver() -> Resolver {
     Resolver::new(Scope::default())
 }
 
@@ -203,7 +204,9 @@ fn from_manifest(kind: &dyn AnyType, text: &str) -> Value {
     let path = directory.path().join("manifest.yaml");
     let indented: String = text.lines().map(|line| format!("    {line}\n")).collect();
     std::fs::write(&path, format!("ccm:\n  resources:\n{indented}")).unwrap();
-    let manifest = Manifest::load(&Host::new(), &path, TYPES, &Inputs::default(), false);
+    let engine = flags::engine();
+    let options = engine.options(ccm_host::Cancel::default());
+    let manifest = engine.load(&SourceRef::new(&path), &options);
     let manifest = manifest.unwrap_or_else(|error| panic!("{}: {error:?}", kind.name()));
     let resources = manifest.declarations.resources;
     let resource = resources.iter().find(|resource| resource.kind() == kind.name());
@@ -217,10 +220,15 @@ fn from_command(kind: &'static dyn AnyType, command: &[String]) -> Value {
     assert_eq!(name, kind.name());
     let arguments = ensure::arguments(kind, matches, &Host::new()).unwrap();
     let mut resource = kind.declare(arguments.into_entries(), None, &mut Reader::default());
-    assert!(resource.resolve(Stage::Parse, &engine()).is_empty());
+    assert!(resource.resolve(Stage::Parse, &resolver()).is_empty());
     resource.properties()
 }
 
 fn from_request(text: &str) -> Value {
-    read_request(text, TYPES, &engine()).unwrap().properties()
+    let source = Source::new("request", text);
+    let request = Request::parse(&source).unwrap();
+    let kind = find_type(TYPES, &request.kind).unwrap();
+    let mut resource = kind.declare(request.properties, None, &mut Reader::default());
+    assert!(resource.resolve(Stage::Parse, &resolver()).is_empty());
+    resource.properties()
 }

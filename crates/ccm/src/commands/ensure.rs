@@ -1,6 +1,6 @@
 //! `ccm ensure TYPE …`: one resource, its flags rendered from the field table.
 
-use ccm_engine::{AnyType, Arguments, Detail, Ensure, Run, Settings, find_type, read_resource};
+use ccm_engine::{AnyType, Arguments, Detail, Ensure, NoSession, Session, find_type};
 use ccm_host::Host;
 use ccm_model::{Common, Control, Field, Fields as _, Shape};
 use ccm_resources::TYPES;
@@ -23,12 +23,13 @@ pub(super) fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         // A manifest is applied by `ccm apply`.
-        .subcommands(TYPES.iter().filter(|kind| !kind.nests()).map(|kind| type_command(*kind)))
+        .subcommands(TYPES.iter().filter_map(|kind| type_command(*kind)))
         .subcommand(api::command())
 }
 
-fn type_command(kind: &'static dyn AnyType) -> Command {
-    let view = kind.command_line();
+/// The command of a type, if it is offered at the command line.
+fn type_command(kind: &'static dyn AnyType) -> Option<Command> {
+    let view = kind.command_line()?;
     let mut command = Command::new(kind.name())
         .about(kind.about())
         .visible_aliases(view.aliases)
@@ -64,7 +65,7 @@ fn type_command(kind: &'static dyn AnyType) -> Command {
             arg.value_name(extra.value)
         });
     }
-    common_flags(command)
+    Some(common_flags(command))
 }
 
 fn field(kind: &'static dyn AnyType, name: &str) -> Option<&'static Field> {
@@ -73,7 +74,7 @@ fn field(kind: &'static dyn AnyType, name: &str) -> Option<&'static Field> {
 
 /// The fields that are flags of this type alone.
 fn own_fields(kind: &'static dyn AnyType) -> impl Iterator<Item = &'static Field> {
-    let arguments = kind.command_line().arguments;
+    let arguments = kind.command_line().map_or(&[][..], |view| view.arguments);
     let is_argument = move |name: &str| {
         arguments.iter().any(|argument| argument.trim_matches(['[', ']']) == name)
     };
@@ -158,40 +159,33 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         return api::run(ui, matches);
     }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
-    let host = flags::host_for(matches)?;
-    ui.follow(&host);
     check_session(kind, matches)?;
-    let arguments = arguments(kind, matches, &host)?;
-
-    let directory = flags::working_directory(&host);
-    let templates = inputs::inputs_here(&host, matches)?.templates(&host, &directory)?;
-    let mut resource = read_resource(kind, arguments.into_entries(), &templates)?;
-
+    let engine = flags::engine();
+    let mut options = flags::run_options(&engine, matches)?;
+    ui.follow(&options.host);
+    let request = arguments(kind, matches, &options.host)?.into_request(kind.name());
+    options.inputs = inputs::inputs_here(&options, matches)?;
     let is_json = matches.get_flag("json");
     ui.show(Show { quiet: is_json, profile: false });
-    let is_read_in_full = is_json || flags::session_path(matches).is_some();
-    let settings = Settings {
-        host: host.clone(),
-        noop: matches.get_flag("noop"),
-        health_check_only: false,
-        diffs: flags::diffs(matches),
-        detail: if is_read_in_full { Detail::Report } else { Detail::Decide },
-        working_directory: directory,
-        fail_on_error: false,
+    options.diffs = flags::diffs(matches);
+    if is_json || options.has_history {
+        options.detail = Detail::Report;
+    }
+    let (mut none, mut directory) = (NoSession, flags::open_session(&options.host, matches)?);
+    let session: &mut dyn Session = match &mut directory {
+        Some(session) => session,
+        None => &mut none,
     };
-    let mut session = flags::open_session(&host, matches, false)?;
-    let mut run = Run::new(settings, &templates, &mut *session, ui);
-    let event = run.apply(&mut *resource);
-    let (_, unrecorded) = run.finish("");
-    let on_disk = host.sync();
+    let (event, finished) = engine.ensure(request, &options, session, ui)?;
     if is_json {
         ui.print_json(&event);
     }
-    if let Some(reason) = host.cancel().reason() {
+    if let Some(reason) = options.host.cancel().reason() {
         return Ok(reason.into());
     }
-    on_disk?;
-    unrecorded.map_or(Ok(()), Err)?;
+    if let Some(loss) = finished.losses.into_iter().next() {
+        return Err(loss.into());
+    }
     let is_failed = event.failed || !event.unmet_requirements.is_empty();
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
@@ -221,7 +215,7 @@ pub(super) fn arguments(
     host: &Host,
 ) -> Result<Arguments> {
     let mut arguments = Arguments::default();
-    let view = kind.command_line();
+    let view = kind.command_line().ok_or_else(|| Error::usage("unknown type", ""))?;
     let positional = view.arguments.iter().map(|argument| argument.trim_matches(['[', ']']));
     for name in ["name", "alias", "provider"].into_iter().chain(positional) {
         if let Some(value) = matches.get_one::<String>(name) {

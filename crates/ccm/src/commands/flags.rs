@@ -1,10 +1,11 @@
-//! What `apply` and `ensure` share: flags, settings, sessions.
+//! What commands share: flags, options of a run, sessions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Diffs, DirectorySession, MemorySession, NoSession, Session};
+use ccm_engine::{Diffs, DirectorySession, Engine, RunOptions};
 use ccm_host::{Host, System};
+use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
@@ -59,25 +60,32 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
     }
 }
 
-/// The machine, for a command that can be interrupted.
-pub(super) fn host() -> Result<Host> {
+/// The engine that all commands use.
+pub(super) fn engine() -> Engine {
+    Engine::new(System::default(), TYPES)
+}
+
+/// What a command that can be interrupted gives its run.
+pub(super) fn options(engine: &Engine) -> Result<RunOptions> {
     let cancel = signals::watch().map_err(|source| ccm_host::Error::Spawn {
         command: "the signal handler".to_owned(),
         source,
     })?;
-    Ok(System::default().begin(cancel))
+    Ok(engine.options(cancel))
 }
 
-/// The machine, for a command that may change it.
-pub(super) fn host_for(matches: &ArgMatches) -> Result<Host> {
-    let host = host()?;
+/// The same for a command that may change the machine.
+pub(super) fn run_options(engine: &Engine, matches: &ArgMatches) -> Result<RunOptions> {
+    let mut options = options(engine)?;
     if matches.get_flag("no-sync") {
-        host.skip_sync();
+        options.host.skip_sync();
     }
-    Ok(host)
+    options.mode.noop = matches.get_flag("noop");
+    options.has_history = session_path(matches).is_some();
+    Ok(options)
 }
 
-/// The session that was asked for, if one was.
+/// Where the session is that was asked for, if one was.
 pub(super) fn session_path(matches: &ArgMatches) -> Option<PathBuf> {
     let path = matches.get_one::<OsString>("session").filter(|path| !path.is_empty())?;
     Some(from_here(&Host::new(), Path::new(path)))
@@ -92,20 +100,8 @@ pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
     host.current_dir().map_or_else(|_| path.to_owned(), |directory| directory.join(path))
 }
 
-/// Where relative paths of a resource at the command line begin.
-pub(super) fn working_directory(host: &Host) -> PathBuf {
-    host.current_dir().unwrap_or_else(|_| PathBuf::from("/"))
-}
-
-/// The session to record in; in memory only if something will ask.
-pub(super) fn open_session(
-    host: &Host,
-    matches: &ArgMatches,
-    has_references: bool,
-) -> Result<Box<dyn Session>> {
-    Ok(match session_path(matches) {
-        Some(path) => Box::new(DirectorySession::open(host, &path)?),
-        None if has_references => Box::new(MemorySession::default()),
-        None => Box::new(NoSession),
-    })
+/// The session that was asked for, if one was.
+pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Option<DirectorySession>> {
+    let path = session_path(matches);
+    Ok(path.map(|path| DirectorySession::open(host, &path)).transpose()?)
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::Inputs;
-use ccm_hiera::{Document, Source};
+use ccm_engine::{Inputs, RunOptions};
+use ccm_hiera::Source;
 use ccm_host::Host;
 use ccm_template::{Facts, Scope};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
@@ -82,9 +82,10 @@ pub(super) fn set_fact(facts: &mut Map, argument: &str) -> Result<()> {
 }
 
 /// What templates see, as the flags say.
-pub(super) fn inputs(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
-    let directory = super::flags::working_directory(host);
-    let variables = ccm_engine::environ(host, &directory, !matches.get_flag("no-read-env"))?;
+pub(super) fn inputs(options: &RunOptions, matches: &ArgMatches) -> Result<Inputs> {
+    let host = &options.host;
+    let read_env = !matches.get_flag("no-read-env");
+    let variables = ccm_engine::environ(host, &options.working_directory, read_env)?;
     let external = match matches.get_one::<String>("hiera").filter(|source| !source.is_empty()) {
         Some(source) => Some(Source::new(source).load(host)?),
         None => None,
@@ -94,16 +95,12 @@ pub(super) fn inputs(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
 }
 
 /// The same for a command without a manifest: `./.hiera` is its data.
-pub(super) fn inputs_here(host: &Host, matches: &ArgMatches) -> Result<Inputs> {
-    let mut inputs = inputs(host, matches)?;
+pub(super) fn inputs_here(options: &RunOptions, matches: &ArgMatches) -> Result<Inputs> {
+    let mut inputs = inputs(options, matches)?;
     if inputs.external.is_none() {
-        inputs.external = default_data(host)?;
+        inputs.external = Source::load_default(&options.host, Path::new(DEFAULT_DATA))?;
     }
     Ok(inputs)
-}
-
-fn default_data(host: &Host) -> Result<Option<Document>> {
-    Ok(Source::load_default(host, Path::new(DEFAULT_DATA))?)
 }
 
 /// A value of the template languages as JSON.

@@ -5,7 +5,7 @@ use ccm_resources::TYPES;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::{api, example};
+use super::example;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
@@ -33,7 +33,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Exit {
 fn render(name: &str) -> Value {
     match name {
         "request" => schema::request(TYPES),
-        "response" => schema::of::<api::Response>("response", "Response"),
+        "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
         _ => schema::manifest(TYPES),
     }

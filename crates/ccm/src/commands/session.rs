@@ -86,6 +86,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         started: summary.start,
         summary,
         events,
+        warnings: Vec::new(),
     };
     if matches.get_flag("json") {
         ui.print_json(&report);

@@ -1,8 +1,7 @@
 //! `ccm status TYPE NAME`
 
-use ccm_engine::{AnyType, Arguments, find_type, read_resource};
-use ccm_host::Host;
-use ccm_model::{Field, Required, did_you_mean};
+use ccm_engine::{AnyType, Arguments, find_type};
+use ccm_model::{Field, did_you_mean};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -34,7 +33,8 @@ pub(super) fn command() -> Command {
 /// The properties that types need to show their state.
 fn needed() -> impl Iterator<Item = (&'static dyn AnyType, &'static Field)> {
     TYPES.iter().copied().flat_map(|kind| {
-        let is_needed = move |field: &&Field| kind.command_line().status.contains(&field.name);
+        let needed = kind.command_line().map_or(&[][..], |view| view.status);
+        let is_needed = move |field: &&Field| needed.contains(&field.name);
         kind.fields().iter().filter(is_needed).map(move |field| (kind, field))
     })
 }
@@ -47,11 +47,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         hint: did_you_mean(kind, type_names())
             .or_else(|| Some(format!("the types are {}", type_names().join(", ")))),
     })?;
-    if let Some(reason) = kind.no_status() {
-        let message = format!("the state of {}#{name} cannot be shown: {reason}", kind.name());
-        return Err(Error::Invalid { message, hint: None });
-    }
-    let host = Host::new();
+    let engine = flags::engine();
+    let mut options = flags::options(&engine)?;
     let mut arguments = Arguments::default();
     arguments.set("name", name);
     for (of, field) in needed() {
@@ -64,17 +61,13 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             ensure::give(&mut arguments, field, matches);
         }
     }
-    (kind.command_line().prepare)(&mut arguments, &host)
-        .map_err(|message| Error::Invalid { message, hint: None })?;
-    // What is needed only to make one is not needed to look at it.
-    let is_for_making = |field: &&Field| field.required == Required::UnlessEnsure("absent");
-    if kind.fields().iter().filter(is_for_making).any(|field| arguments.get(field.name).is_none()) {
-        arguments.set("ensure", "absent");
+    if let Some(view) = kind.command_line() {
+        (view.prepare)(&mut arguments, &options.host)
+            .map_err(|message| Error::Invalid { message, hint: None })?;
     }
-    let directory = flags::working_directory(&host);
-    let templates = inputs::inputs_here(&host, matches)?.templates(&host, &directory)?;
-    let resource = read_resource(kind, arguments.into_entries(), &templates)?;
-    let status = resource.status(&host, &directory, &templates)?;
+    options.inputs = inputs::inputs_here(&options, matches)?;
+    let status = engine.status(arguments.into_request(kind.name()), &options)?;
+    ui.warnings(&options.host);
     if matches.get_flag("json") {
         ui.print_json(&status);
     } else {

@@ -265,7 +265,7 @@ ccm:
     WARN  exec#touch [DIR]/child changed ensure=present runtime=[TIME] provider=posix manifest=child.yaml noop="Would have executed"
     WARN  apply#child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
     --- stderr ---
-     WARN `noop: false` has no effect, the run above has it on manifest="child.yaml"
+    warning: apply#child.yaml: `noop: false` has no effect, the run above has it on
     "#);
     assert!(!env.path("child").exists());
 }

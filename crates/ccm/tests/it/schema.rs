@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Inputs, Manifest, ManifestError};
-use ccm_host::Host;
+use ccm_engine::{Engine, ManifestError};
+use ccm_host::{Cancel, System};
 use ccm_model::Severity;
 use ccm_resources::TYPES;
 use ccm_template::Facts;
@@ -41,14 +41,15 @@ fn document(yaml: &str) -> Value {
 
 /// What the engine has against a manifest.
 fn findings(yaml: &str) -> Vec<String> {
-    let inputs = Inputs { facts: Facts::known(govalue::Map::new()), ..Inputs::default() };
-    let directory = Path::new("/nonexistent");
-    let findings =
-        match Manifest::parse(&Host::new(), "case", yaml.to_owned(), directory, TYPES, &inputs) {
-            Ok(_) => return Vec::new(),
-            Err(ManifestError::Invalid(diagnosis)) => diagnosis.findings,
-            Err(error) => panic!("{error}"),
-        };
+    let engine = Engine::new(System::default(), TYPES);
+    let mut options = engine.options(Cancel::default());
+    options.inputs.facts = Facts::known(govalue::Map::new());
+    let path = Path::new("/nonexistent/case");
+    let findings = match engine.load_text(path, yaml.to_owned(), &options) {
+        Ok(_) => return Vec::new(),
+        Err(ManifestError::Invalid(diagnosis)) => diagnosis.findings,
+        Err(error) => panic!("{error}"),
+    };
     let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
     errors.map(|finding| finding.message).collect()
 }

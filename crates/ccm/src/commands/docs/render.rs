@@ -36,7 +36,7 @@ fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String
 fn of_type(kind: &'static dyn AnyType) -> String {
     let (common, own) = kind.fields().split_at(Common::FIELDS.len());
     let shown = common.iter().filter(|field| matches!(field.name, "name" | "ensure")).chain(own);
-    if kind.nests() {
+    if kind.command_line().is_none() {
         let rows = shown.map(|field| vec![code(field.name), describe(field), taken(kind, field)]);
         return table(&["Property", "Description", "Value"], rows);
     }

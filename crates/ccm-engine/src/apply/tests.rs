@@ -1,6 +1,5 @@
-//! What the outcome of a manifest means for the resource that brought it.
+//! What the outcome of a manifest means for the resource that applied it.
 
-use ccm_engine::{Findings, ResourceType as _, Stop, Tally, Trigger};
 use ccm_model::{Common, Stage};
 
 use super::*;
@@ -10,55 +9,40 @@ fn named(name: &str) -> Properties {
 }
 
 #[test]
-fn a_manifest_is_always_applied() {
-    for why in [Trigger::Turn, Trigger::Refresh] {
-        let plan = Apply::decide(&named("c.yaml"), &State::default(), why).unwrap();
-        assert_eq!(plan, [ApplyManifest]);
-    }
-    assert_eq!(Apply::describe(&[ApplyManifest]), "Would have applied the manifest");
-}
-
-#[test]
 fn outcomes_of_resources_are_that_of_the_manifest() {
-    let tally = |changed, failed, unmet, stop| Tally {
+    let summary = |failed, unmet, stop| ChildSummary {
         resources: 4,
-        changed,
         failed,
         unmet,
         applied: 3,
         stop,
+        ..Default::default()
     };
-    for (tally, is_changed, reason) in [
-        (tally(0, 0, 0, None), false, None),
-        (tally(2, 0, 0, None), true, None),
-        (tally(1, 2, 0, None), true, Some("2 of 4 resources failed")),
+    for (summary, reason) in [
+        (summary(0, 0, None), None),
+        (summary(2, 0, None), Some("2 of 4 resources failed")),
         (
-            tally(0, 1, 1, None),
-            false,
+            summary(1, 1, None),
             Some("1 of 4 resources failed, 1 of 4 resources had unmet requirements"),
         ),
-        (tally(0, 0, 1, None), false, Some("1 of 4 resources had unmet requirements")),
+        (summary(0, 1, None), Some("1 of 4 resources had unmet requirements")),
         (
-            tally(0, 1, 0, Some(Stop::Failed)),
-            false,
+            summary(1, 0, Some(Stop::Failed)),
             Some("1 of 4 resources failed, Terminating manifest execution due to failed resource"),
         ),
         (
-            tally(1, 1, 0, Some(Stop::Cancelled(ccm_host::CancelReason::Requested))),
-            true,
+            summary(1, 0, Some(Stop::Cancelled(ccm_host::CancelReason::Requested))),
             Some("interrupted after 3 of 4 resources"),
         ),
     ] {
-        let state = State::from(tally);
-        assert_eq!(Apply::has_changed(&state, &state), is_changed, "{tally:?}");
-        assert_eq!(Apply::mismatch(&named("c.yaml"), &state).as_deref(), reason, "{tally:?}");
+        assert_eq!(failure(&summary).as_deref(), reason, "{summary:?}");
     }
 }
 
 #[test]
 fn properties_say_what_the_manifest_gets() {
     let want = named("sub/c.yaml");
-    let child = Apply::child(&want).unwrap();
+    let child = want.child();
     assert_eq!((child.path, child.allow_apply), ("sub/c.yaml", true));
     assert!(child.data.is_none() && child.noop.is_none() && child.health_check_only.is_none());
     let want = Properties {
@@ -67,7 +51,7 @@ fn properties_say_what_the_manifest_gets() {
         data: Some(Data::default()),
         ..want
     };
-    let child = Apply::child(&want).unwrap();
+    let child = want.child();
     assert!(child.noop == Some(true) && !child.allow_apply);
     assert!(child.data.unwrap().is_empty());
 }

@@ -1,0 +1,179 @@
+//! Manifests made of smaller manifests: a resource that is managed by running
+//! the manifest it names, with the same code that runs the first one.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use ccm_host::Host;
+use ccm_model::{
+    Change, Common, Data, Event, Properties as _, ResourceRef, Stage, redact_credentials,
+};
+use ccm_template::Resolver;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cli::CommandLine;
+use crate::declare::{Declare, Ensure, Findings};
+use crate::manage::{Manage, Turn, status};
+use crate::manifest_run::{Child, ChildSummary, Mode};
+use crate::resource_type::{Detail, Trigger};
+use crate::run::Stop;
+use crate::{Error, Result};
+
+/// The one provider there is: manifests from local files.
+const PROVIDER: &str = "ccmmanifest";
+
+/// The `apply` type.
+pub struct Apply;
+
+/// Apply other manifests
+#[derive(Clone, Debug, Default, ccm_model::Properties)]
+pub struct Properties {
+    #[property(common)]
+    pub(crate) common: Common,
+    /// Only say what would be done; a run in noop stays so
+    pub(crate) noop: Option<bool>,
+    /// Only look at the health of resources; a run that does so keeps to it
+    pub(crate) health_check_only: Option<bool>,
+    /// Whether the manifest may apply others, true when unset
+    pub(crate) allow_apply: Option<bool>,
+    /// Data for the manifest; all data of this one when unset
+    pub(crate) data: Option<Data>,
+    /// Resources whose change counts as a refresh, as `type#name`
+    #[property(value = "TYPE#NAME")]
+    pub(crate) subscribe: Vec<ResourceRef>,
+}
+
+impl Properties {
+    fn child(&self) -> Child<'_> {
+        Child {
+            path: &self.common.name,
+            data: self.data.as_ref().map(|data| &data.0),
+            noop: self.noop,
+            health_check_only: self.health_check_only,
+            allow_apply: self.allow_apply.unwrap_or(true),
+        }
+    }
+}
+
+/// How many resources the manifest has, and what became of them.
+#[expect(clippy::struct_field_names, reason = "the wire format has these names")]
+#[derive(Clone, Copy, Debug, Serialize)]
+struct State {
+    resource_count: usize,
+    changed_count: usize,
+    failed_count: usize,
+}
+
+impl crate::State for State {
+    fn ensure(&self) -> &'static str {
+        "present"
+    }
+}
+
+impl Declare for Apply {
+    type Properties = Properties;
+
+    const NAME: &'static str = "apply";
+    const ABOUT: &'static str = "Apply other manifests";
+    const ENSURE: Ensure = Ensure::OneOf(&["present"]);
+    // At the shell, `ccm apply` applies a manifest.
+    const COMMAND_LINE: Option<CommandLine> = None;
+    const NO_STATUS: Option<&'static str> =
+        Some("a manifest has no state of its own, only its resources have");
+
+    fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
+        let name = &want.common.name;
+        if name.contains("://") {
+            let message = format!("`{}` is a URL, not a path", redact_credentials(name));
+            findings.add_with_hint("name", message, "apply a manifest that lies beside this one");
+        } else if name.contains('\0') {
+            findings.add("name", "a path cannot contain a NUL character");
+        }
+        if want.noop == Some(true) && want.health_check_only == Some(true) {
+            findings.add("health_check_only", "a preview has no health to look at: `noop` is set");
+        }
+    }
+
+    fn subscribe(want: &Properties) -> &[ResourceRef] {
+        &want.subscribe
+    }
+
+    fn mode(want: &Properties, above: Mode) -> Mode {
+        above.with(&want.child())
+    }
+
+    fn child(want: &Properties) -> Option<Child<'_>> {
+        Some(want.child())
+    }
+}
+
+impl Manage for Apply {
+    fn providers() -> Vec<&'static str> {
+        vec![PROVIDER]
+    }
+
+    fn select_provider(want: &Properties, _host: &Host) -> Result<(usize, &'static str)> {
+        match &want.common.provider {
+            Some(name) if name != PROVIDER => Err(Error::UnknownProvider {
+                name: name.clone(),
+                kind: Self::NAME,
+                known: Self::providers(),
+            }),
+            _ => Ok((0, PROVIDER)),
+        }
+    }
+
+    fn manage(
+        want: &Properties,
+        _provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        event: &mut Event,
+    ) -> Result<()> {
+        let summary = turn.run.run_child(&want.child())?;
+        let (resources, failed) = (summary.resources, summary.failed);
+        let reason = failure(&summary);
+        event.changed = !summary.changed.is_empty() && reason.is_none();
+        event.refreshed = event.changed && turn.trigger == Trigger::Refresh;
+        if event.changed && turn.mode.noop {
+            event.noop_message = Some("Would have applied the manifest".to_owned());
+        }
+        "present".clone_into(&mut event.final_ensure);
+        let changed_count = summary.changed.len();
+        if changed_count > 0 {
+            event.changes = vec![Change::of("resources").to(summary.changed)];
+        }
+        if turn.run.options.detail >= Detail::Report {
+            let state = State { resource_count: resources, changed_count, failed_count: failed };
+            event.status = status(Self::NAME, &state, event, reason.is_some());
+        }
+        reason.map_or(Ok(()), |reason| Err(Error::NotConverged { reason }))
+    }
+
+    fn status(want: &Properties, _: &Host, _: &Path, _: &Resolver) -> Result<Value> {
+        let name = &want.common().name;
+        Err(Error::refused(format!("apply#{name} has no state of its own")))
+    }
+}
+
+/// What the outcome of a manifest means for the resource that applied it: why
+/// it failed, if it did.
+fn failure(summary: &ChildSummary) -> Option<String> {
+    let ChildSummary { resources: all, failed, unmet, applied, stop, .. } = *summary;
+    if let Some(Stop::Cancelled(_)) = stop {
+        return Some(format!("interrupted after {applied} of {all} resources"));
+    }
+    let mut reasons = Vec::new();
+    if failed > 0 {
+        reasons.push(format!("{failed} of {all} resources failed"));
+    }
+    if unmet > 0 {
+        reasons.push(format!("{unmet} of {all} resources had unmet requirements"));
+    }
+    if stop == Some(Stop::Failed) {
+        reasons.push("Terminating manifest execution due to failed resource".to_owned());
+    }
+    (!reasons.is_empty()).then(|| reasons.join(", "))
+}

@@ -1,0 +1,175 @@
+//! What a manifest can say about a resource of a type.
+
+use ccm_model::{Properties, ResourceRef, Stage};
+
+use crate::cli::CommandLine;
+use crate::manifest_run::{Child, Mode};
+use crate::{Error, Result};
+
+/// The declaration half of a type: its name, its properties, and what can be
+/// found wrong with them before anything is asked of the machine.
+pub trait Declare: Sized + 'static {
+    /// What can be wanted.
+    type Properties: Properties;
+
+    /// Its name in manifests.
+    const NAME: &'static str;
+    /// What it is for, one line.
+    const ABOUT: &'static str;
+    /// The states that can be asked for.
+    const ENSURE: Ensure;
+    /// How it looks at the command line. A type without a view is for
+    /// manifests only: `ccm ensure` and the API do not offer it.
+    const COMMAND_LINE: Option<CommandLine>;
+    /// Why `ccm status` cannot show one, where it cannot.
+    const NO_STATUS: Option<&'static str> = None;
+
+    /// Finds what the field table cannot know to be wrong. At
+    /// [`Stage::Parse`] deferred properties may still hold templates.
+    fn validate(want: &Self::Properties, stage: Stage, findings: &mut Findings);
+
+    /// Takes note of what the properties of the first phase say about those of
+    /// the second.
+    fn settle(_want: &mut Self::Properties) {}
+
+    /// The properties that are secret in this resource, beside those that always
+    /// are. Events, reports and rendered manifests show them redacted.
+    fn secrets(_want: &Self::Properties) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The resources whose change this one reacts to.
+    fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
+        &[]
+    }
+
+    /// How much a resource may do in a manifest that may do this much.
+    fn mode(_want: &Self::Properties, above: Mode) -> Mode {
+        above
+    }
+
+    /// The manifest that a resource applies, if it applies one. Its resources
+    /// can be referred to from then on.
+    fn child(_want: &Self::Properties) -> Option<Child<'_>> {
+        None
+    }
+}
+
+/// The states that a type can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Ensure {
+    /// These, the first when none is given.
+    OneOf(&'static [&'static str]),
+    /// Any text, this when none is given.
+    Any(&'static str),
+}
+
+impl Ensure {
+    /// The state when none is given.
+    pub fn default(self) -> &'static str {
+        match self {
+            Self::OneOf(words) => words.first().copied().unwrap_or_default(),
+            Self::Any(word) => word,
+        }
+    }
+}
+
+/// Collects what is wrong with properties.
+#[derive(Debug, Default)]
+pub struct Findings {
+    found: Vec<PropertyFinding>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PropertyFinding {
+    pub(crate) property: &'static str,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Findings {
+    /// Something is wrong with a property.
+    pub fn add(&mut self, property: &'static str, message: impl Into<String>) {
+        self.found.push(PropertyFinding { property, message: message.into(), hint: None });
+    }
+
+    /// Something is wrong with a property, and this helps.
+    pub fn add_with_hint(
+        &mut self,
+        property: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let hint = Some(hint.into());
+        self.found.push(PropertyFinding { property, message: message.into(), hint });
+    }
+
+    /// A path must be absolute, and written without detours.
+    pub fn check_path(&mut self, property: &'static str, path: &str) {
+        if !path.starts_with('/') {
+            self.add(property, format!("path must be absolute, `{path}` is not"));
+        } else if path.contains('\0') {
+            self.add(property, "a path cannot contain a NUL character");
+        } else if let Some(clean) = clean(path) {
+            let message = "path must be clean: without `.`, `..`, `//` or a trailing `/`";
+            self.add_with_hint(property, message, format!("write it as `{clean}`"));
+        }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    pub(crate) fn into_inner(self) -> Vec<PropertyFinding> {
+        self.found
+    }
+
+    /// The first finding as a resource's failure.
+    pub(crate) fn into_result(self) -> Result<()> {
+        match self.found.into_iter().next() {
+            Some(PropertyFinding { property, message, .. }) => {
+                Err(Error::Invalid { property: property.to_owned(), message })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// An absolute path without detours, if it has any.
+fn clean(path: &str) -> Option<String> {
+    let is_detour = |part: &str| matches!(part, "" | "." | "..");
+    if path == "/" || !path[1..].split('/').any(is_detour) {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn detours_are_found_and_removed() {
+        for (path, wanted) in [
+            ("/", None),
+            ("/a/b", None),
+            ("/a/b.c..d", None),
+            ("/a/", Some("/a")),
+            ("//a", Some("/a")),
+            ("/a/./b", Some("/a/b")),
+            ("/a/../b", Some("/b")),
+            ("/../..", Some("/")),
+        ] {
+            assert_eq!(clean(path).as_deref(), wanted, "{path}");
+        }
+    }
+}

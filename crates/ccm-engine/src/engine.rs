@@ -1,0 +1,190 @@
+//! The engine: one way in for every command, at every depth.
+
+use std::path::{Path, PathBuf};
+
+use ccm_host::{Cancel, System};
+use ccm_model::{Diagnostic, Event, Request, RequestError};
+use serde_json::Value;
+
+use crate::inputs::Inputs;
+use crate::manifest::{Children, Diagnosis, Manifest, ManifestError, ManifestLoader, SourceRef};
+use crate::manifest_run::Mode;
+use crate::options::RunOptions;
+use crate::request::{StatusError, read_status};
+use crate::resource::AnyType;
+use crate::resource_type::{Detail, Diffs};
+use crate::run::{Finished, Observer, Run, run_manifest};
+use crate::session::Session;
+
+/// Everything that outlives a run. Cheap to clone, and shared between threads.
+#[derive(Clone)]
+pub struct Engine {
+    system: System,
+    types: &'static [&'static dyn AnyType],
+}
+
+impl Engine {
+    /// An engine that knows these types.
+    pub fn new(system: System, types: &'static [&'static dyn AnyType]) -> Self {
+        Self { system, types }
+    }
+
+    /// The types that it knows.
+    pub fn types(&self) -> &'static [&'static dyn AnyType] {
+        self.types
+    }
+
+    /// Options for one run, which `cancel` stops: a real run that sees no data
+    /// but that of its manifest.
+    pub fn options(&self, cancel: Cancel) -> RunOptions {
+        let host = self.system.begin(cancel);
+        let working_directory = host.current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        RunOptions {
+            host,
+            mode: Mode::default(),
+            diffs: Diffs::None,
+            detail: Detail::Decide,
+            inputs: Inputs::default(),
+            working_directory,
+            has_history: false,
+        }
+    }
+
+    fn loader<'a>(&self, options: &'a RunOptions) -> ManifestLoader<'a> {
+        let RunOptions { host, inputs, has_history, .. } = options;
+        ManifestLoader { host, types: self.types, inputs, has_history: *has_history }
+    }
+
+    /// Reads and checks a manifest, wherever it is.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be read, or everything that is wrong with it.
+    pub fn load(
+        &self,
+        source: &SourceRef,
+        options: &RunOptions,
+    ) -> Result<Manifest, ManifestError> {
+        self.loader(options).load(source)
+    }
+
+    /// Checks the text of a manifest as if it were in the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong with it.
+    pub fn load_text(
+        &self,
+        path: &Path,
+        text: String,
+        options: &RunOptions,
+    ) -> Result<Manifest, ManifestError> {
+        self.loader(options).load_text(path, text)
+    }
+
+    /// Checks a manifest and those below it, as far as they are there.
+    pub fn validate(&self, source: &SourceRef, options: &RunOptions) -> Validation {
+        match self.load(source, options) {
+            Ok(manifest) => {
+                let resources = manifest.declarations.resources.len();
+                let Children { count, mut diagnoses } = manifest.check_children(self, options);
+                diagnoses.insert(0, manifest.warnings);
+                Validation { resources, children: count, diagnoses, error: None }
+            }
+            Err(error) => Validation { error: Some(error), ..Validation::default() },
+        }
+    }
+
+    /// Applies a manifest, or previews it where the options say so. Without a
+    /// session, references are met by the run itself.
+    pub fn apply(
+        &self,
+        manifest: Manifest,
+        options: &RunOptions,
+        session: Option<&mut dyn Session>,
+        observer: &mut dyn Observer,
+    ) -> Finished {
+        run_manifest(self.types, manifest, options, session, observer)
+    }
+
+    /// Begins a run that takes requests one after the other.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the data that templates see cannot be resolved.
+    pub fn start<'a>(
+        &self,
+        options: &RunOptions,
+        session: &'a mut dyn Session,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Run<'a>, ccm_hiera::Error> {
+        Run::new(self.types, options, session, observer)
+    }
+
+    /// Manages one resource.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong with the request; nothing was tried then.
+    pub fn ensure(
+        &self,
+        request: Request<'_>,
+        options: &RunOptions,
+        session: &mut dyn Session,
+        observer: &mut dyn Observer,
+    ) -> Result<(Event, Finished), EnsureError> {
+        let mut run = self.start(options, session, observer)?;
+        let event = run.ensure(request)?;
+        Ok((event, run.finish()))
+    }
+
+    /// The current state of one resource.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the request, or why the machine did not answer.
+    pub fn status(&self, request: Request<'_>, options: &RunOptions) -> Result<Value, StatusError> {
+        let RunOptions { host, inputs, working_directory, .. } = options;
+        let templates = inputs.templates(host, working_directory)?;
+        let resource = read_status(request, self.types, &templates)?;
+        Ok(resource.status(host, working_directory, &templates)?)
+    }
+}
+
+/// Why a resource could not be tried.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsureError {
+    /// The request is wrong.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The data that templates see cannot be resolved.
+    #[error("cannot resolve data")]
+    Data(#[from] ccm_hiera::Error),
+}
+
+/// What checking a manifest has found.
+#[derive(Debug, Default)]
+pub struct Validation {
+    /// How many resources it has.
+    pub resources: usize,
+    /// How many manifests below it were checked.
+    pub children: usize,
+    /// What is wrong with them, or worth knowing.
+    pub diagnoses: Vec<Diagnosis>,
+    /// Why the manifest itself cannot be applied.
+    pub error: Option<ManifestError>,
+}
+
+impl Validation {
+    /// Whether nothing keeps the manifest from being applied.
+    pub fn is_valid(&self) -> bool {
+        self.error.is_none() && self.diagnoses.iter().all(|diagnosis| !diagnosis.has_errors())
+    }
+
+    /// Everything that was found, as other programs read it.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let found = self.diagnoses.iter().flat_map(Diagnosis::diagnostics);
+        let error = self.error.iter().flat_map(ManifestError::diagnostics);
+        found.chain(error).collect()
+    }
+}

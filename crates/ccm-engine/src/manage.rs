@@ -1,0 +1,164 @@
+//! What happens when a resource's turn comes.
+
+use std::path::Path;
+
+use ccm_host::Host;
+use ccm_model::{Event, ResourceRef};
+use ccm_template::Resolver;
+use serde_json::{Map, Value};
+
+use crate::converge::{Outcome, converge};
+use crate::declare::Declare;
+use crate::lifecycle::LifecycleContext;
+use crate::manifest_run::Mode;
+use crate::resource_type::{Context, Detail, ProviderDef, ResourceType, State, Trigger};
+use crate::{Error, Result};
+
+/// A resource's turn in a run.
+pub struct Turn<'t, 'r, 'a> {
+    pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
+    pub(crate) mode: Mode,
+    pub(crate) trigger: Trigger,
+    /// What changed in a text, if someone wants to see it.
+    pub(crate) diff: Option<String>,
+}
+
+/// A type as the engine calls it. Every [`ResourceType`] is one; so is `apply`,
+/// whose resources are managed by running a manifest.
+pub trait Manage: Declare {
+    /// The names of its providers.
+    fn providers() -> Vec<&'static str>;
+
+    /// Chooses the provider: an index for the calls below, and its name.
+    fn select_provider(want: &Self::Properties, host: &Host) -> Result<(usize, &'static str)>;
+
+    /// Manages one resource, and writes what became of it into the event.
+    fn manage(
+        want: &Self::Properties,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        event: &mut Event,
+    ) -> Result<()>;
+
+    /// Its current state.
+    fn status(
+        want: &Self::Properties,
+        host: &Host,
+        working_directory: &Path,
+        templates: &Resolver,
+    ) -> Result<Value>;
+}
+
+impl<T: ResourceType> Manage for T {
+    fn providers() -> Vec<&'static str> {
+        T::PROVIDERS.iter().map(|provider| provider.name).collect()
+    }
+
+    fn select_provider(want: &T::Properties, host: &Host) -> Result<(usize, &'static str)> {
+        let rank = |provider: &ProviderDef<T>| (provider.rank)(host, want);
+        let common = ccm_model::Properties::common(want);
+        let resource = || ResourceRef::new(T::NAME, &*common.name);
+        if let Some(name) = &common.provider {
+            let index = T::PROVIDERS.iter().position(|provider| provider.name == name);
+            let index = index.ok_or_else(|| Error::UnknownProvider {
+                name: name.clone(),
+                kind: T::NAME,
+                known: T::providers(),
+            })?;
+            let provider = &T::PROVIDERS[index];
+            return match rank(provider) {
+                Some(_) => Ok((index, provider.name)),
+                None => Err(Error::UnsuitableProvider { name: name.clone(), resource: resource() }),
+            };
+        }
+        T::PROVIDERS
+            .iter()
+            .enumerate()
+            .filter_map(|(index, provider)| Some((rank(provider)?, index, provider.name)))
+            .min()
+            .map(|(_, index, name)| (index, name))
+            .ok_or_else(|| Error::NoProvider { resource: resource(), tried: T::providers() })
+    }
+
+    fn manage(
+        want: &T::Properties,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        event: &mut Event,
+    ) -> Result<()> {
+        if turn.mode.health_check_only {
+            return Ok(());
+        }
+        let frame = turn.run.frame;
+        let options = turn.run.options;
+        let observer = turn.run.observer;
+        let mut cx = Context {
+            working_directory: &frame.working_directory,
+            templates: &frame.templates,
+            trigger: turn.trigger,
+            detail: options.detail,
+            output: &mut |line| observer.borrow_mut().output(line),
+        };
+        let mut on = (T::PROVIDERS[provider].open)(&options.host);
+        let mut outcome = Outcome::default();
+        let noop = turn.mode.noop;
+        let result = converge::<T>(&mut on, want, noop, options.diffs, &mut cx, &mut outcome);
+        event.changed = outcome.changed && result.is_ok();
+        event.refreshed = event.changed && outcome.refreshed;
+        event.verbs = outcome.verbs;
+        event.changes = outcome.changes;
+        event.noop_message = outcome.noop_message;
+        if let Some(state) = &outcome.state {
+            state.ensure().clone_into(&mut event.final_ensure);
+            if options.detail >= Detail::Report {
+                event.status = status(T::NAME, state, event, result.is_err());
+            }
+        }
+        turn.diff = outcome.diff;
+        result
+    }
+
+    fn status(
+        want: &T::Properties,
+        host: &Host,
+        working_directory: &Path,
+        templates: &Resolver,
+    ) -> Result<Value> {
+        let (provider, _) = T::select_provider(want, host)?;
+        let mut cx = Context {
+            working_directory,
+            templates,
+            trigger: Trigger::Turn,
+            detail: Detail::Inspect,
+            output: &mut |_| {},
+        };
+        let state = T::observe(&mut (T::PROVIDERS[provider].open)(host), want, &mut cx)?;
+        let event = Event {
+            name: ccm_model::Properties::common(want).name.clone(),
+            timestamp: host.now(),
+            ..Event::default()
+        };
+        Ok(status(T::NAME, &state, &event, false))
+    }
+}
+
+/// The common fields of a status and those that its type adds.
+pub(crate) fn status<S: State>(kind: &str, state: &S, event: &Event, failed: bool) -> Value {
+    let mut map = Map::new();
+    map.insert("timestamp".into(), event.timestamp.to_string().into());
+    map.insert("protocol".into(), format!("io.choria.ccm.v1.resource.{kind}.state").into());
+    map.insert("type".into(), kind.into());
+    map.insert("name".into(), event.name.as_str().into());
+    map.insert("ensure".into(), state.ensure().into());
+    map.insert("changed".into(), event.changed.into());
+    map.insert("refreshed".into(), event.refreshed.into());
+    map.insert("stable".into(), (!event.changed && !failed).into());
+    map.insert("noop".into(), event.noop.into());
+    if let Some(message) = &event.noop_message {
+        map.insert("noop_message".into(), message.as_str().into());
+    }
+    if let Ok(Value::Object(own)) = serde_json::to_value(state) {
+        map.extend(own);
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,367 @@
+//! Reading a manifest: from its source to resources that have been checked.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ccm_archive::Limits;
+use ccm_hiera::Document;
+use ccm_host::{FileKind, Host};
+use ccm_model::{Finding, Resolve as _, Stage, TemplateError, Templates, redact_credentials};
+use ccm_template::Resolver;
+use ccm_yaml::{Comments, Kind, Node, Source, Span};
+
+use super::{
+    Declarations, Diagnosis, Manifest, ManifestError, RemoteSource, doubted, jet_file, references,
+    structure,
+};
+use crate::inputs::Inputs;
+use crate::resource::{AnyType, PropertyError, resolve_and_check};
+
+/// The manifest in a tarball, at its top or one level down.
+pub(super) const NAME: &str = "manifest.yaml";
+
+/// Where a manifest comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceRef {
+    /// A file.
+    Path(PathBuf),
+    /// A tarball of manifests that others serve.
+    Url(String),
+}
+
+impl SourceRef {
+    /// Tells the kind of a source from how it is written.
+    pub fn new(text: impl Into<PathBuf>) -> Self {
+        let path = text.into();
+        match path.to_str() {
+            Some(url) if url.contains("://") => Self::Url(url.to_owned()),
+            _ => Self::Path(path),
+        }
+    }
+
+    /// What people call it, without credentials.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Url(url) => redact_credentials(url).into_owned(),
+        }
+    }
+}
+
+/// What manifests are read with.
+#[derive(Clone, Copy)]
+pub(crate) struct ManifestLoader<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) types: &'static [&'static dyn AnyType],
+    pub(crate) inputs: &'a Inputs,
+    /// Whether references may also be met by what ran before, as in a shared
+    /// session or below another manifest.
+    pub(crate) has_history: bool,
+}
+
+impl ManifestLoader<'_> {
+    /// Anything larger was not written by a person, nor for one run.
+    const MAX_SIZE: u64 = 256 << 20;
+
+    /// Fetches what is elsewhere, then reads and checks the manifest.
+    pub(crate) fn load(self, source: &SourceRef) -> Result<Manifest, ManifestError> {
+        let name = source.name();
+        match source {
+            SourceRef::Path(path) => Ok(Manifest { name, ..self.load_file(path, None)? }),
+            SourceRef::Url(url) => {
+                let remote = Arc::new(RemoteSource { tree: self.fetch(url, &name)?, name });
+                let path = find(self.host, remote.tree.path(), &remote.name)?;
+                let name = remote.name.clone();
+                Ok(Manifest { name, ..self.load_file(&path, Some(remote))? })
+            }
+        }
+    }
+
+    fn fetch(self, url: &str, name: &str) -> Result<ccm_archive::TempTree, ManifestError> {
+        ccm_archive::fetch_tree(self.host, url, &Limits::TREE).map_err(|source| {
+            let name = name.to_owned();
+            match self.host.cancel().reason() {
+                Some(reason) => ManifestError::Interrupted { name, reason },
+                None => ManifestError::Fetch { name, source },
+            }
+        })
+    }
+
+    /// Reads and checks a file; `remote` is what it was fetched with.
+    pub(crate) fn load_file(
+        self,
+        path: &Path,
+        remote: Option<Arc<RemoteSource>>,
+    ) -> Result<Manifest, ManifestError> {
+        let read = |source| ManifestError::Read { path: path.to_owned(), source };
+        let (text, doubt) = self.host.read_judged(path, Self::MAX_SIZE).map_err(read)?;
+        let findings: Vec<Finding> = doubted(self.host, doubt).into_iter().collect();
+        let name = shown(path, remote.as_deref());
+        let path = if path.is_absolute() {
+            path.to_owned()
+        } else {
+            self.host.current_dir().map_err(read)?.join(path)
+        };
+        let Some(text) = text else {
+            let source = Arc::new(Source::new(name, String::new()));
+            return Err(ManifestError::Invalid(Diagnosis { source, findings }));
+        };
+        self.resolve(Source::new(name, text), findings, path, remote)
+    }
+
+    /// Checks a text as if it were in the file `path`.
+    pub(crate) fn load_text(self, path: &Path, text: String) -> Result<Manifest, ManifestError> {
+        let source = Source::new(path.display().to_string(), text);
+        self.resolve(source, Vec::new(), path.to_owned(), None)
+    }
+
+    /// Reads a text and checks everything; adds to what was found before.
+    fn resolve(
+        self,
+        source: Source,
+        mut findings: Vec<Finding>,
+        path: PathBuf,
+        remote: Option<Arc<RemoteSource>>,
+    ) -> Result<Manifest, ManifestError> {
+        let source = Arc::new(source);
+        let working_directory = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let resolved = parse(&source, &mut findings).and_then(|(root, comments)| {
+            let document = (&root, &comments, &*source);
+            match self.templates(document, &working_directory, &mut findings) {
+                Ok(templates) => {
+                    let (declarations, more) = self.declarations(root, &source, &templates);
+                    findings.extend(more);
+                    Some((templates, declarations))
+                }
+                Err(more) => {
+                    findings.extend(more);
+                    findings.extend(self.check_without_data(root, &source));
+                    None
+                }
+            }
+        });
+        findings.sort_by_key(|finding| {
+            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
+        });
+        let name = source.name().to_owned();
+        let warnings = Diagnosis { source, findings };
+        match resolved {
+            Some((templates, declarations)) if !warnings.has_errors() => Ok(Manifest {
+                name,
+                path,
+                remote,
+                working_directory,
+                declarations,
+                templates,
+                warnings,
+            }),
+            _ => Err(ManifestError::Invalid(warnings)),
+        }
+    }
+
+    /// Resolves the manifest's data and makes the templates that see it.
+    fn templates(
+        self,
+        (root, comments, source): (&Node<'_>, &Comments, &Source),
+        directory: &Path,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Resolver, Vec<Finding>> {
+        let is_map = matches!(root.kind, Kind::Mapping(_));
+        // What a manifest must be is said where its structure is read.
+        if !is_map {
+            let templates = self.inputs.templates(self.host, directory);
+            return templates.map_err(|error| data_findings(&error, root, source));
+        }
+        let document = Document::from_node(root, comments, ccm_hiera::DATA);
+        let resolved = document
+            .and_then(|document| self.inputs.templates_for(self.host, &document, directory));
+        let (templates, warnings) =
+            resolved.map_err(|error| data_findings(&error, root, source))?;
+        findings.extend(warnings.into_iter().map(|warning| {
+            let message = warning.to_string();
+            Finding::warning(warning.span, message)
+        }));
+        Ok(templates)
+    }
+
+    fn declarations(
+        self,
+        root: Node<'_>,
+        source: &Source,
+        templates: &Resolver,
+    ) -> (Declarations, Vec<Finding>) {
+        let mut declared = Declarations::default();
+        let (mut findings, jet_file) = structure::read(root, self.types, &mut declared);
+        let messages = [
+            ("pre_message", &mut declared.pre_message),
+            ("post_message", &mut declared.post_message),
+        ];
+        for ((property, message), span) in messages.into_iter().zip(declared.message_spans) {
+            if let Err(error) = message.resolve(templates, false) {
+                let failure = PropertyError { property, span: Some(span), error };
+                findings.push(failure.finding(Some(source)));
+            }
+        }
+        let Some(jet_file) = jet_file else {
+            self.check(&mut declared, source, templates, &mut findings);
+            return (declared, findings);
+        };
+        if let Some(rendered) = jet_file::render(self.host, templates, &jet_file, &mut findings) {
+            let more = self.add_rendered(&mut declared, &rendered, templates);
+            findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
+            declared.rendered = Some(rendered);
+        }
+        (declared, findings)
+    }
+
+    /// Takes resources from what a template made.
+    fn add_rendered(
+        self,
+        declared: &mut Declarations,
+        rendered: &Source,
+        templates: &Resolver,
+    ) -> Vec<Finding> {
+        let mut findings = match ccm_yaml::parse_lenient(rendered) {
+            Ok((root, duplicates)) => {
+                let mut findings = structure::read_resources(root, self.types, declared);
+                findings.extend(duplicates.into_iter().map(syntax_finding));
+                findings
+            }
+            Err(error) => return vec![syntax_finding(error)],
+        };
+        self.check(declared, rendered, templates, &mut findings);
+        findings
+    }
+
+    /// Resolves the templates of the resources and checks everything.
+    fn check(
+        self,
+        declared: &mut Declarations,
+        source: &Source,
+        templates: &Resolver,
+        findings: &mut Vec<Finding>,
+    ) {
+        for resource in &mut declared.resources {
+            findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
+        }
+        if declared.resources.is_empty() && findings.is_empty() {
+            findings.push(Finding::error(Span::default(), "there are no resources"));
+        }
+        references::check(source, &declared.resources, self.types, self.has_history, findings);
+    }
+
+    /// What is wrong with a manifest whose data cannot be resolved. Resources
+    /// with placeholders are checked only for their shape: nothing else is known
+    /// of them.
+    fn check_without_data(self, root: Node<'_>, source: &Source) -> Vec<Finding> {
+        let mut declared = Declarations::default();
+        let (mut findings, _) = structure::read(root, self.types, &mut declared);
+        let mut are_all_settled = true;
+        for resource in &mut declared.resources {
+            if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
+                findings.extend(resource.findings());
+            } else {
+                are_all_settled = false;
+            }
+        }
+        if are_all_settled {
+            let (types, has_history) = (self.types, self.has_history);
+            references::check(source, &declared.resources, types, has_history, &mut findings);
+        }
+        findings
+    }
+}
+
+/// What people know a file as.
+pub(crate) fn shown(path: &Path, remote: Option<&RemoteSource>) -> String {
+    let below = remote.and_then(|remote| {
+        let inner = path.strip_prefix(remote.tree.path()).ok()?;
+        Some(format!("{}:{}", remote.name, inner.display()))
+    });
+    below.unwrap_or_else(|| path.display().to_string())
+}
+
+/// The manifest in an unpacked tarball.
+fn find(host: &Host, top: &Path, name: &str) -> Result<PathBuf, ManifestError> {
+    let read = |source| ManifestError::Read { path: top.to_owned(), source };
+    let is_file = |path: &Path| -> Result<bool, ManifestError> {
+        Ok(host.stat(path).map_err(read)?.is_some_and(|found| found.kind == FileKind::File))
+    };
+    let direct = top.join(NAME);
+    if is_file(&direct)? {
+        return Ok(direct);
+    }
+    let mut found = Vec::new();
+    for directory in host.list(top).map_err(read)? {
+        let path = top.join(directory).join(NAME);
+        if is_file(&path).unwrap_or(false) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    let reason = match found.len() {
+        1 => return Ok(found.swap_remove(0)),
+        0 => format!("there is no {NAME} in it"),
+        _ => {
+            let shown = found.iter().filter_map(|path| path.strip_prefix(top).ok());
+            let shown: Vec<String> = shown.map(|path| path.display().to_string()).collect();
+            format!("it holds several: {}", shown.join(", "))
+        }
+    };
+    Err(ManifestError::NotFound { name: name.to_owned(), reason })
+}
+
+/// Reads the tree, and the comments where there may be rules in them.
+fn parse<'a>(source: &'a Source, findings: &mut Vec<Finding>) -> Option<(Node<'a>, Comments)> {
+    let text = source.text();
+    let parsed = if text.contains('#') && text.contains('@') {
+        ccm_yaml::parse_annotated_lenient(source)
+    } else {
+        ccm_yaml::parse_lenient(source).map(|(root, more)| (root, Comments::default(), more))
+    };
+    match parsed {
+        Ok((root, comments, duplicates)) => {
+            findings.extend(duplicates.into_iter().map(syntax_finding));
+            Some((root, comments))
+        }
+        Err(error) => {
+            findings.push(syntax_finding(error));
+            None
+        }
+    }
+}
+
+fn syntax_finding(error: ccm_yaml::SyntaxError) -> Finding {
+    Finding::error(error.span, error.message).hint(error.hint)
+}
+
+/// Resolves nothing, because there is no data to resolve with.
+struct NoTemplates;
+
+impl Templates for NoTemplates {
+    fn text(&self, _: &str) -> Result<String, TemplateError> {
+        Err(TemplateError::new("there is no data"))
+    }
+
+    fn script(&self, text: &str) -> Result<String, TemplateError> {
+        self.text(text)
+    }
+
+    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
+        self.text(expression).map(|_| false)
+    }
+}
+
+fn data_findings(error: &ccm_hiera::Error, root: &Node<'_>, source: &Source) -> Vec<Finding> {
+    match error {
+        ccm_hiera::Error::Rules { failures } => failures
+            .iter()
+            .map(|failure| Finding::error(failure.span, failure.to_string()))
+            .collect(),
+        error => {
+            let span = error.locate(root, source);
+            let message = if span.is_some() { error.brief() } else { crate::chain(error) };
+            vec![Finding::error(span, message).hint(error.hint())]
+        }
+    }
+}

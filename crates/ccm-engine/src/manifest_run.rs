@@ -1,0 +1,313 @@
+//! A manifest within a run: the first, or one that a resource applies. The same
+//! code runs both.
+//!
+//! Every manifest of a run has a [`ManifestFrame`] of its own, so what holds for
+//! a child (working directory, data, noop) ends with it, however it ends.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ccm_host::Host;
+use ccm_model::{Event, Finding};
+use ccm_template::Resolver;
+use govalue::Map;
+
+use crate::inputs::{InheritedData, Inputs};
+use crate::lifecycle::LifecycleContext;
+use crate::manifest::{Diagnosis, Manifest, ManifestError, ManifestLoader, RemoteSource, shown};
+use crate::options::RunOptions;
+use crate::resource::AnyType;
+use crate::run::Stop;
+use crate::{Error, Result};
+
+/// The first manifest is at depth 0, this one is the last that runs.
+pub(crate) const MAX_DEPTH: usize = 10;
+
+/// A run applies at most this many manifests below the first.
+const MAX_MANIFESTS: usize = 1000;
+
+/// A manifest that a resource applies.
+#[derive(Clone, Copy, Debug)]
+pub struct Child<'a> {
+    /// Its path, from where the manifest stands that names it.
+    pub path: &'a str,
+    /// The data that it is given; everything that the manifest above it sees
+    /// when unset.
+    pub data: Option<&'a Map>,
+    /// Only say what would be done.
+    pub noop: Option<bool>,
+    /// Only look at the health of resources.
+    pub health_check_only: Option<bool>,
+    /// Whether it may apply manifests in turn.
+    pub allow_apply: bool,
+}
+
+/// What became of the resources of a manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChildSummary {
+    /// Declared.
+    pub resources: usize,
+    /// Changed, or in noop would have been, as `type#name`.
+    pub changed: Vec<String>,
+    /// Could not be brought to their desired state.
+    pub failed: usize,
+    /// Skipped because a requirement was not met.
+    pub unmet: usize,
+    /// Whose turn came.
+    pub applied: usize,
+    /// Why not all of them had their turn.
+    pub stop: Option<Stop>,
+}
+
+impl ChildSummary {
+    fn add(&mut self, event: &Event) {
+        self.applied += 1;
+        if event.changed && !event.failed {
+            self.changed.push(format!("{}#{}", event.kind, event.name));
+        }
+        self.failed += usize::from(event.failed);
+        self.unmet += usize::from(!event.unmet_requirements.is_empty());
+    }
+
+    pub(crate) fn is_without_errors(&self) -> bool {
+        self.failed + self.unmet == 0 && self.stop.is_none()
+    }
+}
+
+/// Restrictions on a run. A child manifest can add restrictions but not lift
+/// them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// Only say what would be done.
+    pub noop: bool,
+    /// Change nothing, only look at the health of resources.
+    pub health_check_only: bool,
+}
+
+impl Mode {
+    /// The mode of a manifest that is applied by one with this mode.
+    pub(crate) fn with(self, child: &Child<'_>) -> Self {
+        let health_check_only = self.health_check_only || child.health_check_only == Some(true);
+        // Where only health is looked at nothing is changed anyway, and a
+        // child in noop is looked at like any other.
+        let noop = self.noop || child.noop == Some(true) && !self.health_check_only;
+        Self { noop, health_check_only }
+    }
+
+    /// The properties by which a child asks for more than it can have.
+    fn refused_to(self, child: &Child<'_>) -> impl Iterator<Item = &'static str> {
+        let asked = [
+            ("noop", self.noop, child.noop),
+            ("health_check_only", self.health_check_only, child.health_check_only),
+        ];
+        asked
+            .into_iter()
+            .filter_map(|(name, is_set, asked)| (is_set && asked == Some(false)).then_some(name))
+    }
+}
+
+/// What holds for the resources of one manifest of a run.
+pub(crate) struct ManifestFrame {
+    pub(crate) mode: Mode,
+    pub(crate) working_directory: PathBuf,
+    pub(crate) templates: Resolver,
+    /// Stop at the first resource that fails.
+    pub(crate) fail_on_error: bool,
+    /// The files on the way here, this one last; none for a resource that
+    /// stands in no manifest.
+    pub(crate) files: Vec<String>,
+    pub(crate) remote: Option<Arc<RemoteSource>>,
+}
+
+impl ManifestFrame {
+    /// The frame of a resource that stands in no manifest.
+    pub(crate) fn outside(options: &RunOptions, templates: Resolver) -> Self {
+        Self {
+            mode: options.mode,
+            working_directory: options.working_directory.clone(),
+            templates,
+            fail_on_error: false,
+            files: Vec::new(),
+            remote: None,
+        }
+    }
+
+    /// The files on the way to a manifest below this one, if it may be reached.
+    fn files_to(&self, child: &Child<'_>) -> Result<Vec<String>> {
+        let mut files = self.files.clone();
+        files.push(shown(&self.working_directory.join(child.path), self.remote.as_deref()));
+        if files.len() > MAX_DEPTH + 1 {
+            return Err(Error::TooDeep { limit: MAX_DEPTH, files });
+        }
+        Ok(files)
+    }
+}
+
+impl LifecycleContext<'_, '_> {
+    /// Runs all resources of a manifest. What it says after a run without
+    /// errors is given back, as the caller knows when that is over.
+    pub(crate) fn run_manifest(
+        &mut self,
+        manifest: Manifest,
+        mode: Mode,
+        files: Vec<String>,
+    ) -> (ChildSummary, Option<String>) {
+        let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
+            manifest;
+        self.diagnosed(&warnings);
+        let frame = ManifestFrame {
+            mode,
+            working_directory,
+            templates,
+            fail_on_error: declarations.fail_on_error,
+            files,
+            remote,
+        };
+        if let Some(message) = declarations.pre_message {
+            self.observer.borrow_mut().message(&message);
+        }
+        let mut summary =
+            ChildSummary { resources: declarations.resources.len(), ..ChildSummary::default() };
+        summary.stop =
+            self.within(&frame).run_all(declarations.resources, |event| summary.add(event));
+        let message = declarations.post_message.filter(|_| summary.is_without_errors());
+        (summary, message)
+    }
+
+    /// Reads and runs the manifest that a resource applies.
+    pub(crate) fn run_child(&mut self, child: &Child<'_>) -> Result<ChildSummary> {
+        let files = self.frame.files_to(child)?;
+        if self.record.manifests == MAX_MANIFESTS {
+            return Err(Error::TooMany { limit: MAX_MANIFESTS });
+        }
+        self.record.manifests += 1;
+        for property in self.frame.mode.refused_to(child) {
+            let message = format!("`{property}: false` has no effect, the run above has it on");
+            self.warn(Some(&format!("apply#{}", child.path)), message);
+        }
+        let loaded = self.load_child(child);
+        let manifest = loaded.inspect_err(|error| {
+            if let ManifestError::Invalid(diagnosis) = error {
+                self.observer.borrow_mut().diagnosed(diagnosis);
+            }
+        })?;
+        // Of the highest level, so that every line of the log carries it.
+        let span = tracing::error_span!("apply", manifest = child.path).entered();
+        self.observer.borrow_mut().entering(child.path);
+        let mode = self.frame.mode.with(child);
+        let (summary, message) = self.run_manifest(manifest, mode, files);
+        if let Some(message) = message {
+            self.observer.borrow_mut().message(&message);
+        }
+        self.observer.borrow_mut().leaving();
+        drop(span);
+        let (path, resources, failed) = (child.path, summary.resources, summary.failed);
+        let changed = summary.changed.len();
+        tracing::info!(manifest = path, resources, changed, failed, "applied");
+        Ok(summary)
+    }
+
+    fn load_child(&self, child: &Child<'_>) -> Result<Manifest, ManifestError> {
+        let above = Above {
+            templates: &self.frame.templates,
+            path: self.frame.working_directory.join(child.path),
+            remote: self.frame.remote.clone(),
+        };
+        load_child(&self.options.host, self.types, &self.options.inputs, child, above)
+    }
+}
+
+/// What a child is read with that comes from the manifest above it.
+pub(crate) struct Above<'a> {
+    /// What the manifest above sees.
+    pub(crate) templates: &'a Resolver,
+    /// Where the child is.
+    pub(crate) path: PathBuf,
+    pub(crate) remote: Option<Arc<RemoteSource>>,
+}
+
+/// Reads the manifest that a resource applies.
+pub(crate) fn load_child(
+    host: &Host,
+    types: &'static [&'static dyn AnyType],
+    inputs: &Inputs,
+    child: &Child<'_>,
+    above: Above<'_>,
+) -> Result<Manifest, ManifestError> {
+    let inherited = match child.data {
+        Some(data) => InheritedData::Some(data.clone()),
+        None => {
+            let data = above.templates.data().as_map();
+            InheritedData::All(data.cloned().unwrap_or_default())
+        }
+    };
+    let inputs = Inputs { inherited, ..inputs.clone() };
+    let loader = ManifestLoader { host, types, inputs: &inputs, has_history: true };
+    let manifest = loader.load_file(&above.path, above.remote)?;
+    if child.allow_apply {
+        return Ok(manifest);
+    }
+    let resources = manifest.declarations.resources.iter();
+    let findings: Vec<Finding> = resources
+        .filter(|resource| resource.child().is_some())
+        .map(|resource| {
+            let message = "whoever applies this manifest does not allow it to apply others";
+            let hint = "take it out, or drop `allow_apply: false` above".to_owned();
+            manifest.declarations.finding(&**resource, message).hint(hint)
+        })
+        .collect();
+    if findings.is_empty() {
+        return Ok(manifest);
+    }
+    Err(ManifestError::Invalid(Diagnosis { findings, ..manifest.warnings }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn child(noop: Option<bool>, health_check_only: Option<bool>) -> Child<'static> {
+        Child { path: "c", data: None, noop, health_check_only, allow_apply: true }
+    }
+
+    #[test]
+    fn going_down_a_run_only_becomes_stricter() {
+        let (yes, no) = (Some(true), Some(false));
+        for (above, asked, effective, is_warned) in [
+            (true, no, true, true),
+            (true, yes, true, false),
+            (true, None, true, false),
+            (false, yes, true, false),
+            (false, no, false, false),
+            (false, None, false, false),
+        ] {
+            let noop = Mode { noop: above, health_check_only: false };
+            let asks = child(asked, None);
+            assert_eq!(noop.with(&asks), Mode { noop: effective, ..noop });
+            assert_eq!(noop.refused_to(&asks).count(), usize::from(is_warned));
+            let health = Mode { noop: false, health_check_only: above };
+            let asks = child(None, asked);
+            assert_eq!(health.with(&asks), Mode { health_check_only: effective, ..health });
+            assert_eq!(health.refused_to(&asks).count(), usize::from(is_warned));
+        }
+        let monitoring = Mode { noop: false, health_check_only: true };
+        assert_eq!(monitoring.with(&child(yes, None)), monitoring);
+    }
+
+    #[test]
+    fn events_are_counted_once() {
+        let mut summary = ChildSummary { resources: 5, ..ChildSummary::default() };
+        let event =
+            |name: &str| Event { name: name.into(), kind: "file".into(), ..Event::default() };
+        for event in [
+            Event { changed: true, ..event("a") },
+            Event { changed: true, failed: true, ..event("b") },
+            Event { skipped: true, ..event("c") },
+            event("d"),
+        ] {
+            summary.add(&event);
+        }
+        assert_eq!((summary.applied, summary.failed, summary.unmet), (4, 1, 0));
+        assert_eq!(summary.changed, ["file#a"]);
+    }
+}

@@ -1,0 +1,30 @@
+//! What one run is given.
+
+use std::path::PathBuf;
+
+use ccm_host::Host;
+
+use crate::inputs::Inputs;
+use crate::manifest_run::Mode;
+use crate::resource_type::{Detail, Diffs};
+
+/// Everything that one run is given. Nothing of it is read from the process
+/// later on.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The machine, with the token that cancels the run and the caches that end
+    /// with it.
+    pub host: Host,
+    /// What the run may do.
+    pub mode: Mode,
+    /// Which diffs to make.
+    pub diffs: Diffs,
+    /// How much of each state someone will read.
+    pub detail: Detail,
+    /// What templates see beside a manifest.
+    pub inputs: Inputs,
+    /// Where relative paths of a resource begin that stands in no manifest.
+    pub working_directory: PathBuf,
+    /// Whether references may be met by what ran before, as in a shared session.
+    pub has_history: bool,
+}

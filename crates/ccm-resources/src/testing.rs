@@ -1,0 +1,52 @@
+//! What tests of types share: one resource, as `ccm ensure` would manage it.
+
+use std::path::Path;
+
+use ccm_engine::{
+    Arguments, Detail, Engine, MemorySession, NoObserver, Observer, RunOptions, Session,
+};
+use ccm_host::{Cancel, System};
+use ccm_model::Event;
+use serde_json::Value;
+
+use crate::TYPES;
+
+fn engine(directory: &Path) -> (Engine, RunOptions) {
+    let engine = Engine::new(System::default(), TYPES);
+    let mut options = engine.options(Cancel::default());
+    options.detail = Detail::Report;
+    options.working_directory = directory.to_owned();
+    (engine, options)
+}
+
+/// Manages a resource, or previews it.
+pub(crate) fn ensure(
+    kind: &'static str,
+    arguments: Arguments,
+    directory: &Path,
+    noop: bool,
+) -> Event {
+    let mut session = MemorySession::default();
+    ensure_in(kind, arguments, directory, noop, &mut session, &mut NoObserver).unwrap()
+}
+
+/// The same, in a session and under someone's eyes.
+pub(crate) fn ensure_in(
+    kind: &'static str,
+    arguments: Arguments,
+    directory: &Path,
+    noop: bool,
+    session: &mut dyn Session,
+    observer: &mut dyn Observer,
+) -> Result<Event, String> {
+    let (engine, mut options) = engine(directory);
+    options.mode.noop = noop;
+    let ensured = engine.ensure(arguments.into_request(kind), &options, session, observer);
+    ensured.map(|(event, _)| event).map_err(|error| error.to_string())
+}
+
+/// The state of a resource.
+pub(crate) fn status(kind: &'static str, arguments: Arguments) -> Value {
+    let (engine, options) = engine(Path::new("/"));
+    engine.status(arguments.into_request(kind), &options).unwrap()
+}
