@@ -146,7 +146,7 @@ fn gate(resource: &mut dyn AnyResource, around: &mut Surroundings<'_, '_>) -> Re
     }
     // What held no template was found valid with the manifest.
     if templates.is_used.get() {
-        resource.check_resolved()?;
+        resource.check_resolved(around.level.templates.host())?;
     }
     let mut unmet = Vec::new();
     for reference in &resource.common().require {

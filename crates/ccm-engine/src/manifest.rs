@@ -217,7 +217,7 @@ fn resolve(
             }
             Err(more) => {
                 findings.extend(more);
-                findings.extend(check_without_data(root, &source, types, elsewhere));
+                findings.extend(check_without_data(host, root, &source, types, elsewhere));
                 None
             }
         }
@@ -259,6 +259,7 @@ fn syntax_finding(error: ccm_yaml::SyntaxError) -> Finding {
 /// What is wrong with a manifest whose data cannot be resolved. Resources with
 /// placeholders are checked only for their shape: nothing else is known of them.
 fn check_without_data(
+    host: &Host,
     root: Node<'_>,
     source: &Source,
     types: &[&'static dyn AnyType],
@@ -269,7 +270,7 @@ fn check_without_data(
     let mut are_all_settled = true;
     for resource in &mut declarations.resources {
         if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
-            findings.extend(resource.findings());
+            findings.extend(resource.findings(host));
         } else {
             are_all_settled = false;
         }

@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// What files are read through.
-    pub(crate) fn host(&self) -> &Host {
+    pub fn host(&self) -> &Host {
         &self.0.host
     }
 

@@ -66,9 +66,9 @@ impl Error {
                 source => source.hint(),
             },
             Self::Facts(error) => error.hint(),
+            Self::Data(error) => error.hint(),
             Self::Request(_)
             | Self::Session(_)
-            | Self::Data(_)
             | Self::Interrupted { .. }
             | Self::Output { .. } => None,
         }

@@ -1,4 +1,4 @@
-//! Archives over HTTP.
+//! Archives that are fetched by URL.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -15,8 +15,8 @@ const MODE: u32 = 0o600;
 
 pub(super) const DEF: ProviderDef<Archive> = ProviderDef {
     name: NAME,
-    rank: |_, want| {
-        let is_known = want.url.is_empty() || ccm_host::check_url(&want.url).is_ok();
+    rank: |host, want| {
+        let is_known = want.url.is_empty() || host.fetchers().check(&want.url).is_ok();
         is_known.then_some(1)
     },
     open: |host| Box::new(Http { host: host.clone(), fetched: None }),
@@ -137,10 +137,10 @@ impl Provider for Http {
     fn download(&mut self, want: &Properties, attributes: &Attributes) -> Result<()> {
         let mut request = Request::new(&want.url);
         if let Some(user) = &want.username {
-            request = request.user(user, want.password.as_deref().unwrap_or_default());
+            request = request.with_user(user, want.password.as_deref().unwrap_or_default());
         }
         for (name, value) in want.headers.entries() {
-            request = request.header(name, value);
+            request = request.with_header(name, value);
         }
         let expected = want.checksum().transpose().map_err(Error::refused)?;
         let incoming = self.host.download(&request, want.path(), expected)?;

@@ -110,7 +110,8 @@ impl Stage {
         let mut reader = Reader::default();
         let mut resource = Erased::<Exec>::NEW.declare(arguments.into_entries(), None, &mut reader);
         resource.resolve(TemplateStage::Parse, &Engine::default());
-        let findings: Vec<_> = reader.findings.into_iter().chain(resource.findings()).collect();
+        let findings: Vec<_> =
+            reader.findings.into_iter().chain(resource.findings(&Host::new())).collect();
         if let Some(finding) = findings.first() {
             return Err(finding.message.clone());
         }

@@ -59,13 +59,19 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
     }
 }
 
+/// What all runs of this process share. Ways to fetch URLs that other crates
+/// bring are registered here.
+pub(super) fn system() -> System {
+    System::default()
+}
+
 /// The machine, for a command that can be interrupted.
 pub(super) fn host() -> Result<Host> {
     let cancel = signals::watch().map_err(|source| ccm_host::Error::Spawn {
         command: "the signal handler".to_owned(),
         source,
     })?;
-    Ok(System::default().begin(cancel))
+    Ok(system().begin(cancel))
 }
 
 /// The machine, for a command that may change it.

@@ -1,4 +1,4 @@
-//! Where a manifest comes from: a local file, or a tarball over HTTP.
+//! Where a manifest comes from: a local file, or the URL of a tarball.
 
 use std::path::{Path, PathBuf};
 
@@ -50,16 +50,10 @@ pub(super) fn name(matches: &ArgMatches) -> String {
 pub(super) fn locate(host: &Host, matches: &ArgMatches) -> Result<Origin> {
     let path: &PathBuf =
         matches.get_one("manifest").ok_or_else(|| Error::usage("no manifest", ""))?;
-    let url = path.to_str().and_then(|text| Some((text, text.split_once("://")?.0)));
     let name = name(matches);
-    let Some((url, scheme)) = url else {
+    let Some(url) = path.to_str().filter(|text| ccm_host::url_scheme(text).is_some()) else {
         return Ok(Origin { path: path.clone(), name, tree: None });
     };
-    if !["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
-        let message = format!("cannot fetch {name}: `{scheme}` is not available in this version");
-        let hint = "give a file, or the http or https URL of a .tar.gz".to_owned();
-        return Err(Error::Invalid { message, hint: Some(hint) });
-    }
     let tree = ccm_archive::fetch_tree(host, url, &Limits::TREE);
     let tree = tree.map_err(|error| match host.cancel().reason() {
         Some(reason) => Error::Interrupted { name: name.clone(), reason },

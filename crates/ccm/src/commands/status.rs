@@ -1,7 +1,7 @@
 //! `ccm status TYPE NAME`
 
 use ccm_engine::{AnyType, Arguments, find_type, read_resource};
-use ccm_host::Host;
+use ccm_host::Cancel;
 use ccm_model::{Field, Required, did_you_mean};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
@@ -51,7 +51,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         let message = format!("the state of {}#{name} cannot be shown: {reason}", kind.name());
         return Err(Error::Invalid { message, hint: None });
     }
-    let host = Host::new();
+    let host = flags::system().begin(Cancel::default());
     let mut arguments = Arguments::default();
     arguments.set("name", name);
     for (of, field) in needed() {
