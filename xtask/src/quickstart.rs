@@ -6,12 +6,13 @@ use std::process::Command;
 
 use crate::{Result, cargo, run, target_directory};
 
-/// Builds ccm and applies `examples/quickstart` to a directory of the user's.
+/// Builds ccm with the profile that compiles fastest, and applies
+/// `examples/quickstart` to a directory of the user's.
 pub(crate) fn apply(root: &Path, directory: Option<&Path>) -> Result {
-    cargo(&["build", "--release", "--package", "ccm"])?;
+    cargo(&["build", "--locked", "--profile", "quickstart", "--package", "ccm"])?;
     let directory = directory.map_or_else(|| root.join("quickstart"), Path::to_owned);
     let manifest = write(root, &directory)?;
-    let ccm = target_directory()?.join("release/ccm");
+    let ccm = target_directory()?.join("quickstart/ccm");
     run(Command::new(&ccm).arg("apply").arg(&manifest).arg("--diff"))
 }
 

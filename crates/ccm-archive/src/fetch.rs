@@ -1,10 +1,10 @@
-//! Trees that others serve, for the time of a run.
+//! Trees that are fetched for the time of a run.
 
 use std::path::Path;
 
 use ccm_host::{Host, Request, TemporaryDirectory};
 
-use crate::{Error, Format, Job, Limits, Manner, Result};
+use crate::{Error, ExtractMode, Format, Job, Limits, Result};
 
 /// No tree of manifests or templates is larger, compressed.
 const MAX_DOWNLOAD: u64 = 100 << 20;
@@ -22,11 +22,12 @@ impl TempTree {
     }
 }
 
-/// Fetches a tarball over HTTP and unpacks it into a private directory: regular
-/// files and directories, nothing else. Credentials in the URL are sent to its
-/// own host and never shown.
+/// Fetches a tarball by its URL and extracts it into a private directory:
+/// regular files and directories, nothing else. Credentials in the URL are sent
+/// to its own host and never shown.
 pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
-    let request = Request::new(url).limit(MAX_DOWNLOAD);
+    host.fetchers().check(url)?;
+    let request = Request::new(url).with_limit(MAX_DOWNLOAD);
     let shown = format!("{request:?}");
     let Some(format @ Format::Tar(_)) = Format::of_url(url) else {
         return Err(Error::Unsupported { name: shown });
@@ -35,7 +36,8 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     let directory = host.temporary_directory("ccm-tree-")?;
     let into = host.open_destination(directory.path())?.passing();
     let checksum = Some(fetched.digest);
-    let job = Job { host, format, limits, manner: Manner::Private, checksum, creates: None };
+    let job =
+        Job { host, format, limits, extract_mode: ExtractMode::Private, checksum, creates: None };
     drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?);
     Ok(TempTree { directory })
 }

@@ -52,7 +52,7 @@ impl Limits {
 
 /// How entries become files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum ExtractMode {
     /// As `tar -x` by the same user would make them.
     AsStored,
     /// For this process alone: regular files and directories, nothing else.
@@ -96,7 +96,7 @@ impl Extraction<'_> {
             host,
             format: self.format,
             limits: &self.limits,
-            manner: Manner::AsStored,
+            extract_mode: ExtractMode::AsStored,
             checksum: self.checksum,
             creates,
         };
@@ -139,7 +139,7 @@ pub(crate) struct Job<'a> {
     host: &'a Host,
     format: Format,
     limits: &'a Limits,
-    manner: Manner,
+    extract_mode: ExtractMode,
     checksum: Option<Digest>,
     creates: Option<&'a Path>,
 }

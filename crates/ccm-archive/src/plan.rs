@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use ccm_host::{Destination, FileKind, Host};
 
 use crate::entry::{Contents, Entry, Kind, Piece, Visitor};
-use crate::{Error, Job, Manner, Result};
+use crate::{Error, ExtractMode, Job, Result};
 
 /// How many links are followed in one name, as the system does.
 const MAX_LINKS: usize = 40;
@@ -34,7 +34,7 @@ enum Node {
 pub(crate) struct Plan {
     host: Host,
     into: Destination,
-    manner: Manner,
+    extract_mode: ExtractMode,
     nodes: HashMap<PathBuf, Node>,
     /// The directory that was found good last.
     last: Option<PathBuf>,
@@ -78,7 +78,7 @@ impl Plan {
         Self {
             host: job.host.clone(),
             into,
-            manner: job.manner,
+            extract_mode: job.extract_mode,
             nodes: HashMap::new(),
             last: None,
             entries: 0,
@@ -237,7 +237,7 @@ impl Plan {
             return refused("it has a set-user-id or set-group-id bit".to_owned());
         }
         let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
-        if self.manner == Manner::Private && !is_plain {
+        if self.extract_mode == ExtractMode::Private && !is_plain {
             return refused("only files and directories are allowed here, no links".to_owned());
         }
         if self.into.is_reserved(name) {

@@ -7,12 +7,12 @@ use ccm_host::{Destination, Host, Restored};
 
 use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor};
 use crate::plan::Checked;
-use crate::{Error, Job, Manner, Result};
+use crate::{Error, ExtractMode, Job, Result};
 
 pub(crate) struct Writer {
     host: Host,
     into: Destination,
-    manner: Manner,
+    extract_mode: ExtractMode,
     checked: Checked,
     written: usize,
     is_root: bool,
@@ -32,7 +32,7 @@ impl Writer {
         Ok(Self {
             host: job.host.clone(),
             into,
-            manner: job.manner,
+            extract_mode: job.extract_mode,
             checked,
             written: 0,
             is_root: job.host.is_root(),
@@ -62,7 +62,7 @@ impl Writer {
 
     /// The bits that an entry gets in the end.
     fn mode(&self, entry: &Entry) -> u32 {
-        if self.manner == Manner::Private {
+        if self.extract_mode == ExtractMode::Private {
             let is_executable = entry.mode.bits() & 0o111 != 0 || entry.kind == Kind::Directory;
             return if is_executable { 0o700 } else { 0o600 };
         }
@@ -75,7 +75,7 @@ impl Writer {
 
     /// The owner by name where there is one, else by number.
     fn owner(&self, owner: Option<&Owner>) -> Option<(u32, u32)> {
-        let owner = owner.filter(|_| self.is_root && self.manner == Manner::AsStored)?;
+        let owner = owner.filter(|_| self.is_root && self.extract_mode == ExtractMode::AsStored)?;
         let find = |name: &str, find: &dyn Fn(&str) -> Option<u32>, id| {
             if name.is_empty() { id } else { find(name).unwrap_or(id) }
         };

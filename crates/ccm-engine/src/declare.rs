@@ -1,5 +1,6 @@
 //! What a manifest can say about a resource of a type.
 
+use ccm_host::{Fetchers, Host};
 use ccm_model::{Properties, ResourceRef, Stage};
 
 use crate::cli::CommandLine;
@@ -77,6 +78,7 @@ impl Ensure {
 /// Collects what is wrong with properties.
 #[derive(Debug, Default)]
 pub struct Findings {
+    fetchers: Fetchers,
     found: Vec<PropertyFinding>,
 }
 
@@ -88,6 +90,11 @@ pub(crate) struct PropertyFinding {
 }
 
 impl Findings {
+    /// Nothing is wrong yet. URLs are checked against what this host can fetch.
+    pub(crate) fn new(host: &Host) -> Self {
+        Self { fetchers: host.fetchers().clone(), found: Vec::new() }
+    }
+
     /// Something is wrong with a property.
     pub fn add(&mut self, property: &'static str, message: impl Into<String>) {
         self.found.push(PropertyFinding { property, message: message.into(), hint: None });
@@ -114,6 +121,18 @@ impl Findings {
             let message = "path must be clean: without `.`, `..`, `//` or a trailing `/`";
             self.add_with_hint(property, message, format!("write it as `{clean}`"));
         }
+    }
+
+    /// A URL must be one that can be fetched. Returns whether it is.
+    pub fn check_url(&mut self, property: &'static str, url: &str) -> bool {
+        let Err(error) = self.fetchers.check(url) else { return true };
+        let hint = error.hint();
+        let message = match error {
+            ccm_host::Error::Fetch { reason, .. } => reason,
+            error => error.to_string(),
+        };
+        self.found.push(PropertyFinding { property, message, hint });
+        false
     }
 
     /// Whether nothing is wrong.

@@ -84,14 +84,15 @@ impl Engine {
 
     /// Checks a manifest and those below it, as far as they are there.
     pub fn validate(&self, source: &SourceRef, options: &RunOptions) -> Validation {
+        let name = source.name();
         match self.load(source, options) {
             Ok(manifest) => {
                 let resources = manifest.declarations.resources.len();
                 let Children { count, mut diagnoses } = manifest.check_children(self, options);
                 diagnoses.insert(0, manifest.warnings);
-                Validation { resources, children: count, diagnoses, error: None }
+                Validation { name, resources, children: count, diagnoses, error: None }
             }
-            Err(error) => Validation { error: Some(error), ..Validation::default() },
+            Err(error) => Validation { name, error: Some(error), ..Validation::default() },
         }
     }
 
@@ -165,6 +166,8 @@ pub enum EnsureError {
 /// What checking a manifest has found.
 #[derive(Debug, Default)]
 pub struct Validation {
+    /// What people call the manifest.
+    pub name: String,
     /// How many resources it has.
     pub resources: usize,
     /// How many manifests below it were checked.
@@ -184,7 +187,7 @@ impl Validation {
     /// Everything that was found, as other programs read it.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let found = self.diagnoses.iter().flat_map(Diagnosis::diagnostics);
-        let error = self.error.iter().flat_map(ManifestError::diagnostics);
+        let error = self.error.iter().flat_map(|error| error.diagnostics(&self.name));
         found.chain(error).collect()
     }
 }

@@ -165,7 +165,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         // What held no template was found valid with the manifest.
         if templates.is_used.get() {
-            resource.check_resolved()?;
+            resource.check_resolved(&self.options.host)?;
         }
         let mut unmet = Vec::new();
         for reference in &resource.common().require {

@@ -134,13 +134,8 @@ pub enum ManifestError {
     #[error("manifest {} is invalid", .0.source.name())]
     Invalid(Diagnosis),
     /// It could not be fetched.
-    #[error("{source}")]
-    Fetch {
-        /// What people call it.
-        name: String,
-        /// Why.
-        source: ccm_archive::Error,
-    },
+    #[error(transparent)]
+    Fetch(#[from] ccm_archive::Error),
     /// It was being fetched when the run was cancelled.
     #[error("interrupted while fetching {name}")]
     Interrupted {
@@ -171,21 +166,21 @@ impl ManifestError {
                 let name = loader::NAME;
                 Some(format!("put one {name} at its top or one directory down"))
             }
-            Self::Fetch { source, .. } => source.hint(),
+            Self::Fetch(error) => error.hint(),
             Self::Invalid(_) | Self::Interrupted { .. } => None,
         }
     }
 
     /// Everything that is wrong, as other programs read it. What cannot be read
-    /// is a finding about its file.
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+    /// is a finding about its file, or about `name` where there is none.
+    pub fn diagnostics(&self, name: &str) -> Vec<Diagnostic> {
         let (file, message) = match self {
             Self::Invalid(diagnosis) => return diagnosis.diagnostics().collect(),
             Self::Read { path, source } => (path.display().to_string(), crate::chain(source)),
             Self::NotFound { name, .. } | Self::Interrupted { name, .. } => {
                 (name.clone(), crate::chain(self))
             }
-            Self::Fetch { name, source } => (name.clone(), crate::chain(source)),
+            Self::Fetch(error) => (name.to_owned(), crate::chain(error)),
         };
         vec![Diagnostic::unreadable(file, message, self.hint())]
     }

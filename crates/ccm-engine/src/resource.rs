@@ -74,9 +74,9 @@ pub trait AnyResource {
     /// Resolves the templates of a stage.
     fn resolve(&mut self, stage: Stage, templates: &dyn Templates) -> Vec<PropertyError>;
     /// Everything that is wrong when a manifest is resolved.
-    fn findings(&self) -> Vec<Finding>;
+    fn findings(&self, host: &Host) -> Vec<Finding>;
     /// What is wrong now that deferred templates are resolved.
-    fn check_resolved(&self) -> Result<()>;
+    fn check_resolved(&self, host: &Host) -> Result<()>;
     /// Its properties, secrets redacted.
     fn properties(&self) -> Value;
     /// Chooses the provider: an index for the calls below, and its name.
@@ -116,14 +116,14 @@ impl PropertyError {
 /// wrong by then. `source` is the text that the resource stands in.
 pub(crate) fn resolve_and_check(
     resource: &mut dyn AnyResource,
-    templates: &dyn Templates,
+    templates: &Resolver,
     source: Option<&Source>,
 ) -> Vec<Finding> {
     let failures = resource.resolve(Stage::Parse, templates);
     let failures =
         failures.into_iter().map(|failure| failure.finding(source).of(resource.display()));
     let mut findings: Vec<Finding> = failures.collect();
-    findings.extend(resource.findings());
+    findings.extend(resource.findings(templates.host()));
     findings
 }
 
@@ -266,9 +266,9 @@ impl<T: Manage> AnyResource for Declared<T> {
         failures.into_iter().map(located).collect()
     }
 
-    fn findings(&self) -> Vec<Finding> {
+    fn findings(&self, host: &Host) -> Vec<Finding> {
         let mut all = check_table::<T>(&self.want, T::Properties::FIELDS, &self.places);
-        let mut findings = Findings::default();
+        let mut findings = Findings::new(host);
         T::validate(&self.want, Stage::Parse, &mut findings);
         for found in findings.into_inner() {
             let index = Self::field(found.property);
@@ -293,8 +293,8 @@ impl<T: Manage> AnyResource for Declared<T> {
         all
     }
 
-    fn check_resolved(&self) -> Result<()> {
-        let mut findings = Findings::default();
+    fn check_resolved(&self, host: &Host) -> Result<()> {
+        let mut findings = Findings::new(host);
         T::validate(&self.want, Stage::Apply, &mut findings);
         findings.into_result()
     }

@@ -82,14 +82,6 @@ pub enum Error {
     /// A source that cannot be read.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
-    /// A source that this build cannot reach.
-    #[error("{source_name}: {kind} sources are not available in this build")]
-    NotAvailable {
-        /// The source.
-        source_name: String,
-        /// Its kind.
-        kind: &'static str,
-    },
 }
 
 impl Error {
@@ -101,6 +93,7 @@ impl Error {
                 .or_else(|| Some(format!("the keys are {}", KEYS.join(" and ")))),
             Self::Template { source, .. } => source.hint(),
             Self::Located { error, .. } => error.hint(),
+            Self::Host(error) => error.hint(),
             _ => None,
         }
     }

@@ -141,6 +141,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A URL that nothing registered can fetch.
+    #[error("cannot fetch {url}: `{scheme}` is not available in this version")]
+    UnknownScheme {
+        /// The URL, without credentials.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+        /// The schemes that are available.
+        known: Vec<&'static str>,
+    },
     /// Something that was fetched is not what was expected.
     #[error("checksum mismatch, expected \"{expected}\" got \"{actual}\" from {url}")]
     Checksum {
@@ -235,6 +245,9 @@ impl Error {
             Self::MountPoint { .. } => Some("unmount it first".to_owned()),
             Self::ForeignLink { .. } => {
                 Some("let root own the symlink, or declare the path that it leads to".to_owned())
+            }
+            Self::UnknownScheme { known, .. } => {
+                Some(format!("available schemes: {}", known.join(", ")))
             }
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             _ => None,

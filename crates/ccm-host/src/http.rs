@@ -1,15 +1,14 @@
-//! What others serve: small documents as text, large bodies streamed to disk.
+//! `http` and `https` URLs.
 //!
-//! Redirects are followed here and not by the client below, so that what is
-//! meant for one host never reaches another.
+//! ccm follows redirects itself instead of leaving it to the client below, so
+//! that what is meant for one host never reaches another.
 
-mod download;
 mod proxy;
 mod resolve;
 mod url;
 mod watch;
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use ureq::Agent;
@@ -21,88 +20,54 @@ use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::transport::DefaultConnector;
 
-pub(crate) use download::ProgressSink;
-pub use download::{Fetched, Progress};
 use proxy::Proxy;
 use resolve::TimedResolver;
-use url::{Url, basic, without_credentials};
+use url::{Url, basic};
+pub(crate) use url::{percent_decoded, without_credentials};
 use watch::Watch;
 
-use crate::{Error, Host, Result};
+use crate::{Body, Error, Fetch, Host, Request, Result};
 
 /// How long a server may take to be reached.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a document may take: these are small.
-const DOCUMENT: Duration = Duration::from_mins(1);
-/// How long a server may be silent.
-const SILENCE: Duration = Duration::from_mins(1);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
 
-/// Whether a text is an address that can be fetched, and why not.
-pub fn check_url(url: &str) -> Result<(), String> {
-    Url::parse(url).map(drop)
+/// Fetches over HTTP.
+#[derive(Debug)]
+pub(crate) struct Http;
+
+impl Fetch for Http {
+    fn schemes(&self) -> &'static [&'static str] {
+        &["http", "https"]
+    }
+
+    fn check(&self, url: &str) -> Result<(), String> {
+        Url::parse(url).map(drop)
+    }
+
+    fn open(&self, request: &Request<'_>, host: &Host) -> Result<Body> {
+        let response = Exchange(request).send(host)?;
+        response.into_body(request).map_err(|reason| request.failed(reason))
+    }
 }
 
-/// What to fetch, and what to say to the server.
-#[derive(Clone)]
-pub struct Request<'a> {
-    url: &'a str,
-    user: Option<(&'a str, &'a str)>,
-    headers: Vec<(&'a str, &'a str)>,
-    silence: Duration,
-    whole: Option<Duration>,
-    limit: u64,
-}
+/// A request, and how it is put to servers.
+struct Exchange<'a>(&'a Request<'a>);
 
-impl<'a> Request<'a> {
-    /// Credentials in the URL are sent as basic authentication, to its own host
-    /// only, and never shown.
-    pub fn new(url: &'a str) -> Self {
-        let silence = SILENCE;
-        Self { url, user: None, headers: Vec::new(), silence, whole: None, limit: u64::MAX }
-    }
-
-    /// Sends basic authentication, in place of what the URL says.
-    #[must_use]
-    pub fn user(mut self, name: &'a str, password: &'a str) -> Self {
-        self.user = Some((name, password));
-        self
-    }
-
-    /// Sends a header, to the URL's own host only.
-    #[must_use]
-    pub fn header(mut self, name: &'a str, value: &'a str) -> Self {
-        self.headers.push((name, value));
-        self
-    }
-
-    /// Gives up after this long without a byte; a minute when not said.
-    #[must_use]
-    pub fn silence(mut self, silence: Duration) -> Self {
-        self.silence = silence;
-        self
-    }
-
-    /// Accepts at most this many bytes.
-    #[must_use]
-    pub fn limit(mut self, limit: u64) -> Self {
-        self.limit = limit;
-        self
-    }
-
+impl Exchange<'_> {
     fn fail(&self, reason: impl Into<String>) -> Error {
-        Error::Fetch { url: without_credentials(self.url), reason: reason.into() }
+        self.0.failed(reason)
     }
 
     fn config(&self) -> Config {
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
         Agent::config_builder()
             .tls_config(tls)
-            .timeout_resolve(Some(CONNECT))
-            .timeout_connect(Some(CONNECT))
-            .timeout_per_read(Some(self.silence))
-            .timeout_per_write(Some(self.silence))
-            .timeout_global(self.whole)
+            .timeout_resolve(Some(CONNECT_TIMEOUT))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_per_read(Some(self.0.idle_timeout()))
+            .timeout_per_write(Some(self.0.idle_timeout()))
+            .timeout_global(self.0.timeout())
             // Which proxy is used depends on the address.
             .proxy(None)
             .http_status_as_error(false)
@@ -114,8 +79,8 @@ impl<'a> Request<'a> {
 
     /// Asks, and follows where the answer leads.
     fn send(&self, host: &Host) -> Result<Response> {
-        let mut url = Url::parse(self.url).map_err(|reason| self.fail(reason))?;
-        if let Some((name, password)) = self.user {
+        let mut url = Url::parse(self.0.url()).map_err(|reason| self.fail(reason))?;
+        if let Some((name, password)) = self.0.user() {
             url.credentials = Some(format!("{name}:{password}"));
         }
         let config = self.config();
@@ -130,13 +95,14 @@ impl<'a> Request<'a> {
             let answer = self.ask(agent, &url, proxy.as_ref(), is_trusted);
             let answer = answer.map_err(|error| {
                 let through = proxy.as_ref().map(|proxy| format!("through proxy {proxy}, "));
-                self.reason_by(host, &url, &through.unwrap_or_default(), &error)
+                self.reason(host, &url, &through.unwrap_or_default(), &error)
             })?;
             let status = answer.status();
             if !is_redirect(status) {
                 // Any other answer has no body, a part of it, or another one.
                 if status != StatusCode::OK {
-                    return Err(self.fail(format!("{}the server answered {status}", self.at(&url))));
+                    let at = redirected(self.0, &url);
+                    return Err(self.fail(format!("{at}the server answered {status}")));
                 }
                 let (parts, body) = answer.into_parts();
                 return Ok(Response { headers: parts.headers, body, url, watch });
@@ -175,12 +141,12 @@ impl<'a> Request<'a> {
         // What is stored or compared must be what the server holds.
         let mut request = request.header(ACCEPT_ENCODING, "identity");
         if is_trusted {
-            for (name, value) in &self.headers {
+            for (name, value) in self.0.headers() {
                 request = request.header(*name, *value);
             }
         }
         let is_said =
-            self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+            self.0.headers().iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
         if let Some(credentials) = &url.credentials
             && !(is_said && is_trusted)
         {
@@ -189,42 +155,35 @@ impl<'a> Request<'a> {
         request.call()
     }
 
-    /// Where an answer came from, if not from the URL itself.
-    fn at(&self, url: &Url) -> String {
-        let own = Url::parse(self.url).is_ok_and(|own| own.to_string() == url.to_string());
-        if own { String::new() } else { format!("redirected to {}, ", url.shown()) }
-    }
-
-    /// What went wrong, in words.
-    fn reason(&self, host: &Host, url: &Url, error: &ureq::Error) -> Error {
-        self.reason_by(host, url, "", error)
-    }
-
-    fn reason_by(&self, host: &Host, url: &Url, through: &str, error: &ureq::Error) -> Error {
+    fn reason(&self, host: &Host, url: &Url, through: &str, error: &ureq::Error) -> Error {
         if host.cancel().is_cancelled() {
             return self.fail("the run was interrupted");
         }
-        let at = format!("{}{through}", self.at(url));
-        self.fail(match error {
-            ureq::Error::Timeout(ureq::Timeout::PerRead | ureq::Timeout::PerWrite) => {
-                format!("{at}the server was silent for {:?}", self.silence)
-            }
-            ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                format!("{at}the server could not be reached within {CONNECT:?}")
-            }
-            ureq::Error::Timeout(_) => format!("{at}it took too long"),
-            // The value may be a secret, and the client's words may show it.
-            ureq::Error::Http(_) => format!("{at}a header or the URL is not valid"),
-            ureq::Error::Io(error) => format!("{at}{error}"),
-            error => format!("{at}{error}"),
-        })
+        let at = format!("{}{through}", redirected(self.0, url));
+        self.fail(reason(&at, self.0.idle_timeout(), error))
     }
 }
 
-/// Only where it goes, never what is said there.
-impl std::fmt::Debug for Request<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&without_credentials(self.url))
+/// Where an answer came from, if not from the URL itself.
+fn redirected(request: &Request<'_>, url: &Url) -> String {
+    let own = Url::parse(request.url()).is_ok_and(|own| own.to_string() == url.to_string());
+    if own { String::new() } else { format!("redirected to {}, ", url.shown()) }
+}
+
+/// What went wrong, in words.
+fn reason(at: &str, idle_timeout: Duration, error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(ureq::Timeout::PerRead | ureq::Timeout::PerWrite) => {
+            format!("{at}the server was silent for {idle_timeout:?}")
+        }
+        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+            format!("{at}the server could not be reached within {CONNECT_TIMEOUT:?}")
+        }
+        ureq::Error::Timeout(_) => format!("{at}it took too long"),
+        // The value may be a secret, and the client's words may show it.
+        ureq::Error::Http(_) => format!("{at}a header or the URL is not valid"),
+        ureq::Error::Io(error) => format!("{at}{error}"),
+        error => format!("{at}{error}"),
     }
 }
 
@@ -236,20 +195,29 @@ struct Response {
     watch: Option<Watch>,
 }
 
-/// A body on its way.
-struct Body {
+/// A body whose errors are reasons for people.
+struct BodyReader {
     reader: Box<dyn Read>,
-    /// Its length, where the server says.
-    length: Option<u64>,
+    at: String,
+    idle_timeout: Duration,
     /// Lives as long as there is something to wait for.
     _watch: Option<Watch>,
+}
+
+impl Read for BodyReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => io::Error::other(reason(&self.at, self.idle_timeout, &error.into())),
+        })
+    }
 }
 
 impl Response {
     /// The body. One that the server compressed unasked is decompressed, except
     /// where the address itself names gzip: servers label such files so and
     /// send them as they are.
-    fn into_body(self) -> Result<Body, String> {
+    fn into_body(self, request: &Request<'_>) -> Result<Body, String> {
         let text = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         let encoding = text(CONTENT_ENCODING).unwrap_or_default().trim().to_ascii_lowercase();
         let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
@@ -264,27 +232,14 @@ impl Response {
                 return Err(format!("the server encoded it as `{other}`, which was not asked for"));
             }
         };
-        Ok(Body { reader, length, _watch: self.watch })
+        let (at, idle_timeout) = (redirected(request, &self.url), request.idle_timeout());
+        let reader = BodyReader { reader, at, idle_timeout, _watch: self.watch };
+        Ok(Body::new(reader).with_length(length))
     }
 }
 
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-impl Host {
-    /// Fetches a text of at most `limit` bytes. Credentials in the URL are sent
-    /// as basic authentication, to its own host only, and never shown.
-    pub fn fetch_text(&self, url: &str, limit: u64) -> Result<String> {
-        let mut request = Request::new(url).limit(limit);
-        request.whole = Some(DOCUMENT);
-        let mut bytes = Vec::new();
-        self.stream(&request, &mut |chunk| {
-            bytes.extend_from_slice(chunk);
-            Ok(())
-        })?;
-        String::from_utf8(bytes).map_err(|_| request.fail("the answer is not UTF-8"))
-    }
 }
 
 #[cfg(test)]

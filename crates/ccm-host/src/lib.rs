@@ -13,6 +13,7 @@ mod digest;
 mod directory;
 mod error;
 mod extended;
+mod fetch;
 mod file;
 mod folder;
 mod http;
@@ -47,9 +48,9 @@ pub use destination::{Destination, NewFile, Restored};
 pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
+pub use fetch::{Body, Fetch, Fetched, Fetchers, Progress, Request, url_scheme};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
-pub use http::{Fetched, Progress, Request, check_url};
 pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use machine::{Space, Uname, ignored_signals};
@@ -91,7 +92,7 @@ struct Inner {
     cancel: Cancel,
     /// What was worth knowing and nobody has taken yet.
     warnings: Lock<Vec<String>>,
-    progress: Lock<http::ProgressSink>,
+    progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
     memory: memory::Memory,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lock::Lock;
-use crate::{Cancel, Host};
+use crate::{Cancel, Fetch, Fetchers, Host};
 
 /// The machine as all runs of a process share it. Cheap to clone.
 ///
@@ -13,6 +13,7 @@ use crate::{Cancel, Host};
 #[derive(Clone, Debug, Default)]
 pub struct System {
     shared: Arc<Shared>,
+    fetchers: Fetchers,
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +27,18 @@ impl System {
     /// machine yet.
     pub fn begin(&self, cancel: Cancel) -> Host {
         Host::of(self.clone(), cancel)
+    }
+
+    /// The same with one more way to fetch URLs, which wins over others that
+    /// serve its schemes.
+    #[must_use]
+    pub fn with_fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetchers.add(fetch);
+        self
+    }
+
+    pub(crate) fn fetchers(&self) -> &Fetchers {
+        &self.fetchers
     }
 
     /// Runs `work` while no other run uses this tool.

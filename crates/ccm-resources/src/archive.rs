@@ -29,7 +29,7 @@ pub struct Archive;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Where to fetch the archive from, over http or https
+    /// URL to fetch the archive from
     #[property(required_unless(ensure = "absent"))]
     pub(crate) url: String,
     /// SHA-256 checksum that the archive must have
@@ -483,8 +483,7 @@ impl ResourceType for Archive {
 }
 
 fn check_url(url: &str, of_name: Option<Format>, findings: &mut Findings) {
-    if let Err(reason) = ccm_host::check_url(url) {
-        findings.add("url", reason);
+    if !findings.check_url("url", url) {
         return;
     }
     match (Format::of_url(url), of_name) {

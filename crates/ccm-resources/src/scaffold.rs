@@ -77,6 +77,11 @@ impl Properties {
         self.common.ensure == "absent"
     }
 
+    /// Whether the source is a URL, not a directory.
+    fn is_fetched(&self) -> bool {
+        ccm_host::url_scheme(&self.source).is_some()
+    }
+
     fn language(&self) -> Option<Language> {
         match self.engine.as_deref() {
             None | Some("jet") => Some(Language::Jet),
@@ -263,11 +268,8 @@ impl Declare for Scaffold {
             findings.add("source", "cannot be empty");
         } else if want.source.contains('\0') {
             findings.add("source", "is not a path");
-        } else if let Some((scheme, _)) = want.source.split_once("://")
-            && !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
-        {
-            let hint = "give a directory, or a tarball by http:// or https://";
-            findings.add_with_hint("source", format!("cannot fetch from {scheme}://"), hint);
+        } else if want.is_fetched() {
+            findings.check_url("source", &want.source);
         }
         if want.language().is_none() {
             let engine = want.engine.as_deref().unwrap_or_default();

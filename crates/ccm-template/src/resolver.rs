@@ -153,7 +153,7 @@ impl Resolver {
     }
 
     /// What files are read through.
-    pub(crate) fn host(&self) -> &Host {
+    pub fn host(&self) -> &Host {
         &self.0.host
     }
 

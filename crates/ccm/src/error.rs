@@ -60,7 +60,8 @@ impl Error {
                 source => source.hint(),
             },
             Self::Facts(error) => error.hint(),
-            Self::Request(_) | Self::Session(_) | Self::Data(_) | Self::Output { .. } => None,
+            Self::Data(error) => error.hint(),
+            Self::Request(_) | Self::Session(_) | Self::Output { .. } => None,
         }
     }
 

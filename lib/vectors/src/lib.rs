@@ -68,7 +68,7 @@ impl Vectors {
     ///
     /// # Panics
     ///
-    /// When a case fails that is not listed.
+    /// When a case fails that is not listed, or one that is listed passes.
     pub fn run(&self, evaluate: impl FnMut(&Value) -> Result<(), String>) {
         if let Some(message) = self.outcome(evaluate) {
             panic!("{message}");
@@ -80,7 +80,7 @@ impl Vectors {
         let path = self.directory.join(&self.file);
         let text = std::fs::read_to_string(path).expect("readable vectors");
         let (mut passed, mut total, mut listed, mut elsewhere) = (0, 0, 0, 0);
-        let mut failures = Vec::new();
+        let (mut failures, mut stale) = (Vec::new(), Vec::new());
         for line in text.lines() {
             let case: Value = serde_json::from_str(line).expect("a vector is JSON");
             let id = case["id"].as_str().unwrap_or_default();
@@ -90,6 +90,7 @@ impl Vectors {
                 continue;
             }
             match evaluate(&case) {
+                Ok(()) if self.listed.contains_key(id) => stale.push(id.to_owned()),
                 Ok(()) => passed += 1,
                 Err(_) if self.listed.contains_key(id) => listed += 1,
                 Err(got) => failures.push(format!(
@@ -102,7 +103,60 @@ impl Vectors {
         let note =
             if elsewhere > 0 { format!(", {elsewhere} not run here") } else { String::new() };
         println!("conformance {}: {passed} of {total} passed, {listed} listed{note}", self.file);
-        let shown = failures.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
-        (!failures.is_empty()).then(|| format!("{} cases fail:\n{shown}", failures.len()))
+        let mut message = String::new();
+        if !failures.is_empty() {
+            let shown = failures.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
+            message = format!("{} cases fail:\n{shown}\n", failures.len());
+        }
+        if !stale.is_empty() {
+            message += "these cases pass, remove them from tests/deviations.txt: ";
+            message += &stale.join(", ");
+        }
+        (!message.is_empty()).then_some(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a run says of the cases `good` and `bad`, which do as their names
+    /// say, with these deviations listed.
+    fn outcome(listed: &[&str]) -> Option<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let lines = "{\"id\": \"good\", \"want\": 1}\n{\"id\": \"bad\", \"want\": 1}\n";
+        std::fs::write(directory.path().join("v.jsonl"), lines).unwrap();
+        let listed = listed.iter().map(|id| ((*id).to_owned(), "a reason".to_owned())).collect();
+        let file = "v.jsonl".to_owned();
+        let directory_path = directory.path().to_owned();
+        let vectors = Vectors { file, directory: directory_path, listed, concerns: |_| true };
+        vectors.outcome(|case| if case["id"] == "good" { Ok(()) } else { Err("2".to_owned()) })
+    }
+
+    #[test]
+    fn a_case_fails_unless_it_is_listed() {
+        assert_eq!(outcome(&["bad"]), None);
+        let message = outcome(&[]).unwrap();
+        assert!(message.starts_with("1 cases fail:\nbad\n"), "{message}");
+        assert!(!message.contains("good"), "{message}");
+    }
+
+    #[test]
+    fn a_listed_case_that_passes_is_a_failure() {
+        let wanted = "these cases pass, remove them from tests/deviations.txt: good";
+        assert_eq!(outcome(&["bad", "good"]).unwrap(), wanted);
+        let both = outcome(&["good"]).unwrap();
+        assert!(both.contains("1 cases fail:\nbad\n") && both.ends_with(wanted), "{both}");
+    }
+
+    #[test]
+    #[should_panic(expected = "remove them from tests/deviations.txt: good")]
+    fn a_stale_list_fails_the_test_that_runs_the_vectors() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("v.jsonl"), "{\"id\": \"good\"}\n").unwrap();
+        let listed = HashMap::from([("good".to_owned(), "a reason".to_owned())]);
+        let directory = directory.path().to_owned();
+        Vectors { file: "v.jsonl".to_owned(), directory, listed, concerns: |_| true }
+            .run(|_| Ok(()));
     }
 }

@@ -78,11 +78,10 @@ impl ManifestLoader<'_> {
     }
 
     fn fetch(self, url: &str, name: &str) -> Result<ccm_archive::TempTree, ManifestError> {
-        ccm_archive::fetch_tree(self.host, url, &Limits::TREE).map_err(|source| {
-            let name = name.to_owned();
+        ccm_archive::fetch_tree(self.host, url, &Limits::TREE).map_err(|error| {
             match self.host.cancel().reason() {
-                Some(reason) => ManifestError::Interrupted { name, reason },
-                None => ManifestError::Fetch { name, source },
+                Some(reason) => ManifestError::Interrupted { name: name.to_owned(), reason },
+                None => error.into(),
             }
         })
     }
@@ -259,7 +258,7 @@ impl ManifestLoader<'_> {
         let mut are_all_settled = true;
         for resource in &mut declared.resources {
             if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
-                findings.extend(resource.findings());
+                findings.extend(resource.findings(self.host));
             } else {
                 are_all_settled = false;
             }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ccm_testkit::{Authority, Server, answer, snapshot_of_content};
 
 use super::*;
-use crate::{Attributes, Digest};
+use crate::{Attributes, Digest, Progress};
 
 #[test]
 fn documents_are_fetched_with_basic_authentication() {
@@ -115,7 +115,7 @@ fn a_slow_server_is_waited_for_and_a_silent_one_is_not() {
     });
     let silence = Duration::from_millis(400);
     let url = slow.url("/");
-    assert_eq!(success(&Request::new(&url).silence(silence)), b"xxxxxxxx");
+    assert_eq!(success(&Request::new(&url).with_idle_timeout(silence)), b"xxxxxxxx");
 
     for sent in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"]
     {
@@ -125,7 +125,7 @@ fn a_slow_server_is_waited_for_and_a_silent_one_is_not() {
             std::thread::sleep(Duration::from_secs(3));
         });
         let url = silent.url("/");
-        let error = failure(&Request::new(&url).silence(silence));
+        let error = failure(&Request::new(&url).with_idle_timeout(silence));
         assert!(error.ends_with("the server was silent for 400ms"), "{error}");
     }
 }
@@ -153,7 +153,7 @@ fn redirects_are_followed_within_reason() {
         let _ = stream.write_all(&bytes);
     });
     let url = format!("http://me:secret@{}/a/b/c", server.address);
-    assert_eq!(success(&Request::new(&url).header("X-Token", "secret")), b"there");
+    assert_eq!(success(&Request::new(&url).with_header("X-Token", "secret")), b"there");
     for request in server.requests() {
         assert!(request.contains("authorization: Basic bWU6c2VjcmV0"), "{request}");
         assert!(request.contains("x-token: secret"), "{request}");
@@ -185,11 +185,11 @@ fn nothing_meant_for_one_host_reaches_another() {
     let first = Server::with_bytes(redirect(&to));
     let url = format!("http://me:secret@{}/", first.address);
     let request = Request::new(&url)
-        .header("X-Token", "secret")
-        .header("Cookie", "secret")
-        .header("Authorization", "Bearer secret");
+        .with_header("X-Token", "secret")
+        .with_header("Cookie", "secret")
+        .with_header("Authorization", "Bearer secret");
     assert_eq!(success(&request), b"there");
-    assert_eq!(success(&Request::new(&url).user("me", "secret")), b"there");
+    assert_eq!(success(&Request::new(&url).with_user("me", "secret")), b"there");
     for request in first.requests() {
         assert!(request.contains("authorization: "), "{request}");
     }
@@ -208,12 +208,12 @@ fn nothing_meant_for_one_host_reaches_another() {
 fn the_users_own_header_wins_over_the_url() {
     let server = Server::with_body("x");
     let url = format!("http://me:secret@{}/", server.address);
-    success(&Request::new(&url).header("authorization", "Bearer t"));
+    success(&Request::new(&url).with_header("authorization", "Bearer t"));
     let request = &server.requests()[0];
     assert_eq!(request.matches("authorization").count(), 1, "{request}");
     assert!(request.contains("authorization: Bearer t"), "{request}");
     for (name, value) in [("bad name", "secret"), ("x", "secret\r\ninjected: 1"), ("", "secret")] {
-        let error = failure(&Request::new(&url).header(name, value));
+        let error = failure(&Request::new(&url).with_header(name, value));
         assert!(error.ends_with("a header or the URL is not valid"), "{error}");
     }
 }
@@ -268,11 +268,11 @@ fn checksums_are_compared_before_the_old_file_goes() {
 fn bounds_hold_for_what_is_said_and_for_what_comes() {
     let server = Server::with_body("hello");
     let url = server.url("/");
-    assert!(failure(&Request::new(&url).limit(4)).ends_with("it is larger than 4 bytes"));
-    assert_eq!(success(&Request::new(&url).limit(5)), b"hello");
+    assert!(failure(&Request::new(&url).with_limit(4)).ends_with("it is larger than 4 bytes"));
+    assert_eq!(success(&Request::new(&url).with_limit(5)), b"hello");
     let server = Server::with_bytes(b"HTTP/1.0 200 OK\r\n\r\nhello");
     let url = server.url("/");
-    assert!(failure(&Request::new(&url).limit(4)).ends_with("it is larger than 4 bytes"));
+    assert!(failure(&Request::new(&url).with_limit(4)).ends_with("it is larger than 4 bytes"));
 }
 
 #[test]

@@ -43,7 +43,8 @@ impl Url {
         }
         let credentials = user.map(|user| {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
-            format!("{}:{}", percent_decoded(name), percent_decoded(password))
+            let text = |part| String::from_utf8_lossy(&percent_decoded(part)).into_owned();
+            format!("{}:{}", text(name), text(password))
         });
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         Ok(Self { is_secure, authority: authority.to_ascii_lowercase(), credentials, path })
@@ -159,7 +160,7 @@ impl std::fmt::Display for Url {
 
 /// An address as it may be shown, even one that is none: what stands where the
 /// port should may be a password with a slash in it.
-pub(super) fn without_credentials(url: &str) -> String {
+pub(crate) fn without_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -186,7 +187,8 @@ pub(super) fn basic(credentials: &str) -> String {
     value
 }
 
-fn percent_decoded(text: &str) -> String {
+/// The bytes that a part of a URL stands for. What is no escape stays.
+pub(crate) fn percent_decoded(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -205,7 +207,7 @@ fn percent_decoded(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 fn hex(digit: u8) -> Option<u8> {

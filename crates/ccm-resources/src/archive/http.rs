@@ -1,4 +1,4 @@
-//! Archives over HTTP.
+//! Archives that are fetched by URL.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -15,8 +15,8 @@ const MODE: u32 = 0o600;
 
 pub(super) const DEF: ProviderDef<Archive> = ProviderDef {
     name: NAME,
-    rank: |_, want| {
-        let is_known = want.url.is_empty() || ccm_host::check_url(&want.url).is_ok();
+    rank: |host, want| {
+        let is_known = want.url.is_empty() || host.fetchers().check(&want.url).is_ok();
         is_known.then_some(1)
     },
     open: |host| Box::new(Http { host: host.clone(), fetched: None }),
@@ -145,10 +145,10 @@ impl Provider for Http {
     fn download(&mut self, download: &Download) -> Result<()> {
         let mut request = Request::new(&download.url);
         if let Some((user, password)) = &download.user {
-            request = request.user(user, password);
+            request = request.with_user(user, password);
         }
         for (name, value) in &download.headers {
-            request = request.header(name, value);
+            request = request.with_header(name, value);
         }
         let expected = checksum(download.checksum.as_deref())?;
         let incoming = self.host.download(&request, &download.path, expected)?;

@@ -496,7 +496,7 @@ fn wrong_properties_are_found_before_anything_is_asked_for() {
         }
         let mut reader = Reader::default();
         let resource = Erased::<Archive>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        let all = reader.findings.into_iter().chain(resource.findings());
+        let all = reader.findings.into_iter().chain(resource.findings(&Host::new()));
         all.map(|finding| finding.message).collect::<Vec<_>>().join("; ")
     };
     let base = [
@@ -518,8 +518,8 @@ fn wrong_properties_are_found_before_anything_is_asked_for() {
         (&[("name", "/tmp/a")], "archive type not supported"),
         (&[("name", "/tmp/a.zip")], "mean different archives"),
         (&[("url", "")], "url: cannot be empty"),
-        (&[("url", "ftp://u:secret@h/a.tgz")], "`ftp` is not supported"),
-        (&[("url", "file:///a.tgz")], "`file` is not supported"),
+        (&[("url", "ftp://u:secret@h/a.tgz")], "`ftp` is not available"),
+        (&[("url", "file://a.tgz")], "write file:///path"),
         (&[("url", "/a.tgz")], "it is not a URL"),
         (&[("url", "https:///a.tgz")], "names no host"),
         (&[("url", "https://h/a.rar")], "archive type not supported"),

@@ -475,7 +475,7 @@ fn wrong_properties_are_found_before_anything_runs() {
         }
         let mut reader = Reader::default();
         let resource = Erased::<File>::NEW.declare(arguments.into_entries(), None, &mut reader);
-        let all = reader.findings.into_iter().chain(resource.findings());
+        let all = reader.findings.into_iter().chain(resource.findings(&Host::new()));
         all.map(|finding| finding.message).collect::<Vec<_>>().join("; ")
     };
     let base = [("owner", "root"), ("group", "root"), ("mode", "0644")];

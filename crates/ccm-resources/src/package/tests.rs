@@ -92,7 +92,7 @@ fn problem(name: &str, ensure: &str) -> Option<String> {
     let mut reader = Reader::default();
     let resource = Erased::<Package>::NEW.declare(arguments.into_entries(), None, &mut reader);
     assert!(reader.findings.is_empty());
-    resource.findings().into_iter().next().map(|finding| match finding.hint {
+    resource.findings(&ccm_host::Host::new()).into_iter().next().map(|finding| match finding.hint {
         Some(hint) => format!("{} ({hint})", finding.message),
         None => finding.message,
     })

@@ -34,7 +34,7 @@ impl Choria {
             language,
             delimiters: want.delimiters(language),
             skip_empty: want.skip_empty,
-            is_downloaded: want.source.contains("://"),
+            is_downloaded: want.is_fetched(),
         };
         let own = want.data.as_ref().filter(|data| !data.0.is_empty());
         let own = own.map(|data| cx.templates.with_data(data.0.clone()));

@@ -133,7 +133,7 @@ fn what_is_refused_before_any_command_runs() {
         let resource =
             Erased::<Service>::NEW.declare(arguments.into_entries(), None, &mut Reader::default());
         assert_eq!(resource.common().ensure, "running");
-        resource.findings().into_iter().next().map(|finding| finding.message)
+        resource.findings(&ccm_host::Host::new()).into_iter().next().map(|finding| finding.message)
     };
     for name in ["httpd", "nginx.service", "my-app_v2"] {
         assert_eq!(problem(name), None, "{name}");

@@ -60,9 +60,15 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
     }
 }
 
+/// What all runs of this process share. Ways to fetch URLs that other crates
+/// bring are registered here.
+pub(super) fn system() -> System {
+    System::default()
+}
+
 /// The engine that all commands use.
 pub(super) fn engine() -> Engine {
-    Engine::new(System::default(), TYPES)
+    Engine::new(system(), TYPES)
 }
 
 /// What a command that can be interrupted gives its run.

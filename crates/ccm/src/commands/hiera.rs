@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ccm_hiera::Source;
-use ccm_host::Host;
+use ccm_host::{Cancel, Host};
 use ccm_model::shellquote;
 use ccm_template::Facts;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -115,7 +115,7 @@ fn gather(host: &Host, matches: &ArgMatches) -> Result<Map> {
 }
 
 fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let host = Host::new();
+    let host = flags::system().begin(Cancel::default());
     let source = matches.get_one::<String>("source").map(String::as_str).unwrap_or_default();
     let facts = Facts::known(gather(&host, matches)?);
     let mut over = match matches.get_one::<PathBuf>("data-file") {

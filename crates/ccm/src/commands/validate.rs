@@ -51,7 +51,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         0 => String::new(),
         count => format!(", {} below", plural(count, "manifest")),
     };
-    ui.print(&format!("{} is valid: {resources}{below}\n", source.name()));
+    ui.print(&format!("{} is valid: {resources}{below}\n", found.name));
     Ok(Exit::Done)
 }
 

@@ -99,7 +99,11 @@ fn steady(line: &str) -> String {
             return format!("{}[…]", &line[..at + name.len()]);
         }
     }
-    line
+    // A change of owner or group says whose it is now.
+    match line.rsplit_once("to: ") {
+        Some((before, "ann" | "root" | "nobody" | "nogroup")) => format!("{before}to: […]"),
+        _ => line,
+    }
 }
 
 /// Whether the output is what was wanted, line by line.

@@ -48,12 +48,13 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
     exit: 1
     --- stderr ---
     error: archive#[DIR]/a.tar: property `url` is required
-    hint: url: Where to fetch the archive from, over http or https
+    hint: url: URL to fetch the archive from
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "ftp://u:secret@h/a.tar"]), @"
     exit: 1
     --- stderr ---
-    error: archive#[DIR]/a.tar: url: `ftp` is not supported, only http and https are
+    error: archive#[DIR]/a.tar: url: cannot fetch ftp://h/a.tar: `ftp` is not available in this version
+    hint: available schemes: file, http, https
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.zip", "--cleanup"]), @"
     exit: 1

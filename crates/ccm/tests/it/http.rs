@@ -257,7 +257,7 @@ fn other_addresses_are_refused() {
     exit: 1
     --- stderr ---
     error: cannot fetch obj://BUCKET/m.tgz: `obj` is not available in this version
-    hint: give a file, or the http or https URL of a .tar.gz
+    hint: available schemes: file, http, https
     ");
     insta::assert_snapshot!(env.ccm(["apply", "http://me:hunter2@127.0.0.1:1/manifest.yaml"]), @"
     exit: 1
@@ -267,6 +267,49 @@ fn other_addresses_are_refused() {
     ");
     let picture = env.ccm(["apply", "http://me:hunter2@127.0.0.1:1/m.tgz"]);
     assert!(picture.starts_with("exit: 1\n") && !picture.contains("hunter2"), "{picture}");
+}
+
+#[test]
+fn file_urls_work_wherever_urls_do() {
+    let env = TestEnv::new();
+    let here = env.dir().to_str().unwrap().to_owned();
+    let (uid, gid) = own_ids();
+    let manifest = format!(
+        "ccm:\n  resources:\n    - archive:\n        - {here}/copy.tgz:\n            \
+         url: file://{here}/a%20b/app.tgz\n            extract_parent: {here}/app\n            \
+         creates: {here}/app/run\n            owner: \"{uid}\"\n            group: \"{gid}\"\n    \
+         - scaffold:\n        - {here}/etc: {{source: 'FILE://localhost{here}/a%20b/etc.tgz'}}\n"
+    );
+    std::fs::create_dir(env.path("a b")).unwrap();
+    for (name, entries) in [
+        ("site.tgz", [("site/manifest.yaml", FILE, manifest.as_str())]),
+        ("app.tgz", [("run", FILE, "run")]),
+        ("etc.tgz", [("conf", FILE, "port = [[ data.port ]]")]),
+    ] {
+        std::fs::write(env.path("a b").join(name), tarball(&entries)).unwrap();
+    }
+    env.write("a b/data.yaml", "data: {port: 8080}\n");
+    let (site, data) =
+        (format!("file://{here}/a%20b/site.tgz"), format!("file://{here}/a%20b/data.yaml"));
+    let args = ["apply", &site, "--hiera", &data, "--no-report"];
+    let picture = env.ccm(args);
+    assert!(picture.starts_with("exit: 0\n"), "{picture}");
+    assert_eq!(std::fs::read_to_string(env.path("app/run")).unwrap(), "run");
+    assert_eq!(std::fs::read_to_string(env.path("etc/conf")).unwrap(), "port = 8080");
+    let picture = env.ccm(args);
+    assert!(picture.starts_with("exit: 0\n") && !picture.contains("changed"), "{picture}");
+    let picture = env.ccm(["apply", "file:///nowhere/m.tgz"]);
+    assert!(picture.contains("error: cannot open /nowhere/m.tgz\n"), "{picture}");
+    let picture = env.ccm(["hiera", "parse", &data]);
+    assert!(picture.contains("\"port\": 8080"), "{picture}");
+    let picture = env.ccm(["hiera", "parse", "kv://u:hunter2@BUCKET/key"]);
+    let error = "caused by: cannot fetch kv://BUCKET/key: `kv` is not available in this version\n\
+                 hint: available schemes: file, http, https";
+    assert!(picture.contains(error), "{picture}");
+}
+
+fn own_ids() -> (u32, u32) {
+    (nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw())
 }
 
 #[test]

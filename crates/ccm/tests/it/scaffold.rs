@@ -395,13 +395,13 @@ ccm:
     7 |         - /c: {engine: jet, left_delimiter: "<<"}
       |                                             ^^^^
 
-    error: scaffold#/d: source: cannot fetch from ftp://
+    error: scaffold#/d: source: cannot fetch ftp://x/y.tgz: `ftp` is not available in this version
      --> manifest.yaml:8:24
       |
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
       |                        ^^^^^^^^^^^^^^^
       |
-      = help: give a directory, or a tarball by http:// or https://
+      = help: available schemes: file, http, https
 
     error: scaffold#/d: post: the pattern `[` is wrong: a `[` is not closed
      --> manifest.yaml:8:47

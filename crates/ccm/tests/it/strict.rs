@@ -59,6 +59,12 @@ fn everything_that_decides_what_root_does_is_checked() {
         (".env", "A=b\n", RESOURCES, apply),
         (".hiera", "data: {}\n", "", &["ensure", "exec", "true"]),
         ("x/f", "data: {}\n", RESOURCES, &["apply", "manifest.yaml", "--hiera", "x/f"]),
+        (
+            "x/f",
+            "data: {}\n",
+            RESOURCES,
+            &["apply", "manifest.yaml", "--hiera", "file://[DIR]/x/f"],
+        ),
         ("x/f", "a: 1\n", RESOURCES, &["apply", "manifest.yaml", "--facts", "x/f"]),
         ("x/f", "a: 1\n", "", &["ensure", "api", "pipe", "--data", "x/f"]),
         ("x/f", "text", "", &["ensure", "file", "[DIR]/out", "--content-file", "x/f"]),
@@ -111,6 +117,24 @@ fn everything_that_decides_what_root_does_is_checked() {
             assert!(strict_words.contains(words), "{what}: {strict_words}");
         }
     }
+}
+
+#[test]
+fn archives_by_file_urls_are_checked() {
+    let Some(env) = shared_place() else { return };
+    let source = env.write("x/f.tar", "text");
+    give_away(&source);
+    let url = format!("file://{}", source.display());
+    let archive = |strict: &str| {
+        let path = env.path(&format!("out{strict}.tar"));
+        let mut command = env.command(["ensure", "archive"]);
+        let output = command.arg(&path).arg(&url).env("CCM_STRICT", strict).output().unwrap();
+        let words = said(&output);
+        assert!(words.contains("writable by other users"), "{words}");
+        (output.status.code(), path.exists())
+    };
+    assert_eq!(archive("0"), (Some(0), true));
+    assert_eq!(archive("1"), (Some(1), false));
 }
 
 #[test]

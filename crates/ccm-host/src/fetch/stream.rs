@@ -1,8 +1,8 @@
-//! Large bodies, hashed on their way to the disk.
+//! Bodies, limited and hashed on their way to the disk.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::file::mode;
 use crate::{Digest, Error, Host, Incoming, Result};
 
 const CHUNK: usize = 128 * 1024;
-/// How often someone wants to know how far it is.
-const PACE: Duration = Duration::from_millis(100);
+/// How often progress is reported.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How far a download is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes that arrived.
     pub received: u64,
-    /// Bytes that will, where the server says.
+    /// Bytes in total, if that is known.
     pub total: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Host {
             })?;
             match expected {
                 Some(expected) if expected != digest => {
-                    let url = super::without_credentials(request.url);
+                    let url = format!("{request:?}");
                     Err(Error::Checksum { url, expected, actual: digest })
                 }
                 _ => Ok(size),
@@ -95,11 +95,9 @@ impl Host {
         request: &Request<'_>,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<(u64, Digest)> {
-        let response = request.send(self)?;
-        let url = response.url.clone();
-        let mut body = response.into_body().map_err(|reason| request.fail(reason))?;
+        let mut body = self.fetchers().find(request.url)?.open(request, self)?;
         let total = body.length;
-        let too_large = || request.fail(format!("it is larger than {} bytes", request.limit));
+        let too_large = || request.failed(format!("it is larger than {} bytes", request.limit));
         if total.is_some_and(|total| total > request.limit) {
             return Err(too_large());
         }
@@ -108,16 +106,15 @@ impl Host {
         let mut received = 0;
         let mut buffer = vec![0; CHUNK];
         loop {
-            let count = match body.reader.read(&mut buffer) {
+            let read = body.reader.read(&mut buffer);
+            if self.cancel().is_cancelled() {
+                return Err(request.failed("the run was interrupted"));
+            }
+            let count = match read {
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => {
-                    return Err(request.reason(self, &url, &ureq::Error::from(error)));
-                }
+                Err(error) => return Err(request.failed(error.to_string())),
             };
-            if self.cancel().is_cancelled() {
-                return Err(request.fail("the run was interrupted"));
-            }
             if count == 0 {
                 return Ok((received, Digest::from(hasher)));
             }
@@ -127,7 +124,7 @@ impl Host {
             }
             hasher.update(&buffer[..count]);
             take(&buffer[..count])?;
-            if told.elapsed() >= PACE {
+            if told.elapsed() >= PROGRESS_INTERVAL {
                 told = Instant::now();
                 self.tell(Progress { received, total });
             }
