@@ -25,7 +25,7 @@ pub fn environ(
             Err(error @ ccm_host::Error::Untrusted { .. }) => return Err(error),
             Err(error) => {
                 let error = crate::chain(&error);
-                tracing::warn!(file = %path.display(), error, "passing over the environment file");
+                host.warn(format!("{error}; ccm ignores the environment file"));
             }
         }
     }

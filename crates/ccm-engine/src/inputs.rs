@@ -47,7 +47,7 @@ impl Inputs {
             }
             own => {
                 let mut data = own.as_ref().map(|own| own.root().clone()).unwrap_or_default();
-                if let Some(external) = self.external_data()? {
+                if let Some(external) = self.external_data(host)? {
                     mapmerge::deep(&mut data, &external);
                 }
                 Ok(self.scope(host, data, directory))
@@ -64,7 +64,7 @@ impl Inputs {
         directory: &Path,
     ) -> Result<(Resolver, Vec<Warning>), Error> {
         let external = match self.inherited {
-            InheritedData::Nothing | InheritedData::Some(_) => self.external_data()?,
+            InheritedData::Nothing | InheritedData::Some(_) => self.external_data(host)?,
             InheritedData::All(_) => None,
         };
         let resolved = document.resolve_with(&self.facts, |data| {
@@ -77,12 +77,15 @@ impl Inputs {
                 mapmerge::deep(data, external);
             }
         })?;
+        host.add_secrets(resolved.secrets);
         Ok((self.scope(host, resolved.data, directory), resolved.warnings))
     }
 
-    fn external_data(&self) -> Result<Option<Map>, Error> {
+    fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {
         let Some(document) = &self.external else { return Ok(None) };
-        Ok(Some(document.resolve(&self.facts, None)?.data))
+        let resolved = document.resolve(&self.facts, None)?;
+        host.add_secrets(resolved.secrets);
+        Ok(Some(resolved.data))
     }
 
     fn scope(&self, host: &Host, data: Map, directory: &Path) -> Resolver {

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use ccm_model::{
-    Diagnostic, Event, ResourceRef, Stage, TemplateError, Templates, redact_credentials,
-};
+use ccm_host::Host;
+use ccm_model::{Diagnostic, Event, ResourceRef, Stage, TemplateError, Templates};
 
 use crate::health;
 use crate::manage::Turn;
@@ -86,7 +85,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let mut event = Event {
             protocol: Cow::Borrowed(Event::PROTOCOL),
             kind: Cow::Borrowed(resource.kind()),
-            name: redact_credentials(&common.name).into_owned(),
+            name: common.name.clone(),
             alias: common.alias.clone(),
             requested_ensure: common.ensure.clone(),
             noop: mode.noop,
@@ -102,11 +101,13 @@ impl<'a> LifecycleContext<'_, 'a> {
                 let gap = if message.contains('\n') { '\n' } else { ' ' };
                 message = format!("{message}{gap}({hint})");
             }
-            event.error.push(redact_credentials(&message).into_owned());
+            event.error.push(message);
         }
         if options.detail >= Detail::Report {
             event.properties = resource.properties();
         }
+        options.host.redactor().event(&mut event);
+        let diff = diff.map(|diff| options.host.redactor().text(&diff).into_owned());
         event.timestamp = options.host.now();
         event.duration = begin.elapsed();
         self.record.add(&mut event, &options.host);
@@ -137,11 +138,8 @@ impl<'a> LifecycleContext<'_, 'a> {
                 return Ok(());
             }
         }
-        let trigger = if mode.health_check_only {
-            Trigger::Turn
-        } else {
-            trigger(resource, self.record.session, mode.noop)?
-        };
+        let trigger =
+            if mode.health_check_only { Trigger::Turn } else { self.trigger(resource, mode.noop)? };
         let mut turn = Turn { run: self, mode, trigger, diff: None };
         let managed = resource.manage(provider, &mut turn, event);
         *diff = turn.diff;
@@ -165,16 +163,29 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         // What held no template was found valid with the manifest.
         if templates.is_used.get() {
+            self.options.host.add_secrets(resource.secrets());
             resource.check_resolved(&self.options.host)?;
         }
         let mut unmet = Vec::new();
         for reference in &resource.common().require {
-            let last = last(self.record.session, reference)?;
+            let last = last(&self.options.host, self.record.session, reference)?;
             if last.failed || last.unmet {
                 unmet.push(reference.clone());
             }
         }
         Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
+    }
+
+    fn trigger(&mut self, resource: &dyn AnyResource, noop: bool) -> Result<Trigger> {
+        let mut trigger = Trigger::Turn;
+        for reference in resource.subscribe() {
+            let last = last(&self.options.host, self.record.session, reference)?;
+            // What only would have changed moves nothing but a preview.
+            if last.changed && (noop || !last.noop) {
+                trigger = Trigger::Refresh;
+            }
+        }
+        Ok(trigger)
     }
 
     /// Hands on what is worth knowing of a manifest.
@@ -187,25 +198,29 @@ impl<'a> LifecycleContext<'_, 'a> {
     pub(crate) fn take_warnings(&mut self, resource: Option<&dyn AnyResource>) {
         for message in self.options.host.take_warnings() {
             let resource = resource.map(AnyResource::display);
-            self.warn(resource.as_deref(), message);
+            self.warn(resource.as_deref(), &message);
         }
     }
 
     /// Hands on something worth knowing that stops nothing.
-    pub(crate) fn warn(&mut self, resource: Option<&str>, message: String) {
+    pub(crate) fn warn(&mut self, resource: Option<&str>, message: &str) {
         let resource = resource.map(str::to_owned);
+        let message = self.options.host.redactor().text(message).into_owned();
         let warning = Diagnostic { resource, ..Diagnostic::warning(message) };
         self.observer.borrow_mut().warning(&warning);
         self.record.warnings.push(warning);
     }
 }
 
-/// What became of something referred to. Events carry no credentials, so they
-/// are found without them.
-fn last(session: &mut dyn Session, reference: &ResourceRef) -> Result<LastOutcome> {
-    let found = match redact_credentials(&reference.name) {
+/// What became of something referred to. Events carry no secrets, so they are
+/// found without them.
+fn last(host: &Host, session: &mut dyn Session, reference: &ResourceRef) -> Result<LastOutcome> {
+    let found = match host.redactor().text(&reference.name) {
         Cow::Borrowed(_) => session.last(reference),
-        Cow::Owned(name) => session.last(&ResourceRef::new(&*reference.kind, name)),
+        Cow::Owned(name) => session
+            .last(&ResourceRef::new(&*reference.kind, name))
+            // It may have become known as a secret only later.
+            .or_else(|| session.last(reference)),
     };
     found.ok_or_else(|| Error::NotApplied { reference: reference.clone() })
 }
@@ -246,16 +261,4 @@ pub(crate) fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) 
         }
     };
     Ok(evaluate("if", &control.r#if, true)? && !evaluate("unless", &control.unless, false)?)
-}
-
-fn trigger(resource: &dyn AnyResource, session: &mut dyn Session, noop: bool) -> Result<Trigger> {
-    let mut trigger = Trigger::Turn;
-    for reference in resource.subscribe() {
-        let last = last(session, reference)?;
-        // What only would have changed moves nothing but a preview.
-        if last.changed && (noop || !last.noop) {
-            trigger = Trigger::Refresh;
-        }
-    }
-    Ok(trigger)
 }

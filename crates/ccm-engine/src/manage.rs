@@ -97,7 +97,7 @@ impl<T: ResourceType> Manage for T {
             templates: &frame.templates,
             trigger: turn.trigger,
             detail: options.detail,
-            output: &mut |line| observer.borrow_mut().output(line),
+            output: &mut |line| observer.borrow_mut().output(&options.host.redactor().text(line)),
         };
         let mut on = (T::PROVIDERS[provider].open)(&options.host);
         let mut outcome = Outcome::default();

@@ -187,7 +187,7 @@ impl ManifestError {
 }
 
 impl Manifest {
-    /// The manifest as it stands now: data and resources.
+    /// The manifest as it stands now: data and resources, without secrets.
     pub fn render(&self) -> Value {
         let mut rendered = Map::new();
         let data = govalue::json::encode(self.templates.data(), govalue::json::Options::default());
@@ -196,7 +196,13 @@ impl Manifest {
             rendered.insert("data".into(), Value::Object(data));
         }
         rendered.insert("ccm".into(), self.declarations.render());
-        Value::Object(rendered)
+        let mut rendered = Value::Object(rendered);
+        let host = self.templates.host();
+        for resource in &self.declarations.resources {
+            host.add_secrets(resource.secrets());
+        }
+        host.redactor().value(&mut rendered);
+        rendered
     }
 }
 

@@ -155,6 +155,10 @@ impl LifecycleContext<'_, '_> {
         let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
             manifest;
         self.diagnosed(&warnings);
+        let host = &self.options.host;
+        for resource in &declarations.resources {
+            host.add_secrets(resource.secrets());
+        }
         let frame = ManifestFrame {
             mode,
             working_directory,
@@ -183,7 +187,7 @@ impl LifecycleContext<'_, '_> {
         self.record.manifests += 1;
         for property in self.frame.mode.refused_to(child) {
             let message = format!("`{property}: false` has no effect, the run above has it on");
-            self.warn(Some(&format!("apply#{}", child.path)), message);
+            self.warn(Some(&format!("apply#{}", child.path)), &message);
         }
         let loaded = self.load_child(child);
         let manifest = loaded.inspect_err(|error| {

@@ -1,7 +1,6 @@
 //! Resources and types as the engine and the faces see them: without their
 //! type parameters.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -77,7 +76,10 @@ pub trait AnyResource {
     fn findings(&self, host: &Host) -> Vec<Finding>;
     /// What is wrong now that deferred templates are resolved.
     fn check_resolved(&self, host: &Host) -> Result<()>;
-    /// Its properties, secrets redacted.
+    /// The values of its properties that are secret.
+    fn secrets(&self) -> Vec<String>;
+    /// Its properties, those that are secret redacted. Other secrets may be part
+    /// of them: the run's redactor takes these out.
     fn properties(&self) -> Value;
     /// Chooses the provider: an index for the calls below, and its name.
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)>;
@@ -299,6 +301,12 @@ impl<T: Manage> AnyResource for Declared<T> {
         findings.into_result()
     }
 
+    fn secrets(&self) -> Vec<String> {
+        let mut secrets = Vec::new();
+        self.want.secrets(&mut secrets);
+        secrets
+    }
+
     fn properties(&self) -> Value {
         // Properties are text, numbers, lists and maps: nothing that JSON lacks.
         let mut properties = serde_json::to_value(&self.want).unwrap_or_default();
@@ -307,7 +315,6 @@ impl<T: Manage> AnyResource for Declared<T> {
                 *secret = REDACTED.into();
             }
         }
-        redact(&mut properties);
         properties
     }
 
@@ -335,18 +342,4 @@ fn hidden(error: TemplateError) -> TemplateError {
     let hint = "ccm does not show expressions of secret properties; test the expression in another property";
     let hint = Some(hint.to_owned());
     TemplateError { place: error.place, hint, ..TemplateError::new(message) }
-}
-
-/// Takes credentials out of every URL.
-fn redact(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Cow::Owned(redacted) = redact_credentials(text) {
-                *text = redacted;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Object(map) => map.values_mut().for_each(redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -229,6 +229,7 @@ impl<'a> Run<'a> {
     /// Returns everything that is wrong with the request; nothing was tried then.
     pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
+        self.options.host.add_secrets(resource.secrets());
         Ok(self.context().run_resource(&mut *resource))
     }
 

@@ -152,7 +152,7 @@ impl DirectorySession {
             if host.is_root() {
                 host.check_trusted_directory(path).map_err(|error| this.error("open", error))?;
             } else if found.uid != uid || found.mode & 0o022 != 0 {
-                tracing::warn!(session = %path.display(), "others can write this session");
+                host.warn(format!("others can write the session {}", path.display()));
             }
         } else {
             host.create_directory(path, &Attributes { uid, gid, mode: 0o700 })
@@ -251,7 +251,8 @@ impl DirectorySession {
         let mut names = match self.host.list(&self.path) {
             Ok(names) => names,
             Err(error) => {
-                tracing::warn!(session = %self.path.display(), %error, "cannot read the session");
+                let error = crate::chain(&error);
+                self.host.warn(format!("cannot read the session: {error}"));
                 return;
             }
         };
@@ -275,7 +276,8 @@ impl DirectorySession {
         let text = match self.host.read_trusted(&path, Self::MAX_EVENT) {
             Ok(text) => text,
             Err(error) => {
-                tracing::warn!(file = %path.display(), %error, "skipping an event");
+                let error = crate::chain(&error);
+                self.host.warn(format!("{error}; ccm ignores this event of the session"));
                 return None;
             }
         };
@@ -289,7 +291,8 @@ impl DirectorySession {
         {
             return Some(Record::Start(start));
         }
-        tracing::warn!(file = %path.display(), "passing over a file that is no event");
+        let path = path.display();
+        self.host.warn(format!("{path} is not an event; ccm ignores it"));
         None
     }
 

@@ -96,18 +96,18 @@ pub fn gather(host: &Host, options: &Options) -> Facts {
         match layers.wait(until) {
             Some(layers) => layers.into_iter().for_each(|layer| match layer {
                 Ok(layer) => merge(&mut facts, layer),
-                Err(error) => report(&error),
+                Err(error) => report(host, &error),
             }),
-            None => tracing::error!(
-                directory = %directory.display(),
-                "the facts files did not answer in time and are passed over"
-            ),
+            None => host.warn(format!(
+                "the facts files in {} did not answer in time; ccm ignores them",
+                directory.display()
+            )),
         }
     }
     facts
 }
 
-fn report(error: &Error) {
+fn report(host: &Host, error: &Error) {
     let mut reason = String::new();
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -115,7 +115,8 @@ fn report(error: &Error) {
         reason.push_str(&error.to_string());
         source = error.source();
     }
-    tracing::error!(hint = error.hint(), "{error}{reason}; the file is passed over");
+    let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+    host.warn(format!("{error}{reason}; ccm ignores the file{hint}"));
 }
 
 fn machine_facts(tree: &Tree<'_>, until: Instant) -> Facts {

@@ -11,7 +11,7 @@ use crate::tree::Tree;
 
 pub(crate) fn facts(tree: &Tree<'_>) -> Value {
     let interfaces = tree.host.interfaces().unwrap_or_else(|error| {
-        tracing::warn!(%error, "no network facts");
+        tree.host.warn(format!("there are no network facts: {error}"));
         Vec::new()
     });
     let text = |path: &str| tree.text(path).unwrap_or_default();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use ccm_host::Space;
+use ccm_host::{Host, Space};
 use govalue::Value;
 
 use crate::tree::{Tree, unescape};
@@ -47,6 +47,7 @@ struct Mount {
 
 /// The file systems, with their room being asked for.
 pub(crate) struct Partitions {
+    host: Host,
     mounts: Vec<Mount>,
     query: UsageQuery,
 }
@@ -65,7 +66,7 @@ impl Partitions {
         let paths = mounts.iter().map(|mount| PathBuf::from(&mount.mountpoint)).collect();
         let host = tree.host.clone();
         let query = UsageQuery::start(paths, move |path| host.space(path).ok());
-        Self { mounts, query }
+        Self { host: tree.host.clone(), mounts, query }
     }
 
     pub(crate) fn finish(self, until: Instant) -> Value {
@@ -74,7 +75,9 @@ impl Partitions {
             Answer::Space(space) => Some(usage(mount, space)),
             Answer::Refused => None,
             Answer::Late => {
-                tracing::warn!(mountpoint = mount.mountpoint, "the file system does not answer");
+                let path = &mount.mountpoint;
+                self.host
+                    .warn(format!("the file system at {path} does not answer; it has no facts"));
                 None
             }
         });

@@ -15,6 +15,8 @@ pub struct Resolution {
     pub rules: Vec<Rule>,
     /// Comments that look like rules but are none.
     pub warnings: Vec<Warning>,
+    /// The values that must not be shown.
+    pub secrets: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,6 +113,7 @@ impl Document {
             return Err(Error::Rules { failures });
         }
         Ok(Resolution {
+            secrets: rules::secrets(&self.annotations.rules, &data),
             data,
             rules: self.annotations.rules.clone(),
             warnings: self.annotations.warnings.clone(),

@@ -1,4 +1,4 @@
-//! Rules in comments: `@require` and `@validate`.
+//! Rules in comments: `@require`, `@validate` and `@secret`.
 
 use ccm_yaml::{Comments, Kind, Node, Span};
 use govalue::{Map, Value};
@@ -14,6 +14,8 @@ pub struct Rule {
     pub required: bool,
     /// An expression that must hold: `@validate`.
     pub validation: Option<String>,
+    /// Whether its value must not be shown: `@secret`.
+    pub secret: bool,
     /// Where the key stands.
     pub span: Span,
 }
@@ -114,13 +116,14 @@ impl Annotations {
     }
 
     fn annotate(&mut self, key: &str, span: Span, comments: &[String]) {
-        let (mut required, mut validation) = (false, None);
+        let (mut required, mut secret, mut validation) = (false, false, None);
         for comment in comments.iter().filter(|comment| comment.starts_with('@')) {
             let expression = comment
                 .strip_prefix("@validate")
                 .filter(|rest| rest.starts_with(char::is_whitespace) && !rest.trim().is_empty());
             match (comment.as_str(), expression) {
                 ("@require" | "@required", _) => required = true,
+                ("@secret", _) => secret = true,
                 (_, Some(expression)) => validation = Some(expression.trim().to_owned()),
                 _ => self.warnings.push(Warning {
                     key: key.to_owned(),
@@ -129,8 +132,8 @@ impl Annotations {
                 }),
             }
         }
-        if required || validation.is_some() {
-            self.rules.push(Rule { key: key.to_owned(), required, validation, span });
+        if required || secret || validation.is_some() {
+            self.rules.push(Rule { key: key.to_owned(), required, validation, secret, span });
         }
     }
 }
@@ -161,6 +164,22 @@ pub(crate) fn check(rules: &[Rule], data: &Map) -> Vec<Failure> {
         }
     }
     failures
+}
+
+/// The values that must not be shown, those inside of maps and lists included.
+pub(crate) fn secrets(rules: &[Rule], data: &Map) -> Vec<String> {
+    let mut found = Vec::new();
+    let secret = rules.iter().filter(|rule| rule.secret);
+    let mut pending: Vec<&Value> = secret.filter_map(|rule| value_at(data, &rule.key)).collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Map(map) => pending.extend(map.iter().map(|(_, value)| value)),
+            Value::Array(items) => pending.extend(items.iter()),
+            Value::Nil | Value::Bool(_) => {}
+            single => found.push(single.to_string()),
+        }
+    }
+    found
 }
 
 /// What a path leads to. Dots always separate, so keys with dots in them are
@@ -195,6 +214,25 @@ mod tests {
         assert_eq!(rules, [("a", true, Some("isInt(value)")), ("c.d", true, None)]);
         let warnings: Vec<_> = found.warnings.iter().map(|w| w.annotation.as_str()).collect();
         assert_eq!(warnings, ["@Require", "@validate", "@validated x"]);
+    }
+
+    #[test]
+    fn secrets_are_all_values_below_a_key() {
+        let found = read(
+            "data:\n  # @secret\n  token: t\n  # @secret\n  db: {user: u, hosts: [h, 7]}\n  \
+             open: o\n",
+        );
+        assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+        let hosts = Value::array([Value::from("h"), Value::Int(7)]);
+        let db = Map::from_iter([("user", Value::from("u")), ("hosts", hosts)]);
+        let data = Map::from_iter([
+            ("token", Value::from("t")),
+            ("db", Value::from(db)),
+            ("open", Value::from("o")),
+        ]);
+        let mut values = secrets(&found.rules, &data);
+        values.sort();
+        assert_eq!(values, ["7", "h", "t", "u"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::extended::{AccessList, is_foreign, keep_extended_attributes, name_of, remove_lists};
 use crate::file::mode;
-use crate::{Cancel, Error, FileKind, Host, Result, Stat};
+use crate::{Error, FileKind, Host, Result, Stat};
 
 /// Names of temporary files: this and 24 hexadecimal digits.
 const PREFIX: &str = ".ccm-";
@@ -185,6 +185,7 @@ impl Host {
 /// attributes, and gives back its access list. What another user could have set
 /// is left out, and so is what the new file has from a directory of such a user.
 fn inherit(
+    host: &Host,
     parent: impl AsFd,
     name: &Path,
     path: &Path,
@@ -204,7 +205,7 @@ fn inherit(
     if have.kind == FileKind::Symlink || is_foreign(&have, wanted) {
         return Ok(None);
     }
-    Ok(keep_extended_attributes(&old, path, to))
+    Ok(keep_extended_attributes(host, &old, path, to))
 }
 
 pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
@@ -233,7 +234,7 @@ pub(crate) struct Temporary<D: AsFd> {
     directory: D,
     name: String,
     path: PathBuf,
-    cancel: Cancel,
+    host: Host,
     in_place: bool,
 }
 
@@ -253,9 +254,9 @@ impl<D: AsFd> Temporary<D> {
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(Error::io("create a file in", path)(errno)),
             };
-            let (cancel, directory) = (host.cancel().clone(), directory.clone());
-            cancel.remember(&full);
-            let this = Self { file, directory, name, path: full, cancel, in_place: false };
+            let (host, directory) = (host.clone(), directory.clone());
+            host.cancel().remember(&full);
+            let this = Self { file, directory, name, path: full, host, in_place: false };
             // A sweeping run may have taken the new file for a remainder in
             // the moment before the lock: then there is no name left, try again.
             let _ = rustix::fs::flock(&this.file, FlockOperation::LockExclusive);
@@ -275,7 +276,7 @@ impl<D: AsFd> Temporary<D> {
         created: Stat,
         wanted: &Attributes,
     ) -> Result<()> {
-        let access_list = inherit(&self.directory, name, path, &self.file, wanted)?;
+        let access_list = inherit(&self.host, &self.directory, name, path, &self.file, wanted)?;
         if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
             let (uid, gid) = wanted.ids();
             rustix::fs::fchown(&self.file, Some(uid), Some(gid))
@@ -347,7 +348,7 @@ impl<D: AsFd> Drop for Temporary<D> {
         if !self.in_place {
             let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
         }
-        self.cancel.forget(&self.path);
+        self.host.cancel().forget(&self.path);
     }
 }
 

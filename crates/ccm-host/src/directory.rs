@@ -44,7 +44,8 @@ impl TemporaryDirectory {
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
         if let Err(error) = self.host.remove_tree(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "a temporary directory is left");
+            let path = self.path.display();
+            self.host.warn(format!("the temporary directory {path} is left: {error}"));
         }
         self.host.cancel().forget(&self.path);
     }

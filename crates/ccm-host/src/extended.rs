@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use crate::{Attributes, FileKind, Stat};
+use crate::{Attributes, FileKind, Host, Stat};
 
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 /// What new files in a directory get for an access list.
@@ -51,6 +51,7 @@ pub(crate) fn remove_lists(file: impl AsFd, kind: FileKind) -> Result<(), Errno>
 /// back, to be set when content and owner are. File capabilities are not kept,
 /// as setuid bits are not: they vouched for the old content.
 pub(crate) fn keep_extended_attributes(
+    host: &Host,
     from: impl AsFd,
     path: &Path,
     to: impl AsFd,
@@ -74,7 +75,8 @@ pub(crate) fn keep_extended_attributes(
         };
         if let Err(errno) = kept {
             let name = String::from_utf8_lossy(name);
-            tracing::warn!(path = %path.display(), attribute = %name, %errno, "attribute not kept");
+            let path = path.display();
+            host.warn(format!("{path} loses the extended attribute {name}: {errno}"));
         }
     }
     access_list

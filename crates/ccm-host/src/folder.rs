@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::file::{check_regular, read_all, utf8};
-use crate::trust::{file_doubt, folder_doubt, judge, step_doubt};
+use crate::trust::{file_doubt, folder_doubt, step_doubt};
 use crate::walk::Walk;
 use crate::{Doubt, Error, FileKind, Host, Refuse, Result, Stat};
 
@@ -17,6 +17,7 @@ use crate::{Doubt, Error, FileKind, Host, Refuse, Result, Stat};
 /// stays in it, and no link in it leads anywhere else.
 #[derive(Debug)]
 pub struct Folder {
+    host: Host,
     directory: OwnedFd,
     path: PathBuf,
     guard: Guard,
@@ -44,7 +45,12 @@ impl Host {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory =
             rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-        Ok(Some(Folder { directory, path: path.to_owned(), guard: Guard::None }))
+        Ok(Some(Folder {
+            host: self.clone(),
+            directory,
+            path: path.to_owned(),
+            guard: Guard::None,
+        }))
     }
 }
 
@@ -59,7 +65,7 @@ impl Folder {
         if self.guard == Guard::None {
             return Ok(());
         }
-        judge(path, doubt(), self.guard == Guard::Refuse)
+        self.host.judge_doubt(path, doubt(), self.guard == Guard::Refuse)
     }
 
     /// Where it was found.
@@ -182,7 +188,7 @@ impl Folder {
             let stat = Stat::of(&directory, &path)?;
             self.judge(&path, || folder_doubt(&directory, &stat, &path))?;
         }
-        Ok(Some(Self { directory, path, guard: self.guard }))
+        Ok(Some(Self { host: self.host.clone(), directory, path, guard: self.guard }))
     }
 
     fn lstat(&self, name: &OsStr, path: &Path) -> Result<Option<Stat>> {

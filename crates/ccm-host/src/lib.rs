@@ -36,6 +36,7 @@ mod walk;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
+use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -61,6 +62,7 @@ pub use system::System;
 pub use tree::{Entries, Occupant, Tree};
 pub use trust::{Doubt, Refuse};
 
+use ccm_model::Redactor;
 use lock::Lock;
 
 /// The machine, with what one run remembers of it. Clones share that memory, in
@@ -90,16 +92,25 @@ struct Inner {
     checked: Lock<HashSet<PathBuf>>,
     trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
     cancel: Cancel,
-    /// What was worth knowing and nobody has taken yet.
-    warnings: Lock<Vec<String>>,
+    warnings: Lock<Warnings>,
+    /// What is known to be secret in this run.
+    redactor: Lock<Redactor>,
     progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
     memory: memory::Memory,
 }
 
-/// More warnings at once than this help nobody.
-const MAX_WARNINGS: usize = 1000;
+/// More warnings in one run than this help nobody.
+const MAX_WARNINGS: usize = 10_000;
+
+/// What was worth knowing in a run.
+#[derive(Debug, Default)]
+struct Warnings {
+    known: HashSet<String>,
+    /// Those that nobody has taken yet.
+    new: Vec<String>,
+}
 
 impl Host {
     /// A handle of its own, for tests and for commands that run nothing. A run
@@ -112,19 +123,29 @@ impl Host {
         Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
     }
 
+    /// Learns values that must not leave the run.
+    pub fn add_secrets(&self, values: impl IntoIterator<Item = String>) {
+        self.inner.redactor.hold().add(values);
+    }
+
+    /// What keeps the secrets of this run.
+    pub fn redactor(&self) -> impl Deref<Target = Redactor> {
+        self.inner.redactor.hold()
+    }
+
     /// Notes something that whoever reads the result of the run should know,
     /// and that stops nothing. What is repeated counts once.
     pub fn warn(&self, message: impl Into<String>) {
         let message = message.into();
         let mut warnings = self.inner.warnings.hold();
-        if warnings.len() < MAX_WARNINGS && !warnings.contains(&message) {
-            warnings.push(message);
+        if warnings.known.len() < MAX_WARNINGS && warnings.known.insert(message.clone()) {
+            warnings.new.push(message);
         }
     }
 
     /// What was noted since the last time.
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut *self.inner.warnings.hold())
+        std::mem::take(&mut self.inner.warnings.hold().new)
     }
 
     /// Whether someone wants the run to stop.

@@ -6,12 +6,10 @@
 //! is read. Directories that only root can change stay what they were when
 //! they were judged, so they are judged once.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -20,11 +18,6 @@ use crate::extended::has_access_list;
 use crate::file::{check_regular, read_all, utf8};
 use crate::walk::{Step, Walk};
 use crate::{Error, FileKind, Folder, Host, Result, Stat};
-
-/// Files that a warning was logged for. One for each is enough, however often
-/// a template reads it.
-static WARNED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
-const MAX_WARNED: usize = 10_000;
 
 /// Who other than root can change a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,23 +173,23 @@ impl Host {
     }
 
     fn judge(&self, path: &Path, doubt: Option<Doubt>, refuse: Refuse) -> Result<()> {
-        judge(path, doubt, refuse == Refuse::Always || self.is_strict())
+        self.judge_doubt(path, doubt, refuse == Refuse::Always || self.is_strict())
     }
-}
 
-/// An error, or a warning, where there is a doubt.
-pub(crate) fn judge(path: &Path, doubt: Option<Doubt>, is_refused: bool) -> Result<()> {
-    let Some(doubt) = doubt else { return Ok(()) };
-    if is_refused {
-        return Err(Error::Untrusted { path: path.to_owned(), doubt });
+    /// An error, or a warning, where there is a doubt.
+    pub(crate) fn judge_doubt(
+        &self,
+        path: &Path,
+        doubt: Option<Doubt>,
+        is_refused: bool,
+    ) -> Result<()> {
+        let Some(doubt) = doubt else { return Ok(()) };
+        if is_refused {
+            return Err(Error::Untrusted { path: path.to_owned(), doubt });
+        }
+        self.warn(format!("{doubt}, and ccm reads {} as root", path.display()));
+        Ok(())
     }
-    let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
-    let warned = warned.get_or_insert_default();
-    if warned.len() < MAX_WARNED && warned.insert(path.to_owned()) {
-        let path = path.display();
-        tracing::warn!("{doubt}, and ccm reads {path} as root");
-    }
-    Ok(())
 }
 
 /// A directory must be root's alone, except that everybody may make files in a

@@ -59,6 +59,10 @@ fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenSt
             }
         })
     });
+    let secrets = own.iter().filter(|field| field.secret || field.secret_values).map(|field| {
+        let ident = &field.ident;
+        quote!(::ccm_model::Secrets::secrets(&self.#ident, into);)
+    });
     quote! {
         impl #name {
             const OFFSET: usize = #offset;
@@ -88,6 +92,11 @@ fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenSt
             ) {
                 #resolve_common
                 #(#resolves)*
+            }
+
+            #[allow(unused_variables, reason = "most types have no secrets")]
+            fn secrets(&self, into: &mut Vec<String>) {
+                #(#secrets)*
             }
         }
 

@@ -11,7 +11,7 @@ pub(crate) struct Field {
     pub(crate) common: bool,
     pub(crate) phase: Phase,
     pub(crate) secret: bool,
-    secret_values: bool,
+    pub(crate) secret_values: bool,
     pub(crate) doc: String,
     aliases: Vec<LitStr>,
     conflicts: Vec<LitStr>,

@@ -46,6 +46,9 @@ pub trait Fields {
         templates: &dyn Templates,
         failures: &mut Vec<(usize, TemplateError)>,
     );
+
+    /// Adds the values of the fields that are declared secret.
+    fn secrets(&self, into: &mut Vec<String>);
 }
 
 /// The properties of a resource type. Derived.

@@ -70,7 +70,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     let mut at = from + query + 1;
     for parameter in url[at..].split(['&', ';', '?', '#']) {
         if let Some((name, value)) = parameter.split_once('=')
-            && is_secret(name)
+            && is_secret_name(name)
         {
             let value_at = at + name.len() + 1;
             // Punctuation of the sentence that the URL stands in.
@@ -84,8 +84,9 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the name of a query parameter says that its value is secret.
-fn is_secret(name: &str) -> bool {
+/// Whether the name of a query parameter, a header or a variable says that its
+/// value is secret.
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name == "sig"
         || name.starts_with("x-amz-")

@@ -1,5 +1,6 @@
 //! Reading a manifest: from its source to resources that have been checked.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -142,6 +143,11 @@ impl ManifestLoader<'_> {
         findings.sort_by_key(|finding| {
             (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
         });
+        for finding in &mut findings {
+            if let Cow::Owned(message) = self.host.redactor().text(&finding.message) {
+                finding.message = message;
+            }
+        }
         let name = source.name().to_owned();
         let warnings = Diagnosis { source, findings };
         match resolved {

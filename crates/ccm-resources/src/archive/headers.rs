@@ -1,7 +1,10 @@
 //! Headers for a request, whose values may be secrets.
 
 use ccm_engine::Findings;
-use ccm_model::{FromNode, Node, REDACTED, Reader, Resolve, Shape, TemplateError, Templates};
+use ccm_model::{
+    FromNode, Node, REDACTED, Reader, Resolve, Secrets, Shape, TemplateError, Templates,
+    is_secret_name,
+};
 use ccm_yaml::{Entry, Kind};
 use serde::{Serialize, Serializer};
 
@@ -60,6 +63,20 @@ impl FromNode for Headers {
 impl Resolve for Headers {
     fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
         self.0.iter_mut().try_for_each(|(_, value)| value.resolve(templates, keys))
+    }
+}
+
+/// Most headers are no secrets; those that are say so by their names.
+impl Secrets for Headers {
+    fn secrets(&self, into: &mut Vec<String>) {
+        for (name, value) in self.entries() {
+            let name = name.to_ascii_lowercase();
+            if name.ends_with("authorization") || name.ends_with("cookie") || is_secret_name(&name)
+            {
+                // Without the word that says what kind it is, as in `Bearer x`.
+                into.push(value.rsplit(' ').next().unwrap_or(value).to_owned());
+            }
+        }
     }
 }
 

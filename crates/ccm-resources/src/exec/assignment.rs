@@ -1,6 +1,9 @@
 //! `KEY=value`, whose value may be a secret.
 
-use ccm_model::{FromNode, Node, REDACTED, Reader, Resolve, Shape, TemplateError, Templates};
+use ccm_model::{
+    FromNode, Node, REDACTED, Reader, Resolve, Secrets, Shape, TemplateError, Templates,
+    is_secret_name,
+};
 use serde::{Serialize, Serializer};
 
 /// A variable for a command's environment. Shown to people and written to
@@ -54,6 +57,17 @@ impl FromNode for Assignment {
 impl Resolve for Assignment {
     fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
         self.0.resolve(templates, keys)
+    }
+}
+
+/// Most variables are no secrets; those that are say so by their names.
+impl Secrets for Assignment {
+    fn secrets(&self, into: &mut Vec<String>) {
+        if let Some((key, value)) = self.0.split_once('=')
+            && is_secret_name(key)
+        {
+            into.push(value.to_owned());
+        }
     }
 }
 

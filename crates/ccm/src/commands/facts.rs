@@ -29,9 +29,12 @@ pub(super) fn yaml() -> Arg {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let facts = inputs::facts(&Host::new(), matches)?;
+    let host = Host::new();
+    let facts = inputs::facts(&host, matches)?;
     let path = matches.get_one::<String>("path").map(String::as_str);
-    show(ui, facts.get(), path, matches.get_flag("yaml"))
+    let exit = show(ui, facts.get(), path, matches.get_flag("yaml"));
+    ui.warnings(&host);
+    exit
 }
 
 /// Prints a value, or what a path finds in it; nothing found is a failure.

@@ -94,7 +94,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     match matches.subcommand() {
         Some(("parse", matches)) => parse(ui, matches),
         Some(("facts", matches)) => {
-            let facts = gather(&Host::new(), matches)?;
+            let host = Host::new();
+            let facts = gather(&host, matches)?;
+            ui.warnings(&host);
             facts::show(ui, &facts.into(), None, matches.get_flag("yaml"))
         }
         _ => Ok(Exit::Usage),
@@ -128,8 +130,9 @@ fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let document = Source::new(source).load(&host)?;
     let resolved = document.resolve(&facts, Some(&over).filter(|over| !over.is_empty()))?;
     for warning in &resolved.warnings {
-        tracing::warn!(source, "{warning}");
+        host.warn(format!("{source}: {warning}"));
     }
+    ui.warnings(&host);
     let data = Value::from(resolved.data);
     let query = matches.get_one::<String>("query").map(String::as_str);
     if !matches.get_flag("env") {

@@ -93,6 +93,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     } else {
         ui.summary(&report);
     }
+    ui.warnings(&host);
     if matches.get_flag("remove") {
         DirectorySession::remove(&host, &path)?;
     }

@@ -50,6 +50,45 @@ fn content_that_others_may_not_read_is_not_reported() {
     }
 }
 
+/// A value that is secret in one place is secret in all of them: in the output
+/// and the errors of commands, in diffs, in properties that are not secret.
+#[test]
+fn secrets_are_followed_to_wherever_they_go() {
+    let manifest = "data:\n  # @secret\n  token: SECRET\nccm:\n  resources:\n    - file:\n        \
+                    - [DIR]/f: {content: \"token={{ Data.token }}\\n\", mode: \"0644\", [ME]}\n    \
+                    - exec:\n        - echo {{ Data.token }}: {logoutput: true}\n        \
+                    - shown: {command: printenv DB_PASSWORD, logoutput: true, environment: \
+                    [DB_PASSWORD=OTHER]}\n        \
+                    - fails: {command: \"sh -c 'echo OTHER {{ Data.token }} >&2; exit 3'\"}\n";
+    let env = TestEnv::with_session();
+    let other = "0ther-s3cret";
+    env.manifest(
+        &manifest
+            .replace("SECRET", SECRET)
+            .replace("=OTHER", &format!("={other}"))
+            .replace("OTHER", other),
+    );
+    let report = ["--report-file", "report.json"];
+    for flags in [&["--noop", "--diff=all"][..], &["--json"], &["--diff=all", "--debug"]] {
+        let mut command = env.command(["apply", "manifest.yaml"]);
+        let output = command.args(report).args(flags).output().unwrap();
+        let mut all = everything(&output);
+        // What ran may be logged in full at this level; what it said may not.
+        if flags.contains(&"--debug") {
+            all = String::from_utf8(output.stdout).unwrap();
+        }
+        all.push_str(&env.read("report.json"));
+        for entry in std::fs::read_dir(env.path("session")).unwrap() {
+            all.push_str(&std::fs::read_to_string(entry.unwrap().path()).unwrap());
+        }
+        assert!(!all.contains(SECRET) && !all.contains(other), "{flags:?}: {all}");
+    }
+    let rendered = everything(&env.run(["apply", "manifest.yaml", "--render"]));
+    assert!(rendered.contains("token: '[redacted]'"), "{rendered}");
+    assert!(!rendered.contains(SECRET) && !rendered.contains(other), "{rendered}");
+    assert_eq!(env.read("f"), format!("token={SECRET}\n"));
+}
+
 #[test]
 fn the_api_does_not_repeat_such_content() {
     let env = TestEnv::new();

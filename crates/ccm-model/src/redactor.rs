@@ -1,0 +1,188 @@
+//! The one redactor: what a run knows to be secret never leaves it.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde_json::Value;
+
+use crate::{ChangeValue, Event, REDACTED, redact_credentials};
+
+/// Shorter secrets are no secrets, and stand in the middle of other words.
+const MIN_LENGTH: usize = 4;
+
+/// What can hold values that are secret.
+pub trait Secrets {
+    /// Adds the values that are.
+    fn secrets(&self, into: &mut Vec<String>);
+}
+
+impl Secrets for String {
+    fn secrets(&self, into: &mut Vec<String>) {
+        into.push(self.clone());
+    }
+}
+
+impl<T: Secrets> Secrets for Option<T> {
+    fn secrets(&self, into: &mut Vec<String>) {
+        if let Some(value) = self {
+            value.secrets(into);
+        }
+    }
+}
+
+impl<T: Secrets> Secrets for Vec<T> {
+    fn secrets(&self, into: &mut Vec<String>) {
+        for value in self {
+            value.secrets(into);
+        }
+    }
+}
+
+/// Takes known secrets, and credentials in URLs, out of texts.
+#[derive(Clone, Debug, Default)]
+pub struct Redactor {
+    known: HashSet<String>,
+    /// Finds most of them at once.
+    searcher: Option<AhoCorasick>,
+    /// The others: a searcher for each new one would take too long to make.
+    recent: Vec<String>,
+}
+
+impl Redactor {
+    /// Learns secrets.
+    pub fn add(&mut self, values: impl IntoIterator<Item = String>) {
+        for value in values {
+            // Each line of a key is as secret as all of it.
+            let parts = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LENGTH);
+            for part in parts.map(str::to_owned).collect::<Vec<_>>() {
+                if self.known.insert(part.clone()) {
+                    self.recent.push(part);
+                }
+            }
+        }
+        // Made anew only when there are many, so that the work stays in
+        // proportion to their number.
+        if self.recent.len() > self.known.len() / 2 + 8 {
+            let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).clone();
+            self.searcher = longest.build(&self.known).ok();
+            if self.searcher.is_some() {
+                self.recent.clear();
+            }
+        }
+    }
+
+    /// The text without secrets.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = redact_credentials(text);
+        if let Some(searcher) = &self.searcher
+            && searcher.is_match(&*shown)
+        {
+            let mut replaced = String::with_capacity(shown.len());
+            searcher.replace_all_with(&shown, &mut replaced, |_, _, out| {
+                out.push_str(REDACTED);
+                true
+            });
+            shown = Cow::Owned(replaced);
+        }
+        for secret in &self.recent {
+            if shown.contains(secret.as_str()) {
+                shown = Cow::Owned(shown.replace(secret.as_str(), REDACTED));
+            }
+        }
+        shown
+    }
+
+    /// Redacts every text in a value, keys included.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.replace(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => {
+                map.values_mut().for_each(|item| self.value(item));
+                if map.keys().any(|key| matches!(self.text(key), Cow::Owned(_))) {
+                    let entries = std::mem::take(map).into_iter();
+                    *map =
+                        entries.map(|(key, item)| (self.text(&key).into_owned(), item)).collect();
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Redacts an event.
+    pub fn event(&self, event: &mut Event) {
+        self.replace(&mut event.name);
+        event.error.iter_mut().for_each(|text| self.replace(text));
+        event.noop_message.iter_mut().for_each(|text| self.replace(text));
+        event.health_check.iter_mut().for_each(|check| self.replace(&mut check.output));
+        for change in &mut event.changes {
+            for value in [&mut change.from, &mut change.to].into_iter().flatten() {
+                match value {
+                    ChangeValue::Text(text) => self.replace(text),
+                    ChangeValue::List(members) => {
+                        for member in members {
+                            self.replace(member);
+                        }
+                    }
+                    ChangeValue::Switch(_) => {}
+                }
+            }
+        }
+        self.value(&mut event.properties);
+        self.value(&mut event.status);
+    }
+
+    fn replace(&self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.text(text) {
+            *text = redacted;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_secrets_and_credentials_go() {
+        let mut redactor = Redactor::default();
+        assert_eq!(redactor.text("http://u:p@h x"), "http://[redacted]@h x");
+        redactor.add(["hunter2".into(), "abc".into(), "first line\n  second\n".into()]);
+        assert_eq!(redactor.text("pw=hunter2, abc"), "pw=[redacted], abc");
+        assert_eq!(redactor.text("a second one"), "a [redacted] one");
+        assert_eq!(redactor.text("first line"), "[redacted]");
+        assert!(matches!(redactor.text("nothing here"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn many_secrets_are_found_as_surely_as_one() {
+        let mut redactor = Redactor::default();
+        for number in 0..5000 {
+            redactor.add([format!("secret-{number:05}-x")]);
+            let text = format!("a secret-{:05}-x b secret-{number:05}-x", number / 2);
+            assert_eq!(redactor.text(&text), "a [redacted] b [redacted]");
+        }
+        redactor.add(["secret-00001-x-and-more".into()]);
+        assert!(!redactor.text("secret-00001-x-and-more").contains("00001"));
+    }
+
+    #[test]
+    fn nothing_of_an_event_tells() {
+        let mut redactor = Redactor::default();
+        redactor.add(["hunter2".into()]);
+        let mut event = Event {
+            name: "/etc/hunter2".into(),
+            error: vec!["said hunter2".into()],
+            noop_message: Some("hunter2".into()),
+            changes: vec![crate::Change::of("x").from("hunter2").to(vec!["a hunter2".to_owned()])],
+            properties: serde_json::json!({"a": ["hunter2", 1], "b": {"hunter2": 1}}),
+            status: serde_json::json!({"b": {"c": "xhunter2x"}}),
+            ..Event::default()
+        };
+        redactor.event(&mut event);
+        let json = serde_json::to_string(&event).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert_eq!(json.matches(REDACTED).count(), 8);
+    }
+}
