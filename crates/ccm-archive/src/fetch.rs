@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ccm_host::{Host, Request, TemporaryDirectory};
 
-use crate::{Error, ExtractMode, Format, Job, Limits, Result};
+use crate::{Error, ExtractMode, Extractor, Format, Limits, Result};
 
 /// No tree of manifests or templates is larger, compressed.
 const MAX_DOWNLOAD: u64 = 100 << 20;
@@ -36,8 +36,14 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     let directory = host.temporary_directory("ccm-tree-")?;
     let into = host.open_destination(directory.path())?.passing();
     let checksum = Some(fetched.digest);
-    let job =
-        Job { host, format, limits, extract_mode: ExtractMode::Private, checksum, creates: None };
+    let job = Extractor {
+        host,
+        format,
+        limits,
+        extract_mode: ExtractMode::Private,
+        checksum,
+        creates: None,
+    };
     drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?);
     Ok(TempTree { directory })
 }

@@ -92,7 +92,7 @@ impl Extraction<'_> {
         let into = host.open_extraction(self.destination, self.subject)?;
         let creates = self.creates.and_then(|path| path.strip_prefix(self.destination).ok());
         let creates = creates.filter(|name| !name.as_os_str().is_empty());
-        let job = Job {
+        let job = Extractor {
             host,
             format: self.format,
             limits: &self.limits,
@@ -135,7 +135,7 @@ pub fn unpack(
 }
 
 /// What is unpacked, and how.
-pub(crate) struct Job<'a> {
+pub(crate) struct Extractor<'a> {
     host: &'a Host,
     format: Format,
     limits: &'a Limits,
@@ -144,7 +144,7 @@ pub(crate) struct Job<'a> {
     creates: Option<&'a Path>,
 }
 
-impl Job<'_> {
+impl Extractor<'_> {
     fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<Destination>
     where
         F: Read + Seek + Send + 'static,

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use ccm_host::{Destination, FileKind, Host};
 
 use crate::entry::{Contents, Entry, Kind, Piece, Visitor};
-use crate::{Error, ExtractMode, Job, Result};
+use crate::{Error, ExtractMode, Extractor, Result};
 
 /// How many links are followed in one name, as the system does.
 const MAX_LINKS: usize = 40;
@@ -74,7 +74,7 @@ impl Checked {
 }
 
 impl Plan {
-    pub(crate) fn new(job: &Job<'_>, into: Destination, size: u64) -> Self {
+    pub(crate) fn new(job: &Extractor<'_>, into: Destination, size: u64) -> Self {
         Self {
             host: job.host.clone(),
             into,
@@ -186,7 +186,7 @@ impl Plan {
     }
 
     /// Where a name leads when the links in it are followed.
-    fn resolve(&mut self, name: &Path, follow: Follow) -> Result<PathBuf, Astray> {
+    fn resolve(&mut self, name: &Path, follow: Follow) -> Result<PathBuf, ResolveError> {
         let mut real = PathBuf::new();
         let mut links = 0;
         let mut pending: Vec<PathBuf> =
@@ -195,7 +195,7 @@ impl Plan {
             match part.components().next() {
                 Some(Component::ParentDir) => {
                     if !real.pop() {
-                        return Err(Astray::Out);
+                        return Err(ResolveError::Out);
                     }
                     continue;
                 }
@@ -204,19 +204,19 @@ impl Plan {
             }
             let next = real.join(&part);
             let is_last = pending.is_empty();
-            match self.node(&next).map_err(Astray::Error)? {
+            match self.node(&next).map_err(ResolveError::Error)? {
                 Some(Node::Symlink(target)) if follow != Follow::Parents || !is_last => {
                     links += 1;
                     if links > MAX_LINKS {
-                        return Err(Astray::Endless);
+                        return Err(ResolveError::Endless);
                     }
                     let target = if target.is_absolute() {
                         if follow != Follow::All {
-                            return Err(Astray::Out);
+                            return Err(ResolveError::Out);
                         }
                         real = PathBuf::new();
                         let inside = target.strip_prefix(self.into.path());
-                        inside.map_err(|_| Astray::Out)?.to_owned()
+                        inside.map_err(|_| ResolveError::Out)?.to_owned()
                     } else {
                         target
                     };
@@ -330,13 +330,13 @@ enum Follow {
 }
 
 /// Why a name leads nowhere.
-enum Astray {
+enum ResolveError {
     Out,
     Endless,
     Error(Error),
 }
 
-impl Astray {
+impl ResolveError {
     fn of(self, entry: &Path, words: &str) -> Error {
         match self {
             Self::Out => Error::refused(entry, format!("{words} outside the destination")),

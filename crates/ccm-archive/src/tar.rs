@@ -19,7 +19,7 @@ const MAX_DESCRIPTION: u64 = 1 << 20;
 
 /// What was said of the next entry before its header.
 #[derive(Default)]
-struct Said {
+struct PendingHeaders {
     name: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     pax: Option<Pax>,
@@ -32,7 +32,7 @@ pub(crate) fn read(
     visitor: &mut dyn Visitor,
 ) -> Result<()> {
     let mut global = Pax::default();
-    let mut said = Said::default();
+    let mut said = PendingHeaders::default();
     let mut headers = 0u64;
     loop {
         let Some(block) = block(input)? else {
@@ -65,7 +65,7 @@ pub(crate) fn read(
 fn entry(
     input: &mut dyn BufRead,
     header: Header,
-    said: Said,
+    said: PendingHeaders,
     global: &Pax,
     visitor: &mut dyn Visitor,
 ) -> Result<()> {

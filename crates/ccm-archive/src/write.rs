@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Destination, Host, Restored};
+use ccm_host::{Destination, EntryMetadata, Host};
 
 use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor};
 use crate::plan::Checked;
-use crate::{Error, ExtractMode, Job, Result};
+use crate::{Error, ExtractMode, Extractor, Result};
 
 pub(crate) struct Writer {
     host: Host,
@@ -19,12 +19,16 @@ pub(crate) struct Writer {
     umask: u32,
     /// Directories get their attributes when nothing is written to them any
     /// more.
-    directories: BTreeMap<PathBuf, Restored>,
+    directories: BTreeMap<PathBuf, EntryMetadata>,
 }
 
 impl Writer {
     /// From here on the destination is not complete.
-    pub(crate) fn new(job: &Job<'_>, mut into: Destination, checked: Checked) -> Result<Self> {
+    pub(crate) fn new(
+        job: &Extractor<'_>,
+        mut into: Destination,
+        checked: Checked,
+    ) -> Result<Self> {
         into.begin()?;
         if let Some(creates) = job.creates {
             into.set_final(creates);
@@ -87,7 +91,7 @@ impl Writer {
     fn write(&mut self, entry: &Entry, contents: &mut dyn Contents) -> Result<()> {
         let mode = self.mode(entry);
         let owner = self.owner(entry.owner.as_ref());
-        let restored = Restored { mode: Some(mode), owner, mtime: entry.mtime };
+        let restored = EntryMetadata { mode: Some(mode), owner, mtime: entry.mtime };
         let name = &entry.name;
         match &entry.kind {
             // The destination itself is not the archive's to change.

@@ -1,7 +1,7 @@
 //! Health checks, once a resource is as desired.
 
 use ccm_host::{Command, Environment, Exit, Host, Output, Stream};
-use ccm_model::{Event, Health, HealthCheck, HealthCheckResult, Placed, redact_credentials};
+use ccm_model::{Event, Health, HealthCheck, HealthCheckResult, Spanned, redact_credentials};
 use serde_json::Value;
 
 use crate::{Error, Result, chain};
@@ -11,7 +11,7 @@ const LONGEST_MESSAGE: usize = 4096;
 
 /// Runs all checks in order and writes what they say into the event. Only an
 /// interrupt keeps the later ones from being asked.
-pub(crate) fn check(host: &Host, checks: &[Placed<HealthCheck>], event: &mut Event) -> Result<()> {
+pub(crate) fn check(host: &Host, checks: &[Spanned<HealthCheck>], event: &mut Event) -> Result<()> {
     if checks.is_empty() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! What the field table alone can tell to be wrong.
 
-use ccm_model::{Field, Finding, HealthCheck, Placed, Properties, Required, Span, did_you_mean};
+use ccm_model::{Field, Finding, HealthCheck, Properties, Required, Span, Spanned, did_you_mean};
 
 use crate::declare::{Declare, Ensure};
 
@@ -81,7 +81,7 @@ pub(crate) fn check_table<T: Declare>(
     findings
 }
 
-fn check_health_checks(checks: &[Placed<HealthCheck>], findings: &mut Vec<Finding>) {
+fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Finding>) {
     for (index, check) in checks.iter().enumerate() {
         let which = match check.value.name() {
             name if name.is_empty() => format!("number {}", index + 1),

@@ -33,7 +33,7 @@ pub use document::Document;
 pub use error::Error;
 pub use resolve::Resolution;
 pub use rules::{Failure, Reason, Rule, Warning};
-pub use source::Source;
+pub use source::DataSource;
 
 /// The key that data stands under.
 pub const DATA: &str = "data";

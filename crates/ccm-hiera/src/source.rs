@@ -13,9 +13,9 @@ const MAX_SIZE: u64 = 64 << 20;
 /// Where hierarchical data comes from: a path, or a URL of any scheme that the
 /// [`Host`] can fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source<'a>(&'a str);
+pub struct DataSource<'a>(&'a str);
 
-impl<'a> Source<'a> {
+impl<'a> DataSource<'a> {
     /// A path or URL as it is written.
     pub fn new(text: &'a str) -> Self {
         Self(text)
@@ -50,13 +50,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let host = Host::new();
         let path = directory.path().join(".hiera");
-        assert!(Source::load_default(&host, &path).unwrap().is_none());
-        assert!(Source::new(path.to_str().unwrap()).load(&host).is_err());
+        assert!(DataSource::load_default(&host, &path).unwrap().is_none());
+        assert!(DataSource::new(path.to_str().unwrap()).load(&host).is_err());
         std::fs::write(&path, "data:\n  a: 1\n").unwrap();
-        let document = Source::load_default(&host, &path).unwrap().unwrap();
+        let document = DataSource::load_default(&host, &path).unwrap().unwrap();
         assert!(document.is_hierarchical());
         std::fs::write(&path, "data: [\n").unwrap();
-        assert!(Source::load_default(&host, &path).is_err());
+        assert!(DataSource::load_default(&host, &path).is_err());
     }
 
     #[test]
@@ -65,8 +65,8 @@ mod tests {
         let path = directory.path().join("a b.yaml");
         std::fs::write(&path, "data:\n  a: 1\n").unwrap();
         let url = format!("file://{}/a%20b.yaml", directory.path().display());
-        assert!(Source::new(&url).load(&Host::new()).unwrap().is_hierarchical());
-        assert!(Source::new(path.to_str().unwrap()).load(&Host::new()).is_ok());
+        assert!(DataSource::new(&url).load(&Host::new()).unwrap().is_hierarchical());
+        assert!(DataSource::new(path.to_str().unwrap()).load(&Host::new()).is_ok());
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\ndata:\n  port: 1\n";
             stream.write_all(answer).unwrap();
         });
-        let document = Source::new(&url).load(&Host::new()).unwrap();
+        let document = DataSource::new(&url).load(&Host::new()).unwrap();
         assert!(document.is_hierarchical());
         server.join().unwrap();
     }
@@ -91,7 +91,7 @@ mod tests {
             ("http://me:secret@127.0.0.1:1/x", "cannot fetch http://127.0.0.1:1/x"),
             ("kv://B/k", "cannot fetch kv://B/k: `kv` is not available"),
         ] {
-            let error = Source::new(source).load(&Host::new()).unwrap_err();
+            let error = DataSource::new(source).load(&Host::new()).unwrap_err();
             assert!(error.to_string().starts_with(wanted), "{error}");
             if source.starts_with("kv") {
                 assert_eq!(error.hint().unwrap(), "available schemes: file, http, https");

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::extended::name_of;
 use crate::lock::Lock;
-use crate::{Changes, Error, Host, Result};
+use crate::{ChangeCounters, Error, Host, Result};
 
 /// Where system tools are looked for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -205,7 +205,7 @@ impl Command {
     /// Lets it finish when the run is interrupted, as its half is worse than
     /// its whole. A second cancel still ends it.
     #[must_use]
-    pub fn finished(mut self) -> Self {
+    pub fn uninterruptible(mut self) -> Self {
         self.is_finished = true;
         self
     }
@@ -305,7 +305,7 @@ impl Host {
     /// Whether a system tool is there. Asked for every resource, so the answer
     /// is remembered for as long as nothing can have changed it.
     pub fn which(&self, program: &str) -> bool {
-        let known = self.remembered::<Tools>();
+        let known = self.cached::<Tools>();
         let now = self.changes();
         if let Some(&(then, is_there)) = known.0.hold().get(program)
             && then == now
@@ -320,7 +320,7 @@ impl Host {
 
 /// Which tools were looked for, when, and whether they were there.
 #[derive(Default)]
-struct Tools(Lock<HashMap<String, (Changes, bool)>>);
+struct Tools(Lock<HashMap<String, (ChangeCounters, bool)>>);
 
 #[cfg(test)]
 mod tests {
@@ -453,7 +453,7 @@ mod tests {
         assert!(!host.which("no-such-command"));
         // As if it had been there, and a command had removed it.
         let stale = (host.changes(), true);
-        host.remembered::<Tools>().0.hold().insert("no-such-command".into(), stale);
+        host.cached::<Tools>().0.hold().insert("no-such-command".into(), stale);
         assert!(host.which("no-such-command"));
         host.run(&sh("true"), &mut |_, _| {}).unwrap();
         assert!(!host.which("no-such-command"));

@@ -64,7 +64,7 @@ struct Held {
 
 /// What something that was made gets besides its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct EntryMetadata {
     /// Permission bits; those it was made with when not said.
     pub mode: Option<u32>,
     /// Owner and group; the caller when not said.
@@ -73,7 +73,7 @@ pub struct Restored {
     pub mtime: Option<(i64, u32)>,
 }
 
-impl Restored {
+impl EntryMetadata {
     fn times(&self) -> Option<Timestamps> {
         let (seconds, nanoseconds) = self.mtime?;
         Some(Timestamps {
@@ -208,13 +208,13 @@ impl Destination {
 
     /// Makes a symbolic link, in place of what is there. Its mode means
     /// nothing.
-    pub fn symlink(&mut self, name: &Path, target: &Path, restored: &Restored) -> Result<()> {
+    pub fn symlink(&mut self, name: &Path, target: &Path, restored: &EntryMetadata) -> Result<()> {
         let parent = self.parent(name)?;
         let temporary = self.temporary_for(name);
         self.make(&parent, &temporary, name, |parent, temporary| {
             rustix::fs::symlinkat(target, parent, temporary)
         })?;
-        let restored = Restored { mode: None, ..*restored };
+        let restored = EntryMetadata { mode: None, ..*restored };
         let result = self.restore_in(&parent, Path::new(&temporary), name, &restored);
         let placed = result.and_then(|()| self.place(&parent, &temporary, name));
         self.last = None;
@@ -338,7 +338,7 @@ impl Destination {
 
     /// Gives a directory or link its attributes. The mode of a link means
     /// nothing.
-    pub fn restore(&mut self, name: &Path, restored: &Restored) -> Result<()> {
+    pub fn restore(&mut self, name: &Path, restored: &EntryMetadata) -> Result<()> {
         let Some(parent) = self.existing_parent(name)? else { return Ok(()) };
         self.restore_in(&parent, base(name), name, restored)
     }
@@ -348,7 +348,7 @@ impl Destination {
         parent: &OwnedFd,
         base: &Path,
         name: &Path,
-        restored: &Restored,
+        restored: &EntryMetadata,
     ) -> Result<()> {
         if let Some((uid, gid)) = restored.owner {
             let (uid, gid) = (rustix::fs::Uid::from_raw(uid), rustix::fs::Gid::from_raw(gid));

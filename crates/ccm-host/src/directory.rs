@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
-use crate::remains::{Unlocked, lock, sweep};
+use crate::stale_dirs::{LockError, lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
 /// How many directories others may take before it is no coincidence.
@@ -142,7 +142,7 @@ impl Host {
             self.cancel().remember(&path);
             let lock = lock(&path);
             // Another run may sweep it before it is locked. Then it is gone.
-            if lock.as_ref().is_err_and(|&why| why == Unlocked::Taken) {
+            if lock.as_ref().is_err_and(|&why| why == LockError::Taken) {
                 self.cancel().forget(&path);
                 attempts += 1;
                 if attempts == MAX_ATTEMPTS {

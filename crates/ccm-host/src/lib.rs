@@ -6,6 +6,7 @@
 
 mod atomic;
 mod barrier;
+mod cache;
 mod cancel;
 mod command;
 mod destination;
@@ -22,12 +23,11 @@ mod input;
 mod lock;
 mod machine;
 mod marker;
-mod memory;
 mod network;
 mod output;
 mod random;
-mod remains;
 mod remove;
+mod stale_dirs;
 mod system;
 mod tree;
 mod trust;
@@ -43,9 +43,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 pub use atomic::{Attributes, Content};
+pub use cache::ChangeCounters;
 pub use cancel::{Cancel, CancelReason};
 pub use command::{Command, Environment, Exit, Output, Stream};
-pub use destination::{Destination, NewFile, Restored};
+pub use destination::{Destination, EntryMetadata, NewFile};
 pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
 pub use error::{Error, Result};
@@ -55,11 +56,10 @@ pub use folder::Folder;
 pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use machine::{Space, Uname, ignored_signals};
-pub use memory::Changes;
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use system::System;
-pub use tree::{Entries, Occupant, Tree};
+pub use tree::{Entries, Tree, TreeEntry};
 pub use trust::{Doubt, Refuse};
 
 use ccm_model::Redactor;
@@ -98,7 +98,7 @@ struct Inner {
     progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
-    memory: memory::Memory,
+    cache: cache::RunCache,
 }
 
 /// More warnings in one run than this help nobody.

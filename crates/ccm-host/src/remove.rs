@@ -69,7 +69,7 @@ fn is_directory(parent: &OwnedFd, name: &Path) -> bool {
 }
 
 /// A directory being emptied: where it hangs, and what is still to be done.
-struct Level {
+struct OpenDirectory {
     directory: OwnedFd,
     name: CString,
     path: PathBuf,
@@ -83,7 +83,7 @@ fn empty(top: &OwnedFd, top_path: &Path) -> Result<()> {
     let mut lifted = 0u64;
     loop {
         let mut lifted_now = false;
-        let mut stack: Vec<Level> = Vec::new();
+        let mut stack: Vec<OpenDirectory> = Vec::new();
         let mut pending = list(top, top_path)?;
         loop {
             let depth = stack.len();
@@ -107,7 +107,7 @@ fn empty(top: &OwnedFd, top_path: &Path) -> Result<()> {
             let child = open_below(directory, Path::new(&lossless(&name)), &full)?;
             if depth < MAX_OPEN {
                 let pending = list(&child, &full)?;
-                stack.push(Level { directory: child, name, path: full, pending });
+                stack.push(OpenDirectory { directory: child, name, path: full, pending });
                 continue;
             }
             lifted += 1;

@@ -30,7 +30,7 @@ pub struct Tree {
 
 /// What is at a place in a tree.
 #[derive(Debug)]
-pub enum Occupant {
+pub enum TreeEntry {
     /// Nothing.
     Nothing,
     /// A regular file, or a link to one in the tree.
@@ -70,33 +70,33 @@ impl Tree {
     }
 
     /// Opens what is at a place for reading.
-    pub fn open(&self, place: &Path) -> Result<Occupant> {
+    pub fn open(&self, place: &Path) -> Result<TreeEntry> {
         let path = self.path.join(place);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match beneath(&self.root, place, flags) {
             Ok(file) => file,
             Err(Errno::NOENT) => return self.without_following(place),
-            Err(Errno::XDEV | Errno::LOOP) => return Ok(Occupant::Astray),
+            Err(Errno::XDEV | Errno::LOOP) => return Ok(TreeEntry::Astray),
             Err(Errno::NOTDIR) => return Err(not_a_directory(&path)),
             Err(Errno::NXIO) => {
                 let stat = rustix::fs::statat(&self.root, place, AtFlags::empty())
                     .map_err(Error::io("inspect", &path))?;
-                return Ok(Occupant::Other(Stat::new(&stat)));
+                return Ok(TreeEntry::Other(Stat::new(&stat)));
             }
             Err(errno) => return Err(Error::io("open", &path)(errno)),
         };
         let stat = Stat::of(&file, &path)?;
         Ok(match stat.kind {
-            FileKind::File => Occupant::File(file.into(), stat),
-            _ => Occupant::Other(stat),
+            FileKind::File => TreeEntry::File(file.into(), stat),
+            _ => TreeEntry::Other(stat),
         })
     }
 
     /// Nothing, or a link that leads nowhere.
-    fn without_following(&self, place: &Path) -> Result<Occupant> {
+    fn without_following(&self, place: &Path) -> Result<TreeEntry> {
         match rustix::fs::statat(&self.root, place, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(_) => Ok(Occupant::Astray),
-            Err(Errno::NOENT) => Ok(Occupant::Nothing),
+            Ok(_) => Ok(TreeEntry::Astray),
+            Err(Errno::NOENT) => Ok(TreeEntry::Nothing),
             Err(Errno::NOTDIR) => Err(not_a_directory(&self.path.join(place))),
             Err(errno) => Err(Error::io("inspect", &self.path.join(place))(errno)),
         }
@@ -341,13 +341,13 @@ mod tests {
     fn nothing_outside_is_read() {
         let (_dir, tree) = fixture();
         let open = |place: &str| tree.open(Path::new(place)).unwrap();
-        assert!(matches!(open("sub/g"), Occupant::File(..)));
-        assert!(matches!(open("near/g"), Occupant::File(..)));
-        assert!(matches!(open("f"), Occupant::Astray));
-        assert!(matches!(open("away/f"), Occupant::Astray));
-        assert!(matches!(open("../out/f"), Occupant::Astray));
-        assert!(matches!(open("none"), Occupant::Nothing));
-        assert!(matches!(open("sub"), Occupant::Other(_)));
+        assert!(matches!(open("sub/g"), TreeEntry::File(..)));
+        assert!(matches!(open("near/g"), TreeEntry::File(..)));
+        assert!(matches!(open("f"), TreeEntry::Astray));
+        assert!(matches!(open("away/f"), TreeEntry::Astray));
+        assert!(matches!(open("../out/f"), TreeEntry::Astray));
+        assert!(matches!(open("none"), TreeEntry::Nothing));
+        assert!(matches!(open("sub"), TreeEntry::Other(_)));
         assert!(tree.open(Path::new("sub/g/x")).is_err());
     }
 

@@ -51,16 +51,16 @@ impl Serialize for Data {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         for (key, value) in self.0.iter() {
-            map.serialize_entry(&key.value().to_string(), &Shown(value))?;
+            map.serialize_entry(&key.value().to_string(), &RedactedValue(value))?;
         }
         map.end()
     }
 }
 
 /// A value as JSON shows it.
-struct Shown<'a>(&'a Value);
+struct RedactedValue<'a>(&'a Value);
 
-impl Serialize for Shown<'_> {
+impl Serialize for RedactedValue<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Nil => to.serialize_unit(),

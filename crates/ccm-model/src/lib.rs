@@ -42,7 +42,7 @@ pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
-pub use read::{FromNode, Placed, Reader};
+pub use read::{FromNode, Reader, Spanned};
 pub use redact::{is_secret_name, mask_credentials, redact_credentials};
 pub use redactor::{Redactor, Secrets};
 pub use reference::{ResourceRef, ResourceRefError};

@@ -26,7 +26,7 @@ use ccm_yaml::Node;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
-use crate::{Field, HealthCheck, Placed, Reader, ResourceRef, Stage, TemplateError, Templates};
+use crate::{Field, HealthCheck, Reader, ResourceRef, Spanned, Stage, TemplateError, Templates};
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -84,7 +84,7 @@ pub struct Common {
     #[property(template = never)]
     pub control: Option<Control>,
     /// Checks that must hold once the resource is as desired
-    pub health_checks: Vec<Placed<HealthCheck>>,
+    pub health_checks: Vec<Spanned<HealthCheck>>,
 }
 
 /// Conditions for managing a resource at all.

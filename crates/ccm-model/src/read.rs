@@ -91,14 +91,14 @@ impl Reader {
 
 /// A value that remembers where it was read.
 #[derive(Clone, Debug, Default)]
-pub struct Placed<T> {
+pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Where it stands.
     pub span: Span,
 }
 
-impl<T: FromNode> FromNode for Placed<T> {
+impl<T: FromNode> FromNode for Spanned<T> {
     const SHAPE: Shape = T::SHAPE;
 
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
@@ -111,13 +111,13 @@ impl<T: FromNode> FromNode for Placed<T> {
     }
 }
 
-impl<T: Resolve> Resolve for Placed<T> {
+impl<T: Resolve> Resolve for Spanned<T> {
     fn resolve(&mut self, templates: &dyn Templates, keys: bool) -> Result<(), TemplateError> {
         self.value.resolve(templates, keys)
     }
 }
 
-impl<T: Serialize> Serialize for Placed<T> {
+impl<T: Serialize> Serialize for Spanned<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.value.serialize(to)
     }

@@ -174,7 +174,7 @@ impl Extract {
 /// What is at the path, and what should be.
 #[derive(Clone, Debug)]
 pub struct State {
-    found: Found,
+    found: CurrentArchive,
     stat: Option<Stat>,
     checksum: Option<Digest>,
     /// Whether the checksum is the wanted one, where one is wanted and matters.
@@ -195,7 +195,7 @@ pub struct State {
 
 /// What is at the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CurrentArchive {
     Nothing,
     File,
     /// A link to a file; when it is to be removed, any link.
@@ -211,7 +211,7 @@ impl State {
     }
 
     fn is_there(&self) -> bool {
-        self.found != Found::Nothing
+        self.found != CurrentArchive::Nothing
     }
 
     /// The first attribute that is not as wanted: name, is, should be.
@@ -401,12 +401,12 @@ impl ResourceType for Archive {
     fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
         let name = &want.common.name;
         match have.found {
-            Found::Directory => {
+            CurrentArchive::Directory => {
                 let hint = "remove it first, nothing is removed silently".to_owned();
                 let reason = format!("{name} is a directory, not an archive");
                 return Err(Error::Refused { reason, hint: Some(hint) });
             }
-            Found::Other if !want.is_removal() => {
+            CurrentArchive::Other if !want.is_removal() => {
                 let reason = format!("{name} is a socket, FIFO or device, not an archive");
                 return Err(Error::refused(reason));
             }
@@ -423,7 +423,7 @@ impl ResourceType for Archive {
             return Ok(if is_left { vec![gone(Action::CleanUp { path })] } else { vec![] });
         }
         let mut steps = Vec::new();
-        let is_wrong_link = have.found == Found::Link && have.wrong_owner().is_some();
+        let is_wrong_link = have.found == CurrentArchive::Link && have.wrong_owner().is_some();
         let downloads = !have.is_there() || have.is_right == Some(false) || is_wrong_link;
         if downloads {
             steps.push(have.download_step(want, wanted));

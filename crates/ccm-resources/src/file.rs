@@ -77,7 +77,7 @@ pub trait Provider {
 /// What is at the path, and what should be.
 #[derive(Clone, Debug)]
 pub struct State {
-    found: Found,
+    found: CurrentFile,
     /// Attributes of what was found.
     stat: Option<Stat>,
     content: ContentState,
@@ -101,7 +101,7 @@ pub struct State {
 
 /// What is at the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum CurrentFile {
     Nothing,
     File,
     /// `empty` is known where it matters.
@@ -144,9 +144,9 @@ impl State {
     /// Whether everything is as wanted.
     fn is_stable(&self, want: &Properties) -> bool {
         match (want.common.ensure.as_str(), self.found) {
-            ("absent", found) => found == Found::Nothing,
-            ("directory", Found::Directory { .. }) => self.attributes_match(),
-            ("present", Found::File | Found::Symlink) => {
+            ("absent", found) => found == CurrentFile::Nothing,
+            ("directory", CurrentFile::Directory { .. }) => self.attributes_match(),
+            ("present", CurrentFile::File | CurrentFile::Symlink) => {
                 self.content != ContentState::Differs && self.attributes_match()
             }
             _ => false,
@@ -169,9 +169,9 @@ impl State {
 impl ccm_engine::State for State {
     fn ensure(&self) -> &str {
         match self.found {
-            Found::Nothing => "absent",
-            Found::Directory { .. } => "directory",
-            Found::File | Found::Symlink | Found::Other => "present",
+            CurrentFile::Nothing => "absent",
+            CurrentFile::Directory { .. } => "directory",
+            CurrentFile::File | CurrentFile::Symlink | CurrentFile::Other => "present",
         }
     }
 }
@@ -331,14 +331,15 @@ impl ResourceType for File {
         let path = want.path().to_owned();
         let Some(attributes) = have.wanted else {
             let action = match have.found {
-                Found::Directory { .. } if want.force => Action::RemoveTree { path },
-                Found::Directory { empty: Some(false) } => {
+                CurrentFile::Directory { .. } if want.force => Action::RemoveTree { path },
+                CurrentFile::Directory { empty: Some(false) } => {
                     return Err(ccm_host::Error::NotEmpty { path }.into());
                 }
-                Found::Directory { .. } => Action::RemoveDirectory { path },
-                Found::Nothing | Found::File | Found::Symlink | Found::Other => {
-                    Action::Remove { path }
-                }
+                CurrentFile::Directory { .. } => Action::RemoveDirectory { path },
+                CurrentFile::Nothing
+                | CurrentFile::File
+                | CurrentFile::Symlink
+                | CurrentFile::Other => Action::Remove { path },
             };
             return Ok(vec![Step::new(Verb::Removed, action).change(have.ensure_change("absent"))]);
         };
@@ -348,11 +349,11 @@ impl ResourceType for File {
         };
         if want.common.ensure == "directory" {
             return Ok(match have.found {
-                Found::Directory { .. } if have.is_link => return Err(through_link()),
-                Found::Nothing | Found::Directory { .. } => {
+                CurrentFile::Directory { .. } if have.is_link => return Err(through_link()),
+                CurrentFile::Nothing | CurrentFile::Directory { .. } => {
                     vec![changes::step(want, have, Action::CreateDirectory { path, attributes })]
                 }
-                Found::File | Found::Symlink | Found::Other => {
+                CurrentFile::File | CurrentFile::Symlink | CurrentFile::Other => {
                     return Err(Error::Refused {
                         reason: format!("{name} exists and is not a directory"),
                         hint: Some("remove it first, nothing is removed silently".to_owned()),
@@ -366,21 +367,21 @@ impl ResourceType for File {
             (None, None) => Content::Empty,
         };
         let action = match have.found {
-            Found::Directory { .. } => {
+            CurrentFile::Directory { .. } => {
                 return Err(Error::Refused {
                     reason: format!("{name}: path exists as a directory"),
                     hint: Some("use `ensure: directory` to manage directories".to_owned()),
                 });
             }
-            Found::Other => {
+            CurrentFile::Other => {
                 let reason = format!("{name} is a socket, FIFO or device, not a file");
                 return Err(Error::refused(reason));
             }
-            Found::Nothing if have.is_link && !want.manages_content() => {
+            CurrentFile::Nothing if have.is_link && !want.manages_content() => {
                 return Err(through_link());
             }
-            Found::Nothing => Action::Store { path, content, attributes },
-            Found::File | Found::Symlink => match have.content {
+            CurrentFile::Nothing => Action::Store { path, content, attributes },
+            CurrentFile::File | CurrentFile::Symlink => match have.content {
                 ContentState::Differs | ContentState::Same => {
                     Action::Store { path, content, attributes }
                 }

@@ -63,7 +63,7 @@ pub trait Provider {
         Ok(())
     }
     /// What is installed under a name.
-    fn find(&mut self, package: &str) -> Result<Found>;
+    fn find(&mut self, package: &str) -> Result<PackageStatus>;
     /// What else is known of an installed package.
     fn details(&mut self, package: &str) -> Result<Details>;
     /// How an installed version and a wanted one are ordered.
@@ -92,7 +92,7 @@ pub enum Target {
 
 /// What is there under the name of a package.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct PackageStatus {
     /// The package, if it is wholly installed.
     pub installed: Option<Installed>,
     /// What only this provider knows.
@@ -128,7 +128,7 @@ pub struct Details {
 pub struct State {
     name: String,
     provider: &'static str,
-    found: Found,
+    found: PackageStatus,
     /// The installed version against the wanted one.
     order: Ordering,
     details: Details,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ccm_engine::{Detail, Engine, ManifestError, NoObserver, RunOptions, SourceRef};
-use ccm_hiera::Source;
+use ccm_hiera::DataSource;
 use ccm_host::{Body, Cancel, Fetch, Host, Request, System};
 use ccm_model::Report;
 use ccm_resources::TYPES;
@@ -98,7 +98,7 @@ ccm:
     let engine = Engine::new(system(objects), TYPES);
     let mut options = engine.options(Cancel::default());
     options.detail = Detail::Report;
-    let data = Source::new("mem://site/data.yaml").load(&options.host).unwrap();
+    let data = DataSource::new("mem://site/data.yaml").load(&options.host).unwrap();
     options.inputs.external = Some(data);
     let report = apply(&engine, "mem://site/site.tar", &options);
     assert_eq!((report.summary.changed, report.summary.failed), (2, 0), "{report:?}");

@@ -53,7 +53,7 @@ pub enum ScanError {
 
 /// How many bytes may be read in vain. An opener that never closes costs a look
 /// at the whole rest of the text.
-const PATIENCE: usize = 64 << 20;
+const SCAN_LIMIT: usize = 64 << 20;
 
 /// Finds the placeholders of a text from left to right.
 ///
@@ -63,7 +63,7 @@ const PATIENCE: usize = 64 << 20;
 /// opener that only its quotes keep open while complete placeholders follow.
 /// The search goes on behind each of them, and behind each error.
 pub fn scan(text: &str, openers: Openers) -> Scan<'_> {
-    Scan { text, openers, at: 0, closers: None, unclosed: None, patience: PATIENCE }
+    Scan { text, openers, at: 0, closers: None, unclosed: None, patience: SCAN_LIMIT }
 }
 
 /// The placeholders of a text; made by [`scan`].

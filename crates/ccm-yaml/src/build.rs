@@ -57,25 +57,25 @@ pub fn parse_lenient(source: &Source) -> Result<(Node<'_>, Vec<SyntaxError>), Sy
 }
 
 /// A comment as it stands in the text.
-pub(crate) struct Remark<'a> {
+pub(crate) struct Comment<'a> {
     /// What follows the `#`.
     pub(crate) text: Cow<'a, str>,
     /// The `#` and all that follows.
     pub(crate) span: Span,
 }
 
-/// Reads the one document of a source; where remarks are wanted, the first of
+/// Reads the one document of a source; where comments are wanted, the first of
 /// several. Duplicate keys come beside it.
 pub(crate) fn read<'a>(
     source: &'a Source,
-    remarks: Option<&mut Vec<Remark<'a>>>,
+    comments: Option<&mut Vec<Comment<'a>>>,
 ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
-    read_bounded(source, remarks, MAX_NODES)
+    read_bounded(source, comments, MAX_NODES)
 }
 
 fn read_bounded<'a>(
     source: &'a Source,
-    remarks: Option<&mut Vec<Remark<'a>>>,
+    comments: Option<&mut Vec<Comment<'a>>>,
     max_nodes: usize,
 ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
     let text = source.text();
@@ -86,7 +86,7 @@ fn read_bounded<'a>(
     // The parser counts a byte order mark as the first character.
     let text_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut options = Options::default();
-    options.set_emit_comments(remarks.is_some());
+    options.set_emit_comments(comments.is_some());
     options.max_buffered_comment_events = usize::MAX;
     options.flow_nesting_limit = MAX_DEPTH;
     options.block_nesting_limit = MAX_DEPTH;
@@ -101,7 +101,7 @@ fn read_bounded<'a>(
         duplicates: Vec::new(),
         root: None,
     }
-    .build(parser, text.len() as u32, remarks)
+    .build(parser, text.len() as u32, comments)
 }
 
 /// A collection whose end has not been seen.
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
         mut self,
         parser: Parser<'a, StrInput<'a>>,
         end: u32,
-        mut remarks: Option<&mut Vec<Remark<'a>>>,
+        mut comments: Option<&mut Vec<Comment<'a>>>,
     ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
         let mut documents = 0;
         for event in parser {
@@ -152,13 +152,13 @@ impl<'a> Builder<'a> {
             }
             match event {
                 Event::Comment(text, _) => {
-                    if let Some(remarks) = &mut remarks {
-                        remarks.push(Remark { text, span });
+                    if let Some(comments) = &mut comments {
+                        comments.push(Comment { text, span });
                     }
                 }
                 Event::DocumentStart(..) => {
                     documents += 1;
-                    if documents > 1 && remarks.is_none() {
+                    if documents > 1 && comments.is_none() {
                         return Err(SyntaxError::new(span, "a second document begins here")
                             .hint("only one document is read; remove the `---`"));
                     }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::build::{Remark, read};
+use crate::build::{Comment, read};
 use crate::{Key, Kind, Node, Source, Span, SyntaxError};
 
 /// The comments of a text, by the keys that they are about.
@@ -43,16 +43,17 @@ pub fn parse_annotated(source: &Source) -> Result<(Node<'_>, Comments), SyntaxEr
 pub fn parse_annotated_lenient(
     source: &Source,
 ) -> Result<(Node<'_>, Comments, Vec<SyntaxError>), SyntaxError> {
-    let mut remarks = Vec::new();
-    let (root, duplicates) = read(source, Some(&mut remarks))?;
+    let mut found = Vec::new();
+    let (root, duplicates) = read(source, Some(&mut found))?;
     let mut comments = Comments::default();
-    if !remarks.is_empty() {
-        let mut places = Places { text: source.text(), keys: Vec::new(), known: Cell::default() };
+    if !found.is_empty() {
+        let mut places =
+            KeyPositions { text: source.text(), keys: Vec::new(), known: Cell::default() };
         places.collect(&root, u32::MAX);
         places.keys.sort_by_key(|key| key.span.start);
-        for remark in &remarks {
-            if let Some(key) = places.key_of(remark) {
-                let text = remark.text.trim().to_owned();
+        for comment in &found {
+            if let Some(key) = places.key_of(comment) {
+                let text = comment.text.trim().to_owned();
                 comments.by_key.entry(key).or_default().push(text);
             }
         }
@@ -69,7 +70,7 @@ impl Node<'_> {
 }
 
 /// Where things stand in a text.
-struct Places<'a> {
+struct KeyPositions<'a> {
     text: &'a str,
     /// In the order of the text.
     keys: Vec<KeyPlace>,
@@ -89,7 +90,7 @@ struct KeyPlace {
     block: bool,
 }
 
-impl Places<'_> {
+impl KeyPositions<'_> {
     /// Notes the keys of a node that stands in brackets which end at `closed`.
     fn collect(&mut self, node: &Node<'_>, closed: u32) {
         let closed = if self.is_flow(node) { node.span.end } else { closed };
@@ -120,11 +121,11 @@ impl Places<'_> {
     }
 
     /// Where the key begins that a comment is about.
-    fn key_of(&self, remark: &Remark<'_>) -> Option<u32> {
-        let start = remark.span.start as usize;
+    fn key_of(&self, comment: &Comment<'_>) -> Option<u32> {
+        let start = comment.span.start as usize;
         let before = self.line_before(start);
         if before.trim().is_empty() {
-            self.key_of_line(start, remark.span.end as usize)
+            self.key_of_line(start, comment.span.end as usize)
         } else {
             self.key_behind(start)
         }

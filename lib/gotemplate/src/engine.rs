@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Fail};
 use crate::execute::Run;
 use crate::functions::{self, Function, HostFunction};
 use crate::limits::Limits;
-use crate::parse::{Surroundings, blank, parse};
+use crate::parse::{ParseContext, blank, parse};
 
 /// What a function of the caller's says when it cannot go on.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -157,7 +157,7 @@ impl Engine {
         &self,
         sources: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Template, Error> {
-        let around = Surroundings {
+        let around = ParseContext {
             left: &self.left,
             right: &self.right,
             function: &|name| self.lookup(name),

@@ -17,7 +17,7 @@ use crate::number::unquote;
 const MAX_DEPTH: usize = 100;
 
 /// Where the names in a template come from.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct ParseContext<'a> {
     pub(crate) left: &'a str,
     pub(crate) right: &'a str,
     pub(crate) function: &'a dyn Fn(&str) -> Option<Function>,
@@ -28,7 +28,7 @@ pub(crate) type Parsed = HashMap<String, Vec<Node>>;
 
 /// Parses a source into the templates it defines; its own text is the one
 /// under `name`.
-pub(crate) fn parse(name: &str, text: &str, around: &Surroundings<'_>) -> Result<Parsed, Error> {
+pub(crate) fn parse(name: &str, text: &str, around: &ParseContext<'_>) -> Result<Parsed, Error> {
     let (tokens, fail) = tokens(text, around.left, around.right);
     let mut parser = Parser {
         text,
@@ -61,7 +61,7 @@ type Parse<T> = Result<T, Failed>;
 
 struct Parser<'a> {
     text: &'a str,
-    around: &'a Surroundings<'a>,
+    around: &'a ParseContext<'a>,
     tokens: Vec<Token>,
     at: usize,
     /// What is wrong at the token [`Kind::Bad`].

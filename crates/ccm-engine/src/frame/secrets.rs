@@ -12,7 +12,7 @@ const REACH: usize = 64 << 10;
 
 /// What may be shown of the value of a property.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
+enum MaskPolicy {
     Nothing,
     /// The name at the beginning of each entry, up to this byte.
     Names(u8),
@@ -31,16 +31,16 @@ pub(super) fn masked_line(text: &str, line: Range<usize>, secrets: &[&'static st
     String::from_utf8_lossy(&mask.bytes[line.start - from..]).into_owned()
 }
 
-fn shown_of(property: &str, secrets: &[&'static str]) -> Option<Shown> {
+fn shown_of(property: &str, secrets: &[&'static str]) -> Option<MaskPolicy> {
     // Most words are far too short or too long, and this is asked of each.
     let is_near = |name: &&str| property.len().abs_diff(name.len()) <= name.len() / 3;
     let names = secrets.iter().copied().chain(["headers", "environment"]).filter(is_near);
     let property = property.to_ascii_lowercase();
     // What is misspelt is a secret all the same.
     match closest(&property, names)? {
-        "headers" => Some(Shown::Names(b':')),
-        "environment" => Some(Shown::Names(b'=')),
-        _ => Some(Shown::Nothing),
+        "headers" => Some(MaskPolicy::Names(b':')),
+        "environment" => Some(MaskPolicy::Names(b'=')),
+        _ => Some(MaskPolicy::Nothing),
     }
 }
 
@@ -63,7 +63,7 @@ impl Mask<'_> {
     }
 
     /// Where the value begins, if this word is the key of a secret.
-    fn value_of(&self, start: usize, end: usize) -> Option<(usize, Shown)> {
+    fn value_of(&self, start: usize, end: usize) -> Option<(usize, MaskPolicy)> {
         let quote = start.checked_sub(1).map(|at| self.bytes[at]).filter(|byte| is_quote(*byte));
         let behind = match quote {
             Some(quote) if self.bytes.get(end) == Some(&quote) => end + 1,
@@ -80,7 +80,7 @@ impl Mask<'_> {
     }
 
     /// Hides a value; where it ends.
-    fn value(&mut self, key: usize, value: usize, shown: Shown) -> usize {
+    fn value(&mut self, key: usize, value: usize, shown: MaskPolicy) -> usize {
         let line = self.bytes[..key].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let before = self.bytes[line..key].trim_ascii_end();
         let before = before.strip_suffix(b"\"").or(before.strip_suffix(b"'")).unwrap_or(before);
@@ -124,7 +124,7 @@ impl Mask<'_> {
 
     /// Hides the lines of a value that stand below its key, from the start of
     /// a line on.
-    fn block(&mut self, mut at: usize, column: usize, is_list: bool, shown: Shown) -> usize {
+    fn block(&mut self, mut at: usize, column: usize, is_list: bool, shown: MaskPolicy) -> usize {
         let mut first = None;
         while at < self.bytes.len() {
             let end = line_end(&self.bytes, at);
@@ -147,7 +147,7 @@ impl Mask<'_> {
     }
 
     /// Hides what is in brackets; where they end.
-    fn collection(&mut self, mut at: usize, shown: Shown) -> usize {
+    fn collection(&mut self, mut at: usize, shown: MaskPolicy) -> usize {
         let mut depth = 0_usize;
         let (mut is_start, mut is_fresh) = (true, true);
         while let Some(&byte) = self.bytes.get(at) {
@@ -199,8 +199,8 @@ impl Mask<'_> {
 
     /// Where the name ends that an entry may begin with, and the quote that is
     /// open there.
-    fn name(&self, start: usize, shown: Shown) -> (usize, Option<u8>) {
-        let Shown::Names(separator) = shown else { return (start, None) };
+    fn name(&self, start: usize, shown: MaskPolicy) -> (usize, Option<u8>) {
+        let MaskPolicy::Names(separator) = shown else { return (start, None) };
         let quote = self.bytes.get(start).copied().filter(|byte| is_quote(*byte));
         let word = start + usize::from(quote.is_some());
         let rest = self.bytes.get(word..).unwrap_or_default();

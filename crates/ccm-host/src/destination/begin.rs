@@ -12,7 +12,7 @@ use super::{Destination, MAX_ATTEMPTS, remove};
 use crate::atomic::rename_to_free;
 use crate::file::mode;
 use crate::marker::{Marker, TEMPORARY, name_for};
-use crate::{Error, Host, Result, Stat, remains};
+use crate::{Error, Host, Result, Stat, stale_dirs};
 
 /// Directories that were made for a destination: where, and their names from
 /// the outermost on.
@@ -93,7 +93,7 @@ impl Host {
         let (parent, name) = self.open_parent(first)?;
         let dev = Stat::of(&*parent, first)?.dev;
         let beside = first.parent().unwrap_or(Path::new("/"));
-        remains::sweep(beside, ".ccm-");
+        stale_dirs::sweep(beside, ".ccm-");
         let staged = Staged::make(self, &parent, beside)?;
         let mut innermost = Arc::clone(&staged.directory);
         for path in &missing[1..] {
@@ -152,7 +152,8 @@ impl Staged {
                 Err(errno) => return Err(failed()(errno)),
             };
             let staged = Self { host: host.clone(), directory, name, path };
-            if remains::lock_open(&staged.directory, &staged.path) != Err(remains::Unlocked::Taken)
+            if stale_dirs::lock_open(&staged.directory, &staged.path)
+                != Err(stale_dirs::LockError::Taken)
             {
                 return Ok(staged);
             }

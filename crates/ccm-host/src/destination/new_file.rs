@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Destination, Restored, remove};
+use super::{Destination, EntryMetadata, remove};
 use crate::file::mode;
 use crate::{Error, Result};
 
@@ -55,7 +55,7 @@ impl<'a> NewFile<'a> {
     }
 
     /// Gives it its attributes and then its name, when its content is complete.
-    pub fn finish(mut self, restored: &Restored) -> Result<()> {
+    pub fn finish(mut self, restored: &EntryMetadata) -> Result<()> {
         if self.ends_in_hole {
             let end = self.file.stream_position();
             let sized = end.and_then(|end| self.file.set_len(end));

@@ -15,7 +15,7 @@ fn destination() -> (tempfile::TempDir, Destination) {
 fn write(into: &mut Destination, name: &str) -> Result<()> {
     let mut file = into.file(Path::new(name))?;
     file.write(b"x")?;
-    file.finish(&Restored::default())
+    file.finish(&EntryMetadata::default())
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn files_are_made_with_their_parents_and_in_place_of_others() {
     write(&mut into, "a/b/c").unwrap();
     write(&mut into, "a/b/c").unwrap();
     assert_eq!(std::fs::read(dir.path().join("in/a/b/c")).unwrap(), b"x");
-    into.symlink(Path::new("a/b/c"), Path::new("elsewhere"), &Restored::default()).unwrap();
+    into.symlink(Path::new("a/b/c"), Path::new("elsewhere"), &EntryMetadata::default()).unwrap();
     into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
     into.hard_link(Path::new("h"), Path::new("a/b/c")).unwrap();
     assert_eq!(into.read_link(Path::new("h")).unwrap().unwrap(), Path::new("elsewhere"));
@@ -56,7 +56,7 @@ fn links_lead_within_but_never_out() {
     for name in ["outer/f", "absolute/f"] {
         assert!(into.hard_link(Path::new("h"), Path::new(name)).is_err());
         assert!(into.directory(Path::new(name)).is_err());
-        assert!(into.symlink(Path::new(name), Path::new("x"), &Restored::default()).is_err());
+        assert!(into.symlink(Path::new(name), Path::new("x"), &EntryMetadata::default()).is_err());
         assert!(into.lstat(Path::new(name)).is_err());
     }
     assert_eq!(std::fs::read_dir(at("out")).unwrap().count(), 0);
@@ -84,7 +84,8 @@ fn holes_and_attributes() {
     file.hole(1 << 20).unwrap();
     file.write(b"x").unwrap();
     file.hole(5).unwrap();
-    let restored = Restored { mode: Some(0o444), owner: None, mtime: Some((1_000_000_000, 5)) };
+    let restored =
+        EntryMetadata { mode: Some(0o444), owner: None, mtime: Some((1_000_000_000, 5)) };
     file.finish(&restored).unwrap();
     let meta = std::fs::metadata(dir.path().join("in/f")).unwrap();
     assert_eq!((meta.len(), meta.mode() & 0o7777), ((1 << 20) + 6, 0o444));
@@ -145,7 +146,7 @@ fn names_are_never_missing_while_they_change_kind() {
         });
         let name = Path::new("f");
         for n in 0..500 {
-            into.symlink(name, Path::new("g"), &Restored::default()).unwrap();
+            into.symlink(name, Path::new("g"), &EntryMetadata::default()).unwrap();
             write(&mut into, "g").unwrap();
             into.hard_link(name, Path::new("g")).unwrap();
             write(&mut into, "f").unwrap();
@@ -217,7 +218,7 @@ fn what_a_killed_run_left_goes() {
         match kind {
             0 => write(&mut into, "d/f").unwrap(),
             1 => into.directory(Path::new("d/l")).unwrap(),
-            _ => into.symlink(Path::new("d/f"), Path::new("y"), &Restored::default()).unwrap(),
+            _ => into.symlink(Path::new("d/f"), Path::new("y"), &EntryMetadata::default()).unwrap(),
         }
         into.complete().unwrap();
         assert_eq!(names(&path.join("d")), ["f", "l"], "{kind}");
@@ -235,7 +236,7 @@ fn the_final_name_appears_last() {
     write(&mut into, "d/done").unwrap();
     write(&mut into, "d/done").unwrap();
     into.hard_link(Path::new("again"), Path::new("d/done")).unwrap();
-    into.symlink(Path::new("l"), Path::new("d"), &Restored::default()).unwrap();
+    into.symlink(Path::new("l"), Path::new("d"), &EntryMetadata::default()).unwrap();
     into.hard_link(Path::new("third"), Path::new("l/done")).unwrap();
     into.hard_link(Path::new("d/done"), Path::new("d/done")).unwrap();
     write(&mut into, "d/other").unwrap();
@@ -274,7 +275,7 @@ fn those_who_come_at_once_do_not_disturb_each_other() {
                         into.directory(Path::new("d")).unwrap();
                         write(&mut into, "d/f").unwrap();
                         write(&mut into, "e/g/f").unwrap();
-                        into.symlink(Path::new("d/l"), Path::new("f"), &Restored::default())
+                        into.symlink(Path::new("d/l"), Path::new("f"), &EntryMetadata::default())
                             .unwrap();
                         into.hard_link(Path::new("h"), Path::new("d/f")).unwrap();
                     }

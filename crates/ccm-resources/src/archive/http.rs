@@ -7,7 +7,9 @@ use ccm_archive::{Extracted, Extraction, Format, Limits};
 use ccm_engine::{Context, Detail, Error, ProviderDef, Result, chain};
 use ccm_host::{Attributes, Digest, FileKind, Host, Incoming, Request, Stat};
 
-use super::{Archive, Download, Extract, Found, Properties, Provider, State, parse_checksum};
+use super::{
+    Archive, CurrentArchive, Download, Extract, Properties, Provider, State, parse_checksum,
+};
 
 const NAME: &str = "http";
 /// What nobody but the owner needs to read.
@@ -30,15 +32,17 @@ struct Http {
 }
 
 impl Http {
-    fn found(&self, want: &Properties) -> Result<(Found, Option<Stat>)> {
+    fn found(&self, want: &Properties) -> Result<(CurrentArchive, Option<Stat>)> {
         let path = want.path();
-        let Some(itself) = self.host.lstat(path)? else { return Ok((Found::Nothing, None)) };
+        let Some(itself) = self.host.lstat(path)? else {
+            return Ok((CurrentArchive::Nothing, None));
+        };
         if itself.kind != FileKind::Symlink || want.is_removal() {
             return Ok((kind(itself), Some(itself)));
         }
         // What counts is what a link leads to, if it leads anywhere.
-        let Some(stat) = self.host.stat(path)? else { return Ok((Found::Nothing, None)) };
-        let found = if stat.kind == FileKind::File { Found::Link } else { kind(stat) };
+        let Some(stat) = self.host.stat(path)? else { return Ok((CurrentArchive::Nothing, None)) };
+        let found = if stat.kind == FileKind::File { CurrentArchive::Link } else { kind(stat) };
         Ok((found, Some(stat)))
     }
 
@@ -82,12 +86,12 @@ fn refused(error: ccm_archive::Error) -> Error {
     }
 }
 
-fn kind(stat: Stat) -> Found {
+fn kind(stat: Stat) -> CurrentArchive {
     match stat.kind {
-        FileKind::File => Found::File,
-        FileKind::Symlink => Found::Link,
-        FileKind::Directory => Found::Directory,
-        FileKind::Other => Found::Other,
+        FileKind::File => CurrentArchive::File,
+        FileKind::Symlink => CurrentArchive::Link,
+        FileKind::Directory => CurrentArchive::Directory,
+        FileKind::Other => CurrentArchive::Other,
     }
 }
 
@@ -120,7 +124,7 @@ impl Provider for Http {
                     found_checksum = Some(self.host.digest(&file, want.path(), there.size)?);
                 }
                 // Another run has cleaned up meanwhile.
-                Err(error) if error.is_missing() => (found, stat) = (Found::Nothing, None),
+                Err(error) if error.is_missing() => (found, stat) = (CurrentArchive::Nothing, None),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -13,7 +13,7 @@ use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Change, Event, Reader, Verb};
 use ccm_testkit::{Server, answer, snapshot};
 
-use super::{Action, Archive, Found, Properties, State};
+use super::{Action, Archive, CurrentArchive, Properties, State};
 use crate::testing;
 
 const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o600 };
@@ -31,7 +31,12 @@ fn want(ensure: &str, creates: bool, unpacks: bool, cleanup: bool) -> Properties
     want
 }
 
-fn have(ensure: &str, found: Found, creates: Option<bool>, is_right: Option<bool>) -> State {
+fn have(
+    ensure: &str,
+    found: CurrentArchive,
+    creates: Option<bool>,
+    is_right: Option<bool>,
+) -> State {
     let stat = Stat {
         kind: FileKind::File,
         uid: 1,
@@ -44,7 +49,7 @@ fn have(ensure: &str, found: Found, creates: Option<bool>, is_right: Option<bool
     };
     State {
         found,
-        stat: (found != Found::Nothing).then_some(stat),
+        stat: (found != CurrentArchive::Nothing).then_some(stat),
         checksum: None,
         is_right,
         creates,
@@ -80,11 +85,11 @@ fn kinds(steps: &[Step<Action>]) -> Vec<Kind> {
 
 /// ensure; creates set, unpacks, cleanup; found, creates there, checksum right,
 /// owner right; what to do.
-type Row = (&'static str, [bool; 3], Found, Option<bool>, Option<bool>, bool, Vec<Kind>);
+type Row = (&'static str, [bool; 3], CurrentArchive, Option<bool>, Option<bool>, bool, Vec<Kind>);
 
 #[test]
 fn the_decision_tables() {
-    use Found::{File, Link, Nothing, Other};
+    use CurrentArchive::{File, Link, Nothing, Other};
     use Kind::{CleanUp, Download, Extract, Remove, SetOwner};
     let (yes, no) = (Some(true), Some(false));
     let rows: Vec<Row> = vec![
@@ -149,9 +154,9 @@ fn the_decision_tables() {
         assert_eq!(kinds(&steps), wanted, "{have:?}");
     }
     for (ensure, found, words) in [
-        ("present", Found::Directory, "is a directory"),
-        ("absent", Found::Directory, "is a directory"),
-        ("present", Found::Other, "socket, FIFO or device"),
+        ("present", CurrentArchive::Directory, "is a directory"),
+        ("absent", CurrentArchive::Directory, "is a directory"),
+        ("present", CurrentArchive::Other, "socket, FIFO or device"),
     ] {
         let have = have(ensure, found, None, None);
         let error = Archive::decide(&want(ensure, false, false, false), &have, Trigger::Turn);
@@ -170,7 +175,7 @@ fn steps_say_what_they_change() {
     };
     let mut all = want("present", true, true, true);
     all.password = Some("hush".to_owned());
-    let steps = decide(&all, &have("present", Found::Nothing, Some(false), None));
+    let steps = decide(&all, &have("present", CurrentArchive::Nothing, Some(false), None));
     assert!(!format!("{steps:?}").contains("hush"));
     let verbs: Vec<Verb> = steps.iter().map(|step| step.verb).collect();
     assert_eq!(verbs, [Verb::Created, Verb::Created, Verb::Removed]);
@@ -178,14 +183,14 @@ fn steps_say_what_they_change() {
     assert!(!steps[0].touches("ensure"), "it does not stay");
     let mut kept = want("present", false, false, false);
     (kept.owner, kept.group) = ("root".to_owned(), "wheel".to_owned());
-    let steps = decide(&kept, &have("present", Found::Nothing, None, None));
+    let steps = decide(&kept, &have("present", CurrentArchive::Nothing, None, None));
     let wanted = [
         Change::of("ensure").from("absent").to("present"),
         Change::of("owner").to("root"),
         Change::of("group").to("wheel"),
     ];
     assert_eq!(steps[0].changes, wanted);
-    let mut foreign = have("present", Found::File, None, None);
+    let mut foreign = have("present", CurrentArchive::File, None, None);
     foreign.stat.as_mut().unwrap().gid = 7;
     let steps = decide(&kept, &foreign);
     assert_eq!(steps[0].changes, [Change::of("group").from("7").to("wheel")]);
@@ -195,18 +200,18 @@ fn steps_say_what_they_change() {
 fn a_mismatch_names_what_is_wrong() {
     let reason = |want: &Properties, have: &State| Archive::mismatch(want, have).unwrap();
     let plain = want("present", false, false, false);
-    let missing = have("present", Found::Nothing, None, None);
+    let missing = have("present", CurrentArchive::Nothing, None, None);
     assert_eq!(reason(&plain, &missing), "archive is absent, should be present");
-    let wrong = have("present", Found::File, None, Some(false));
+    let wrong = have("present", CurrentArchive::File, None, Some(false));
     assert_eq!(reason(&plain, &wrong), "checksum is not the wanted one");
-    let mut foreign = have("present", Found::File, None, None);
+    let mut foreign = have("present", CurrentArchive::File, None, None);
     foreign.stat.as_mut().unwrap().uid = 9;
     assert_eq!(reason(&plain, &foreign), "owner is 9, should be 1");
     let unpacking = want("present", true, true, true);
-    let nothing = have("present", Found::Nothing, Some(false), None);
+    let nothing = have("present", CurrentArchive::Nothing, Some(false), None);
     let words = "/d/c is not there, the archive should have created it";
     assert_eq!(reason(&unpacking, &nothing), words);
-    let left = have("present", Found::File, Some(true), None);
+    let left = have("present", CurrentArchive::File, Some(true), None);
     assert_eq!(reason(&unpacking, &left), "archive is present, should be absent");
 }
 
@@ -423,7 +428,7 @@ fn what_is_sent_is_sent_and_not_told() {
 fn failures_leave_the_old_archive_and_nothing_else() {
     let sum = Digest::of(b"what it should be").to_string();
     for (server, words) in [
-        (Server::with_bytes(answer("404 Not Found", "", b"")), "404 Not Found"),
+        (Server::with_bytes(answer("404 Not CurrentArchive", "", b"")), "404 Not CurrentArchive"),
         (Server::with_bytes(answer("500 Internal Server Error", "", b"")), "500"),
         (Server::with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"), "cannot fetch"),
         (Server::with_body(tarball()), "checksum mismatch, expected \""),

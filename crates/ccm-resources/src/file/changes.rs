@@ -4,11 +4,11 @@ use ccm_engine::Step;
 use ccm_host::Digest;
 use ccm_model::{Change, Verb};
 
-use super::{Action, Content, ContentState, Found, Properties, State};
+use super::{Action, Content, ContentState, CurrentFile, Properties, State};
 
 /// The step that takes an action, with everything that it changes.
 pub(super) fn step(want: &Properties, have: &State, action: Action) -> Step<Action> {
-    let is_new = have.found == Found::Nothing;
+    let is_new = have.found == CurrentFile::Nothing;
     let mut changes = Vec::new();
     if is_new {
         changes.push(have.ensure_change(&want.common.ensure));
@@ -32,7 +32,7 @@ fn content(want: &Properties, have: &State) -> Change {
     change.to = have.wanted_checksum.map(|checksum| digest(checksum).into());
     match (have.lines, &want.content) {
         (Some(lines), _) => change.lines(lines),
-        (None, Some(text)) if have.found == Found::Nothing => {
+        (None, Some(text)) if have.found == CurrentFile::Nothing => {
             change.lines((text.lines().count() as u64, 0))
         }
         _ => change,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ccm_engine::{Context, Detail, ProviderDef, Result};
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 
-use super::{Content, ContentState, File, Found, Properties, Provider, State, mode};
+use super::{Content, ContentState, CurrentFile, File, Properties, Provider, State, mode};
 use crate::text_diff::{MAX_TEXT, line_counts};
 
 const NAME: &str = "posix";
@@ -36,19 +36,19 @@ impl Posix {
         }))
     }
 
-    fn found(&self, want: &Properties) -> Result<(Found, Option<Stat>)> {
+    fn found(&self, want: &Properties) -> Result<(CurrentFile, Option<Stat>)> {
         let path = want.path();
         let is_removal = want.common.ensure == "absent";
         let stat = if is_removal { self.host.lstat(path)? } else { self.host.stat(path)? };
-        let Some(stat) = stat else { return Ok((Found::Nothing, None)) };
+        let Some(stat) = stat else { return Ok((CurrentFile::Nothing, None)) };
         let found = match stat.kind {
-            FileKind::File => Found::File,
-            FileKind::Symlink => Found::Symlink,
-            FileKind::Other => Found::Other,
+            FileKind::File => CurrentFile::File,
+            FileKind::Symlink => CurrentFile::Symlink,
+            FileKind::Other => CurrentFile::Other,
             FileKind::Directory if is_removal && !want.force => {
-                Found::Directory { empty: Some(self.host.is_empty_directory(path)?) }
+                CurrentFile::Directory { empty: Some(self.host.is_empty_directory(path)?) }
             }
-            FileKind::Directory => Found::Directory { empty: None },
+            FileKind::Directory => CurrentFile::Directory { empty: None },
         };
         Ok((found, Some(stat)))
     }
@@ -170,8 +170,10 @@ impl Provider for Posix {
         let is_file_wanted = want.common.ensure == "present";
         let source = source(want, cx);
         let compared = match found {
-            Found::File if is_file_wanted => self.compare(want, source.as_deref(), stat, cx)?,
-            Found::Nothing if is_file_wanted && want.manages_content() => {
+            CurrentFile::File if is_file_wanted => {
+                self.compare(want, source.as_deref(), stat, cx)?
+            }
+            CurrentFile::Nothing if is_file_wanted && want.manages_content() => {
                 self.compare(want, source.as_deref(), None, cx)?
             }
             _ => Compared::new(ContentState::Unmanaged),
@@ -196,12 +198,15 @@ impl Provider for Posix {
             state.owner = stat.map(|stat| self.host.user_name(stat.uid));
             state.group = stat.map(|stat| self.host.group_name(stat.gid));
         }
-        let is_question = found == Found::Nothing || !is_right;
+        let is_question = found == CurrentFile::Nothing || !is_right;
         if state.content == ContentState::Unmanaged && wanted.is_some() && is_question {
             let link = self.host.lstat(want.path())?;
             state.is_link = link.is_some_and(|link| link.kind == FileKind::Symlink);
         }
-        if state.content == ContentState::Differs && found == Found::File && !state.is_hidden() {
+        if state.content == ContentState::Differs
+            && found == CurrentFile::File
+            && !state.is_hidden()
+        {
             state.lines = self.changed_lines(want, state.source.as_deref(), stat);
         }
         Ok(state)

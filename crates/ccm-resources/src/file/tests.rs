@@ -16,7 +16,7 @@ use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigg
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Change, Event, Properties as _, Reader, Verb};
 
-use super::{Action, Content, ContentState, File, Found, Properties, State};
+use super::{Action, Content, ContentState, CurrentFile, File, Properties, State};
 use crate::testing;
 
 const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o644 };
@@ -29,7 +29,7 @@ fn want(ensure: &str, content: Option<&str>, force: bool) -> Properties {
     properties
 }
 
-fn have(ensure: &str, found: Found, content: ContentState, matching: bool) -> State {
+fn have(ensure: &str, found: CurrentFile, content: ContentState, matching: bool) -> State {
     let stat = Stat {
         kind: FileKind::File,
         uid: 1,
@@ -42,7 +42,7 @@ fn have(ensure: &str, found: Found, content: ContentState, matching: bool) -> St
     };
     State {
         found,
-        stat: (found != Found::Nothing).then_some(stat),
+        stat: (found != CurrentFile::Nothing).then_some(stat),
         content,
         source: None,
         lines: None,
@@ -67,7 +67,7 @@ type Row = (
     &'static str,
     Option<&'static str>,
     bool,
-    Found,
+    CurrentFile,
     ContentState,
     bool,
     Result<Vec<Action>, &'static str>,
@@ -76,10 +76,10 @@ type Row = (
 #[test]
 fn the_decision_table() {
     use ContentState::{Differs, Same, Unmanaged};
-    use Found::{Directory, File as Regular, Nothing, Other, Symlink};
-    const EMPTY: Found = Directory { empty: Some(true) };
-    const FULL: Found = Directory { empty: Some(false) };
-    const DIR: Found = Directory { empty: None };
+    use CurrentFile::{Directory, File as Regular, Nothing, Other, Symlink};
+    const EMPTY: CurrentFile = Directory { empty: Some(true) };
+    const FULL: CurrentFile = Directory { empty: Some(false) };
+    const DIR: CurrentFile = Directory { empty: None };
     let path = || PathBuf::from("/x");
     let attributes = WANTED;
     let set = Action::SetAttributes { path: path(), attributes };
@@ -149,7 +149,7 @@ fn links_are_refused_only_where_something_would_change() {
         File::decide(&want(ensure, None, false), &state, Trigger::Turn)
     };
     for (ensure, found) in
-        [("present", Found::File), ("directory", Found::Directory { empty: None })]
+        [("present", CurrentFile::File), ("directory", CurrentFile::Directory { empty: None })]
     {
         assert_eq!(decide(ensure, found, true).unwrap(), vec![], "{ensure}");
         let error = decide(ensure, found, false).unwrap_err().to_string();
@@ -159,7 +159,7 @@ fn links_are_refused_only_where_something_would_change() {
 
 #[test]
 fn special_bits_are_not_compared() {
-    let mut state = have("present", Found::File, ContentState::Unmanaged, true);
+    let mut state = have("present", CurrentFile::File, ContentState::Unmanaged, true);
     state.stat.as_mut().unwrap().mode = 0o6644;
     assert_eq!(File::decide(&want("present", None, false), &state, Trigger::Turn).unwrap(), vec![]);
     assert_eq!(File::mismatch(&want("present", None, false), &state), None);
@@ -168,13 +168,13 @@ fn special_bits_are_not_compared() {
 #[test]
 fn a_mismatch_names_the_attribute() {
     let reason = |state: &State| File::mismatch(&want("present", Some("c"), false), state).unwrap();
-    let mut state = have("present", Found::File, ContentState::Same, false);
+    let mut state = have("present", CurrentFile::File, ContentState::Same, false);
     assert_eq!(reason(&state), "mode is 0600, should be 0644");
     state.stat.as_mut().unwrap().uid = 7;
     assert_eq!(reason(&state), "owner is 7, should be 1");
     state.content = ContentState::Differs;
     assert_eq!(reason(&state), "content is not what was written");
-    state.found = Found::Nothing;
+    state.found = CurrentFile::Nothing;
     assert_eq!(reason(&state), "ensure is absent, should be present");
 }
 
@@ -186,12 +186,12 @@ fn steps_say_what_they_change() {
         (want.owner, want.group) = ("root".into(), "wheel".into());
         File::decide(&want, have, Trigger::Turn).unwrap()
     };
-    let mode_only = have("present", Found::File, ContentState::Same, false);
+    let mode_only = have("present", CurrentFile::File, ContentState::Same, false);
     let [step] = &steps("present", Some("c"), &mode_only)[..] else { panic!() };
     assert_eq!(step.verb, Verb::Updated);
     assert_eq!(step.changes, [change("mode").from("0600").to("0644")]);
     assert_eq!(File::describe(step), "Would have updated attributes");
-    let new = have("present", Found::Nothing, ContentState::Differs, true);
+    let new = have("present", CurrentFile::Nothing, ContentState::Differs, true);
     let [step] = &steps("present", Some("a\nb\n"), &new)[..] else { panic!() };
     assert_eq!(step.verb, Verb::Created);
     let wanted = [
@@ -203,15 +203,15 @@ fn steps_say_what_they_change() {
     ];
     assert_eq!(step.changes, wanted);
     assert_eq!(File::describe(step), "Would have created the file");
-    let mut hidden = have("present", Found::File, ContentState::Differs, false);
+    let mut hidden = have("present", CurrentFile::File, ContentState::Differs, false);
     (hidden.lines, hidden.checksum) = (Some((3, 1)), Some(Digest::of(b"x")));
     let [step] = &steps("present", Some("c"), &hidden)[..] else { panic!() };
     assert_eq!(step.changes[0], Change::secret("content"), "0600 hides it from others");
-    let mut shown = have("present", Found::File, ContentState::Differs, true);
+    let mut shown = have("present", CurrentFile::File, ContentState::Differs, true);
     shown.lines = Some((3, 1));
     let [step] = &steps("present", Some("c"), &shown)[..] else { panic!() };
     assert_eq!(step.changes, [change("content").lines((3, 1))]);
-    let gone = have("absent", Found::File, ContentState::Unmanaged, true);
+    let gone = have("absent", CurrentFile::File, ContentState::Unmanaged, true);
     let [step] = &steps("absent", None, &gone)[..] else { panic!() };
     assert_eq!(step.verb, Verb::Removed);
     assert_eq!(step.changes, [change("ensure").from("present").to("absent")]);
@@ -219,7 +219,7 @@ fn steps_say_what_they_change() {
 
 #[test]
 fn steps_can_be_kept() {
-    let new = have("present", Found::Nothing, ContentState::Differs, true);
+    let new = have("present", CurrentFile::Nothing, ContentState::Differs, true);
     let steps = File::decide(&want("present", Some("c"), false), &new, Trigger::Turn).unwrap();
     let json = serde_json::to_string(&steps).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&json).unwrap(), steps);

@@ -9,7 +9,7 @@ use ccm_host::{Command, Exit, Host};
 
 use super::manager::{self, Advice};
 use super::version::debian;
-use super::{Details, Found, Installed, Package, Provider, Target};
+use super::{Details, Installed, Package, PackageStatus, Provider, Target};
 
 const NAME: &str = "apt";
 
@@ -64,7 +64,7 @@ struct Known {
 
 impl Apt {
     fn packages(&self) -> Result<Arc<Packages>> {
-        let known = self.host.remembered::<Known>();
+        let known = self.host.cached::<Known>();
         let commands = self.host.changes().commands;
         let mut known = known.packages.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((then, packages)) = &*known
@@ -197,16 +197,19 @@ impl Provider for Apt {
         parsed.map_err(invalid)
     }
 
-    fn find(&mut self, package: &str) -> Result<Found> {
+    fn find(&mut self, package: &str) -> Result<PackageStatus> {
         let packages = self.packages()?;
-        let Some(entry) = look_up(&packages, package) else { return Ok(Found::default()) };
+        let Some(entry) = look_up(&packages, package) else { return Ok(PackageStatus::default()) };
         // What is half done counts as absent, so that installing it repairs it.
         let installed = (entry.status == "installed").then(|| Installed {
             version: entry.version.clone(),
             epoch: 0,
             arch: entry.arch.clone(),
         });
-        Ok(Found { installed, extended: BTreeMap::from([("status", entry.status.clone())]) })
+        Ok(PackageStatus {
+            installed,
+            extended: BTreeMap::from([("status", entry.status.clone())]),
+        })
     }
 
     fn details(&mut self, package: &str) -> Result<Details> {

@@ -8,7 +8,7 @@ use ccm_host::{Command, Exit, Host, Output};
 
 use super::manager::{self, Advice};
 use super::version::generic;
-use super::{Details, Found, Installed, Package, Provider, Target};
+use super::{Details, Installed, Package, PackageStatus, Provider, Target};
 
 const NAME: &str = "dnf";
 
@@ -94,7 +94,7 @@ impl Provider for Dnf {
         Ok(())
     }
 
-    fn find(&mut self, package: &str) -> Result<Found> {
+    fn find(&mut self, package: &str) -> Result<PackageStatus> {
         let (command, output) = self.ask(package, STATUS)?;
         let answer = String::from_utf8_lossy(&output.stdout);
         if output.exit != Exit::Code(0) {
@@ -102,14 +102,16 @@ impl Provider for Dnf {
             if output.stderr_tail(10).lines().any(|line| line.starts_with("error:")) {
                 return Err(output.failure(&command).into());
             }
-            return Ok(Found::default());
+            return Ok(PackageStatus::default());
         }
-        let Some((installed, release)) = newest(&answer) else { return Ok(Found::default()) };
+        let Some((installed, release)) = newest(&answer) else {
+            return Ok(PackageStatus::default());
+        };
         let extended = BTreeMap::from([
             ("epoch", installed.epoch.to_string()),
             ("release", release.to_owned()),
         ]);
-        Ok(Found { installed: Some(installed), extended })
+        Ok(PackageStatus { installed: Some(installed), extended })
     }
 
     fn details(&mut self, package: &str) -> Result<Details> {

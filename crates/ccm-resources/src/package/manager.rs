@@ -17,7 +17,7 @@ pub(super) type Advice = &'static [(&'static str, &'static str)];
 /// Runs a command that only looks. It finishes too, as what was changed a
 /// moment before an interrupt is still to be verified.
 pub(super) fn query(host: &Host, command: Command) -> Result<Output> {
-    let command = command.query().finished().capture(CAPTURE);
+    let command = command.query().uninterruptible().capture(CAPTURE);
     Ok(host.exclusively(TOOL, || host.run(&command, &mut |_, _| {}))?)
 }
 
@@ -29,7 +29,7 @@ pub(super) fn change(
     advice: Advice,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    let command = command.finished().proxies();
+    let command = command.uninterruptible().proxies();
     let mut wait_logged = false;
     let mut on_line = |_, line: &str| {
         // Repeated for as long as it lasts; once is enough.

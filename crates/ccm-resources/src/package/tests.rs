@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigger};
 use ccm_model::{Change, Common, Reader, Verb};
 
-use super::{Action, Details, Found, Installed, Package, Properties, State, Target};
+use super::{Action, Details, Installed, Package, PackageStatus, Properties, State, Target};
 
 fn want(ensure: &str) -> Properties {
     Properties { common: Common { ensure: ensure.into(), name: "p".into(), ..Common::default() } }
@@ -15,7 +15,7 @@ fn want(ensure: &str) -> Properties {
 fn state(version: Option<&str>, order: Ordering) -> State {
     let installed =
         version.map(|version| Installed { version: version.into(), ..Installed::default() });
-    let found = Found { installed, ..Found::default() };
+    let found = PackageStatus { installed, ..PackageStatus::default() };
     State { name: "p".into(), provider: "apt", found, order, details: Details::default() }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ccm_archive::{Limits, fetch_tree};
 use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
-use ccm_host::{Attributes, FileKind, Host, Occupant, Stat, Tree};
+use ccm_host::{Attributes, FileKind, Host, Stat, Tree, TreeEntry};
 
 use super::compare::{Comparison, FileStatus};
 use super::render::{RenderedFile, Rules, render};
@@ -116,7 +116,7 @@ impl Choria {
     fn attributes(&self, target: &Tree, place: &Path, mode: u32) -> Result<Attributes> {
         let (mut uid, mut gid) = self.host.whoami();
         if self.host.is_root()
-            && let Occupant::File(_, stat) = target.open(place)?
+            && let TreeEntry::File(_, stat) = target.open(place)?
         {
             (uid, gid) = (stat.uid, stat.gid);
         }
@@ -229,7 +229,7 @@ impl Provider for Choria {
         for (place, file) in &render.write {
             let old = target.as_ref().and_then(|tree| tree.open(place).ok());
             let old = match old {
-                Some(Occupant::File(_, stat)) => Some(stat),
+                Some(TreeEntry::File(_, stat)) => Some(stat),
                 _ => None,
             };
             let path = render.target.join(place);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Error, Result};
-use ccm_host::{Host, Occupant, Tree};
+use ccm_host::{Host, Tree, TreeEntry};
 
 use super::stage::Stage;
 
@@ -101,15 +101,15 @@ fn status(
     wanted: &[u8],
 ) -> Result<(FileStatus, Option<(u64, u64)>)> {
     Ok(match target.open(place)? {
-        Occupant::Nothing => (FileStatus::Added, None),
-        Occupant::Astray => (FileStatus::Updated, None),
-        Occupant::File(file, stat) => {
+        TreeEntry::Nothing => (FileStatus::Added, None),
+        TreeEntry::Astray => (FileStatus::Updated, None),
+        TreeEntry::File(file, stat) => {
             let is_equal = stat.size == wanted.len() as u64
                 && host.holds(&file, &target.path().join(place), wanted)?;
             let status = if is_equal { FileStatus::Equal } else { FileStatus::Updated };
             (status, Some((stat.dev, stat.ino)))
         }
-        Occupant::Other(_) => {
+        TreeEntry::Other(_) => {
             return Err(Error::Refused {
                 reason: format!(
                     "{} is there and is not a regular file",

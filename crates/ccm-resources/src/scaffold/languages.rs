@@ -35,7 +35,7 @@ struct Inner {
     skip_empty: bool,
     calls: Mutex<Calls>,
     cancel: Cancel,
-    language: Spoken,
+    language: TemplateEngine,
 }
 
 /// What templates have done.
@@ -82,7 +82,7 @@ impl Calls {
     }
 }
 
-enum Spoken {
+enum TemplateEngine {
     Jet {
         set: jet::Set,
         variables: jet::Variables,
@@ -127,12 +127,12 @@ impl Templates {
         let name = place.to_string_lossy();
         self.calls().begin();
         let rendered = match &self.0.language {
-            Spoken::Jet { set, variables, context, .. } => set
+            TemplateEngine::Jet { set, variables, context, .. } => set
                 .parse(&name, text)
                 .and_then(|template| set.render(&template, variables, context))
                 .map(|text| text.as_bytes().to_vec())
                 .map_err(|error| error.to_string()),
-            Spoken::Go { engine, data, .. } => engine
+            TemplateEngine::Go { engine, data, .. } => engine
                 .parse(&name, text)
                 .and_then(|template| template.render_bytes(data))
                 .map_err(|error| error.to_string()),
@@ -163,7 +163,7 @@ impl Inner {
         self.calls().chain.pop();
         let bytes = rendered?;
         if self.skip_empty && is_blank(&bytes) {
-            self.calls().skip |= matches!(self.language, Spoken::Go { .. });
+            self.calls().skip |= matches!(self.language, TemplateEngine::Go { .. });
             return Err(format!("{path} comes out empty, and skip_empty is set").into());
         }
         Ok(Value::String(bytes.into()))
@@ -192,13 +192,13 @@ impl Inner {
     fn render_partial(&self, place: &Path, data: &Value) -> Result<Vec<u8>, Failure> {
         let name = place.to_string_lossy();
         match &self.language {
-            Spoken::Jet { set, variables, functions, context, partials } => {
+            TemplateEngine::Jet { set, variables, functions, context, partials } => {
                 let parse = |text: &str| set.parse(&name, text);
                 let template = cached(partials, place, || Ok(parse(&self.read(place)?)?))?;
                 let variables = if is_same(data, context) { variables } else { functions };
                 Ok(set.render(&template, variables, data)?.as_bytes().to_vec())
             }
-            Spoken::Go { engine, partials, .. } => {
+            TemplateEngine::Go { engine, partials, .. } => {
                 let parse = |text: &str| engine.parse(&name, text);
                 let template = cached(partials, place, || Ok(parse(&self.read(place)?)?))?;
                 Ok(template.render_bytes(data)?)
@@ -280,7 +280,7 @@ fn path_argument(value: &Value) -> Result<&str, Failure> {
         .ok_or_else(|| format!("the path must be a string, not {}", value.type_name()).into())
 }
 
-fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spoken {
+fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> TemplateEngine {
     let (left, right) = rules.delimiters;
     let (mut variables, mut functions) = (engine.jet_scope().0, engine.jet_functions());
     let mut context = Map::new();
@@ -302,7 +302,7 @@ fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spo
         });
         scope.set_function("render", render).set_function("write", write);
     }
-    Spoken::Jet {
+    TemplateEngine::Jet {
         set: jet::Set::new()
             .with_delimiters(left, right)
             .with_limits(jet::Limits { output: MAX_OUTPUT, ..jet::Limits::default() }),
@@ -313,7 +313,7 @@ fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spo
     }
 }
 
-fn go_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spoken {
+fn go_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> TemplateEngine {
     let (left, right) = rules.delimiters;
     let (engine, data) = engine.go_scope();
     let weak = inner.clone();
@@ -327,5 +327,5 @@ fn go_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Spok
         let [path, text] = args else { return Err("write takes a path and a text".into()) };
         weak.upgrade().ok_or_else(gone)?.write(path_argument(path)?, text)
     });
-    Spoken::Go { engine, data, partials: Mutex::default() }
+    TemplateEngine::Go { engine, data, partials: Mutex::default() }
 }

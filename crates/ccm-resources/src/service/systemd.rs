@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ccm_engine::{Error, ProviderDef, Result};
-use ccm_host::{Changes, Command, FileKind, Host, Output};
+use ccm_host::{ChangeCounters, Command, FileKind, Host, Output};
 
 use super::{Provider, Service, State};
 
@@ -23,7 +23,7 @@ const UNIT_DIRECTORIES: [&str; 5] = [
 
 /// A service that dies as soon as it has started is still active in the first
 /// moment.
-const SETTLE: Duration = Duration::from_millis(250);
+const STARTUP_GRACE: Duration = Duration::from_millis(250);
 
 /// Only one run of a process calls it at a time.
 const TOOL: &str = "systemctl";
@@ -45,11 +45,11 @@ struct Systemd {
 struct Loaded {
     /// The unit files, and what had changed on the machine when they were
     /// looked at.
-    units: Mutex<Option<(Changes, u64)>>,
+    units: Mutex<Option<(ChangeCounters, u64)>>,
 }
 
 impl Loaded {
-    fn units(&self) -> Option<(Changes, u64)> {
+    fn units(&self) -> Option<(ChangeCounters, u64)> {
         *self.units.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -80,7 +80,7 @@ impl Systemd {
         }
         done?;
         self.is_started = true;
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(STARTUP_GRACE);
         Ok(())
     }
 
@@ -104,13 +104,13 @@ impl Systemd {
 
     /// Takes note of the unit files as they are now.
     fn note(&self, units: u64) {
-        let loaded = self.host.remembered::<Loaded>();
+        let loaded = self.host.cached::<Loaded>();
         let mut known = loaded.units.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((self.host.changes(), units));
     }
 }
 
-/// Changes whenever a unit file or drop-in does. Links that only order what
+/// ChangeCounters whenever a unit file or drop-in does. Links that only order what
 /// starts with what are left out: `enable` makes them and tells systemd.
 fn unit_files(host: &Host) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
@@ -166,7 +166,7 @@ fn invalid(verb: &str, word: &str, output: &Output) -> Error {
 impl Provider for Systemd {
     fn prepare(&mut self) -> Result<()> {
         let now = self.host.changes();
-        if let Some((then, units)) = self.host.remembered::<Loaded>().units() {
+        if let Some((then, units)) = self.host.cached::<Loaded>().units() {
             if then == now {
                 return Ok(());
             }

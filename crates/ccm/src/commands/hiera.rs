@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ccm_hiera::Source;
+use ccm_hiera::DataSource;
 use ccm_host::{Cancel, Host};
 use ccm_model::shellquote;
 use ccm_template::Facts;
@@ -127,7 +127,7 @@ fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     for argument in matches.get_many::<String>("data").into_iter().flatten() {
         inputs::set_fact(&mut over, argument)?;
     }
-    let document = Source::new(source).load(&host)?;
+    let document = DataSource::new(source).load(&host)?;
     let resolved = document.resolve(&facts, Some(&over).filter(|over| !over.is_empty()))?;
     for warning in &resolved.warnings {
         host.warn(format!("{source}: {warning}"));

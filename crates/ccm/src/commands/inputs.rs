@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Inputs, RunOptions};
-use ccm_hiera::Source;
+use ccm_hiera::DataSource;
 use ccm_host::Host;
 use ccm_template::{Facts, Scope};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
@@ -87,7 +87,7 @@ pub(super) fn inputs(options: &RunOptions, matches: &ArgMatches) -> Result<Input
     let read_env = !matches.get_flag("no-read-env");
     let variables = ccm_engine::environ(host, &options.working_directory, read_env)?;
     let external = match matches.get_one::<String>("hiera").filter(|source| !source.is_empty()) {
-        Some(source) => Some(Source::new(source).load(host)?),
+        Some(source) => Some(DataSource::new(source).load(host)?),
         None => None,
     };
     let environ = Scope::environ(variables);
@@ -98,7 +98,7 @@ pub(super) fn inputs(options: &RunOptions, matches: &ArgMatches) -> Result<Input
 pub(super) fn inputs_here(options: &RunOptions, matches: &ArgMatches) -> Result<Inputs> {
     let mut inputs = inputs(options, matches)?;
     if inputs.external.is_none() {
-        inputs.external = Source::load_default(&options.host, Path::new(DEFAULT_DATA))?;
+        inputs.external = DataSource::load_default(&options.host, Path::new(DEFAULT_DATA))?;
     }
     Ok(inputs)
 }

@@ -30,7 +30,7 @@ pub(crate) fn sweep(directory: &Path, prefix: &str) {
 
 /// Why a directory is not locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unlocked {
+pub(crate) enum LockError {
     /// Somebody else has it, or had it and removed it.
     Taken,
     /// Its file system has no locks, or it is not this user's: nobody sweeps it.
@@ -39,33 +39,33 @@ pub(crate) enum Unlocked {
 
 /// Locks a directory of this user for as long as the result lives. Once it is
 /// locked, nobody else removes it.
-pub(crate) fn lock(path: &Path) -> Result<OwnedFd, Unlocked> {
+pub(crate) fn lock(path: &Path) -> Result<OwnedFd, LockError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
-        Errno::NOENT => Unlocked::Taken,
-        _ => Unlocked::Never,
+        Errno::NOENT => LockError::Taken,
+        _ => LockError::Never,
     })?;
     lock_open(&directory, path)?;
     Ok(directory)
 }
 
 /// The same for a directory that is open.
-pub(crate) fn lock_open(directory: &OwnedFd, path: &Path) -> Result<(), Unlocked> {
-    let stat = Stat::of(directory, path).map_err(|_| Unlocked::Never)?;
+pub(crate) fn lock_open(directory: &OwnedFd, path: &Path) -> Result<(), LockError> {
+    let stat = Stat::of(directory, path).map_err(|_| LockError::Never)?;
     if stat.uid != rustix::process::geteuid().as_raw() {
-        return Err(Unlocked::Never);
+        return Err(LockError::Never);
     }
     match rustix::fs::flock(directory, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => return Err(Unlocked::Taken),
-        Err(_) => return Err(Unlocked::Never),
+        Err(Errno::WOULDBLOCK) => return Err(LockError::Taken),
+        Err(_) => return Err(LockError::Never),
     }
     // Who had it before may have removed it since it was opened.
     let is_there = rustix::fs::lstat(path).is_ok_and(|found| {
         let found = Stat::new(&found);
         (found.dev, found.ino) == (stat.dev, stat.ino)
     });
-    if is_there { Ok(()) } else { Err(Unlocked::Taken) }
+    if is_there { Ok(()) } else { Err(LockError::Taken) }
 }
 
 #[cfg(test)]
@@ -86,8 +86,8 @@ mod tests {
         let _held = lock(&alive).unwrap();
         sweep(dir.path(), "ccm-x-");
         assert_eq!([dead.exists(), alive.exists(), foreign.exists()], [false, true, true]);
-        assert_eq!(lock(&alive).unwrap_err(), Unlocked::Taken);
-        assert_eq!(lock(&dead).unwrap_err(), Unlocked::Taken);
+        assert_eq!(lock(&alive).unwrap_err(), LockError::Taken);
+        assert_eq!(lock(&dead).unwrap_err(), LockError::Taken);
     }
 
     /// Every one is made while others sweep.

@@ -12,7 +12,7 @@ use crate::lock::Lock;
 
 /// How often the run has done something that may have changed the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangeCounters {
     /// Commands run, but for those that only look.
     pub commands: u64,
     /// Files and directories written or removed by ccm itself.
@@ -21,11 +21,11 @@ pub struct Changes {
 
 /// One value of each type.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct RunCache {
     values: Lock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for RunCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} values", self.values.hold().len())
     }
@@ -33,15 +33,15 @@ impl fmt::Debug for Memory {
 
 impl Host {
     /// Counts what may have changed the machine so far.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> ChangeCounters {
         let files = self.inner.barrier.hold().changes;
-        Changes { commands: self.inner.commands.load(Ordering::Relaxed), files }
+        ChangeCounters { commands: self.inner.commands.load(Ordering::Relaxed), files }
     }
 
     /// The run's own value of a type, made when it is first asked for. All
     /// clones of a host share it.
-    pub fn remembered<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut values = self.inner.memory.values.hold();
+    pub fn cached<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let mut values = self.inner.cache.values.hold();
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // The key is the type, so the value is of it.
         Arc::clone(value).downcast().unwrap_or_default()
@@ -58,10 +58,10 @@ mod tests {
     #[test]
     fn one_value_of_each_type_is_shared_by_clones() {
         let host = Host::new();
-        host.remembered::<AtomicU32>().store(7, Ordering::Relaxed);
-        host.remembered::<AtomicI64>().store(8, Ordering::Relaxed);
-        assert_eq!(host.clone().remembered::<AtomicU32>().load(Ordering::Relaxed), 7);
-        assert_eq!(Host::new().remembered::<AtomicU32>().load(Ordering::Relaxed), 0);
+        host.cached::<AtomicU32>().store(7, Ordering::Relaxed);
+        host.cached::<AtomicI64>().store(8, Ordering::Relaxed);
+        assert_eq!(host.clone().cached::<AtomicU32>().load(Ordering::Relaxed), 7);
+        assert_eq!(Host::new().cached::<AtomicU32>().load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let path = dir.path().join("f");
         host.replace(&path, Content::Bytes(b"x"), &attributes).unwrap();
         let written = host.changes();
-        assert_ne!(written, Changes::default());
+        assert_ne!(written, ChangeCounters::default());
         host.sync().unwrap();
         assert_eq!(host.changes(), written);
         host.remove(&path).unwrap();
