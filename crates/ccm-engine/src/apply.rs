@@ -132,7 +132,7 @@ impl Manage for Apply {
         turn: &mut Turn<'_, '_, '_>,
         event: &mut Event,
     ) -> Result<()> {
-        let summary = turn.run.run_child(&want.child())?;
+        let summary = turn.run.run_child(&want.child(), turn.is_chosen)?;
         let (resources, failed) = (summary.resources, summary.failed);
         let reason = failure(&summary);
         event.changed = !summary.changed.is_empty() && reason.is_none();

@@ -2,7 +2,7 @@
 
 use ccm_model::{Change, Verb};
 
-use crate::resource_type::{Context, Diffs, ResourceType, Trigger};
+use crate::resource_type::{Context, Diffs, Prediction, ResourceType, Trigger};
 use crate::step::Step;
 use crate::{Error, Result};
 
@@ -65,7 +65,7 @@ pub fn converge<T: ResourceType>(
     }
     outcome.state = Some(T::observe(on, want, cx)?);
     let Some(before) = &outcome.state else { return Ok(()) };
-    let steps = T::decide(want, before, cx.trigger)?;
+    let mut steps = T::decide(want, before, cx.trigger)?;
     if steps.is_empty() {
         return Ok(());
     }
@@ -74,12 +74,7 @@ pub fn converge<T: ResourceType>(
     }
     outcome.refreshed = cx.trigger == Trigger::Refresh && steps.iter().any(T::is_refresh);
     if noop {
-        for step in &steps {
-            outcome.add(step);
-        }
-        let texts: Vec<String> = steps.iter().map(T::describe).collect();
-        outcome.noop_message = Some(texts.join(". "));
-        return Ok(());
+        return preview::<T>(on, &mut steps, cx, outcome);
     }
     for step in &steps {
         T::act(on, &step.action, cx)?;
@@ -97,4 +92,26 @@ pub fn converge<T: ResourceType>(
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),
     }
+}
+
+/// Records what the steps would do instead of doing it.
+fn preview<T: ResourceType>(
+    on: &mut T::Provider,
+    steps: &mut [Step<T::Action>],
+    cx: &mut Context<'_>,
+    outcome: &mut Outcome<T::State>,
+) -> Result<()> {
+    let mut texts = Vec::new();
+    for step in steps {
+        let prediction = T::predict(on, step, cx)?;
+        if prediction == Prediction::Open {
+            cx.templates.host().predict_anything();
+        }
+        if prediction != Prediction::Nothing {
+            outcome.add(step);
+            texts.push(T::describe(step));
+        }
+    }
+    outcome.noop_message = (!texts.is_empty()).then(|| texts.join(". "));
+    Ok(())
 }

@@ -10,10 +10,12 @@ use crate::inputs::Inputs;
 use crate::manifest::{Children, Diagnosis, Manifest, ManifestError, ManifestLoader, SourceRef};
 use crate::manifest_run::Mode;
 use crate::options::RunOptions;
+use crate::plan::{PlanRecorder, Planned};
 use crate::request::{StatusError, read_status};
 use crate::resource::AnyType;
 use crate::resource_type::{Detail, Diffs};
 use crate::run::{Finished, Observer, Run, run_manifest};
+use crate::selection::Selection;
 use crate::session::Session;
 
 /// Everything that outlives a run. Cheap to clone, and shared between threads.
@@ -43,6 +45,7 @@ impl Engine {
             host,
             mode: Mode::default(),
             diffs: Diffs::None,
+            selection: Selection::default(),
             detail: Detail::Decide,
             inputs: Inputs::default(),
             working_directory,
@@ -106,6 +109,22 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Finished {
         run_manifest(self.types, manifest, options, session, observer)
+    }
+
+    /// Previews a manifest: what applying it would do to each resource, given
+    /// what the resources before it would do. Changes nothing.
+    pub fn plan(
+        &self,
+        manifest: Manifest,
+        options: &RunOptions,
+        observer: &mut dyn Observer,
+    ) -> Planned {
+        let mode = Mode { noop: true, ..options.mode };
+        let options = RunOptions { mode, detail: Detail::Report, ..options.clone() };
+        let mut recorder = PlanRecorder::new(observer);
+        let finished = run_manifest(self.types, manifest, &options, None, &mut recorder);
+        let plan = recorder.into_plan(&finished, &options.host);
+        Planned { plan, finished }
     }
 
     /// Begins a run that takes requests one after the other.

@@ -77,6 +77,17 @@ pub enum Error {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// Something is not there that another resource can bring, such as a unit or
+    /// a package in a repository.
+    #[error("{reason}")]
+    Missing {
+        /// What is missing.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+        /// In a preview: the resource that decides about it, if that is known.
+        by: Option<std::sync::Arc<str>>,
+    },
     /// Everything was done and the state is still another.
     #[error("failed to reach desired state: {reason}")]
     NotConverged {
@@ -124,6 +135,28 @@ impl Error {
         Self::Refused { reason: reason.into(), hint: None }
     }
 
+    /// Whether an earlier resource could have brought what is missing.
+    pub(crate) fn is_about_something_missing(&self) -> bool {
+        match self {
+            Self::NoProvider { .. } | Self::UnsuitableProvider { .. } | Self::Missing { .. } => {
+                true
+            }
+            Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => {
+                error.is_about_something_missing()
+            }
+            _ => false,
+        }
+    }
+
+    /// In a preview: the resource that decides about what is missing.
+    pub(crate) fn awaited(&self) -> Option<&std::sync::Arc<str>> {
+        match self {
+            Self::Missing { by, .. } => by.as_ref(),
+            Self::Host(ccm_host::Error::Unpredictable { by, .. }) => Some(by),
+            _ => None,
+        }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -132,7 +165,7 @@ impl Error {
                 ccm_model::did_you_mean(name, known.iter().copied())
                     .unwrap_or_else(|| format!("the providers are {}", known.join(", "))),
             ),
-            Self::Refused { hint, .. } => hint.clone(),
+            Self::Refused { hint, .. } | Self::Missing { hint, .. } => hint.clone(),
             Self::Template { source, .. } => source.hint.clone(),
             Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => error.hint(),
             Self::TooDeep { .. } | Self::TooMany { .. } => {

@@ -12,9 +12,11 @@ use crate::manage::Turn;
 use crate::manifest::Diagnosis;
 use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
+use crate::provisional;
 use crate::resource::{AnyResource, AnyType};
 use crate::resource_type::{Detail, Trigger};
 use crate::run::{Observer, Record, Stop};
+use crate::selection::Choice;
 use crate::session::{LastOutcome, Session};
 use crate::{Error, Result, chain};
 
@@ -62,6 +64,10 @@ impl<'a> LifecycleContext<'_, 'a> {
             if let Some(reason) = cancel.reason() {
                 return Some(Stop::Cancelled(reason));
             }
+            if self.choose(&*resource) == Choice::NotSelected {
+                self.record.pass_over(&*resource);
+                continue;
+            }
             self.observer.borrow_mut().starting(&*resource, index + 1, total);
             let event = self.run_resource(&mut *resource);
             each(&event);
@@ -72,6 +78,17 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
         }
         cancel.reason().map(Stop::Cancelled)
+    }
+
+    /// Whether the run looks at a resource.
+    pub(crate) fn choose(&self, resource: &dyn AnyResource) -> Choice {
+        let selection = &self.options.selection;
+        if selection.is_everything() {
+            return Choice::Chosen;
+        }
+        let child = resource.child();
+        let child = child.map(|child| self.frame.working_directory.join(child.path));
+        selection.choose(resource, self.frame.is_chosen, child)
     }
 
     /// Takes a resource through its lifecycle and records what became of it.
@@ -94,7 +111,14 @@ impl<'a> LifecycleContext<'_, 'a> {
             ..Event::default()
         };
         let mut diff = None;
-        if let Err(error) = self.steps(resource, mode, &mut event, &mut diff) {
+        options.host.set_preview(mode.noop.then(|| resource.display()).as_deref());
+        let done = self.steps(resource, mode, &mut event, &mut diff);
+        if let Err(error) = &done
+            && let Some(waits_for) = self.waits_for(resource, mode, error)
+        {
+            provisional::mark(&mut event, resource, waits_for);
+            options.host.predict_anything();
+        } else if let Err(error) = done {
             event.failed = true;
             let mut message = chain(&error);
             if let Some(hint) = error.hint() {
@@ -138,9 +162,13 @@ impl<'a> LifecycleContext<'_, 'a> {
                 return Ok(());
             }
         }
-        let trigger =
-            if mode.health_check_only { Trigger::Turn } else { self.trigger(resource, mode.noop)? };
-        let mut turn = Turn { run: self, mode, trigger, diff: None };
+        if !mode.health_check_only {
+            event.because = self.changed_subscriptions(resource, mode.noop)?;
+        }
+        let is_triggered = !event.because.is_empty();
+        let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
+        let is_chosen = self.choose(resource) == Choice::Chosen;
+        let mut turn = Turn { run: self, mode, trigger, is_chosen, diff: None };
         let managed = resource.manage(provider, &mut turn, event);
         *diff = turn.diff;
         managed?;
@@ -168,6 +196,11 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         let mut unmet = Vec::new();
         for reference in &resource.common().require {
+            if self.record.is_passed_over(reference) {
+                let message = format!("{reference} is not selected and is taken as met");
+                self.warn(Some(&resource.display()), &message);
+                continue;
+            }
             let last = last(&self.options.host, self.record.session, reference)?;
             if last.failed || last.unmet {
                 unmet.push(reference.clone());
@@ -176,16 +209,38 @@ impl<'a> LifecycleContext<'_, 'a> {
         Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
     }
 
-    fn trigger(&mut self, resource: &dyn AnyResource, noop: bool) -> Result<Trigger> {
-        let mut trigger = Trigger::Turn;
+    /// The resources that it subscribes to and that have changed.
+    fn changed_subscriptions(
+        &mut self,
+        resource: &dyn AnyResource,
+        noop: bool,
+    ) -> Result<Vec<ResourceRef>> {
+        let mut changed = Vec::new();
         for reference in resource.subscribe() {
+            if self.record.is_passed_over(reference) {
+                continue;
+            }
             let last = last(&self.options.host, self.record.session, reference)?;
             // What only would have changed moves nothing but a preview.
             if last.changed && (noop || !last.noop) {
-                trigger = Trigger::Refresh;
+                changed.push(reference.clone());
             }
         }
-        Ok(trigger)
+        Ok(changed)
+    }
+
+    /// In a preview: the resources after which one that failed now can be judged,
+    /// if there are any.
+    fn waits_for(
+        &self,
+        resource: &dyn AnyResource,
+        mode: Mode,
+        error: &Error,
+    ) -> Option<Vec<String>> {
+        if !mode.noop || mode.health_check_only {
+            return None;
+        }
+        provisional::waits_for(&self.options.host, resource, error)
     }
 
     /// Hands on what is worth knowing of a manifest.

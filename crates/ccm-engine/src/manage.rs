@@ -19,6 +19,8 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
     pub(crate) mode: Mode,
     pub(crate) trigger: Trigger,
+    /// Everything that it applies was selected with it.
+    pub(crate) is_chosen: bool,
     /// What changed in a text, if someone wants to see it.
     pub(crate) diff: Option<String>,
 }

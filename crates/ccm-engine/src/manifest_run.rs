@@ -117,6 +117,8 @@ pub(crate) struct ManifestFrame {
     /// stands in no manifest.
     pub(crate) files: Vec<String>,
     pub(crate) remote: Option<Arc<RemoteSource>>,
+    /// Whether everything in it was selected with the resource that applies it.
+    pub(crate) is_chosen: bool,
 }
 
 impl ManifestFrame {
@@ -129,6 +131,7 @@ impl ManifestFrame {
             fail_on_error: false,
             files: Vec::new(),
             remote: None,
+            is_chosen: false,
         }
     }
 
@@ -151,6 +154,7 @@ impl LifecycleContext<'_, '_> {
         manifest: Manifest,
         mode: Mode,
         files: Vec<String>,
+        is_chosen: bool,
     ) -> (ChildSummary, Option<String>) {
         let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
             manifest;
@@ -166,6 +170,7 @@ impl LifecycleContext<'_, '_> {
             fail_on_error: declarations.fail_on_error,
             files,
             remote,
+            is_chosen,
         };
         if let Some(message) = declarations.pre_message {
             self.observer.borrow_mut().message(&message);
@@ -179,7 +184,7 @@ impl LifecycleContext<'_, '_> {
     }
 
     /// Reads and runs the manifest that a resource applies.
-    pub(crate) fn run_child(&mut self, child: &Child<'_>) -> Result<ChildSummary> {
+    pub(crate) fn run_child(&mut self, child: &Child<'_>, is_chosen: bool) -> Result<ChildSummary> {
         let files = self.frame.files_to(child)?;
         if self.record.manifests == MAX_MANIFESTS {
             return Err(Error::TooMany { limit: MAX_MANIFESTS });
@@ -199,7 +204,7 @@ impl LifecycleContext<'_, '_> {
         let span = tracing::error_span!("apply", manifest = child.path).entered();
         self.observer.borrow_mut().entering(child.path);
         let mode = self.frame.mode.with(child);
-        let (summary, message) = self.run_manifest(manifest, mode, files);
+        let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen);
         if let Some(message) = message {
             self.observer.borrow_mut().message(&message);
         }

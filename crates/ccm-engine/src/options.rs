@@ -7,6 +7,7 @@ use ccm_host::Host;
 use crate::inputs::Inputs;
 use crate::manifest_run::Mode;
 use crate::resource_type::{Detail, Diffs};
+use crate::selection::Selection;
 
 /// Everything that one run is given. Nothing of it is read from the process
 /// later on.
@@ -19,6 +20,8 @@ pub struct RunOptions {
     pub mode: Mode,
     /// Which diffs to make.
     pub diffs: Diffs,
+    /// The resources to look at.
+    pub selection: Selection,
     /// How much of each state someone will read.
     pub detail: Detail,
     /// What templates see beside a manifest.

@@ -49,6 +49,16 @@ pub trait ResourceType: Declare {
     /// Does what a step says, and nothing that it does not say.
     fn act(on: &mut Self::Provider, action: &Self::Action, cx: &mut Context<'_>) -> Result<()>;
 
+    /// In a preview, instead of acting: records on the provider's host what the
+    /// step would leave behind, and fails where acting would fail for a reason
+    /// that can be seen now. May complete the changes with what only the machine
+    /// knows. Changes nothing.
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Self::Action>,
+        cx: &mut Context<'_>,
+    ) -> Result<Prediction>;
+
     /// Whether a step is what a change elsewhere has triggered.
     fn is_refresh(_step: &Step<Self::Action>) -> bool {
         true
@@ -106,6 +116,17 @@ impl<T: ResourceType> fmt::Debug for ProviderDef<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
+}
+
+/// How far a preview can tell what a step leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prediction {
+    /// Exactly as recorded.
+    Exact,
+    /// It may change more than that: other files, users, programs.
+    Open,
+    /// The step would change nothing.
+    Nothing,
 }
 
 /// Why a resource is applied.

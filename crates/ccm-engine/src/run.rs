@@ -1,9 +1,10 @@
 //! A run: what it is watched by, what it keeps, and how it ends.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use ccm_host::{CancelReason, Host};
-use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, Summary};
+use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, ResourceRef, Summary};
 
 use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest};
@@ -91,6 +92,8 @@ pub(crate) struct Record<'a> {
     session_error: Option<SessionError>,
     /// How many manifests resources have applied.
     pub(crate) manifests: usize,
+    /// Resources that were not selected, as `type#name` and `type#alias`.
+    not_selected: HashSet<String>,
 }
 
 impl<'a> Record<'a> {
@@ -106,6 +109,7 @@ impl<'a> Record<'a> {
             last_id: EventId::default(),
             session_error: None,
             manifests: 0,
+            not_selected: HashSet::new(),
         }
     }
 
@@ -119,6 +123,18 @@ impl<'a> Record<'a> {
             self.session_error.get_or_insert(error);
         }
         self.summary.add(event);
+    }
+
+    /// Takes note of a resource that was not selected.
+    pub(crate) fn pass_over(&mut self, resource: &dyn AnyResource) {
+        self.summary.not_selected += 1;
+        let common = resource.common();
+        let names = std::iter::once(&common.name).chain(&common.alias);
+        self.not_selected.extend(names.map(|name| format!("{}#{name}", resource.kind())));
+    }
+
+    pub(crate) fn is_passed_over(&self, reference: &ResourceRef) -> bool {
+        !self.not_selected.is_empty() && self.not_selected.contains(&reference.to_string())
     }
 
     /// Keeps an event for the report.
@@ -179,7 +195,7 @@ pub(crate) fn run_manifest(
     };
     context.take_warnings(None);
     let (ChildSummary { stop, .. }, post_message) =
-        context.run_manifest(manifest, options.mode, files);
+        context.run_manifest(manifest, options.mode, files, false);
     context.take_warnings(None);
     let finished = record.finish(options, name);
     Finished { stop, post_message, ..finished }

@@ -1,5 +1,4 @@
-//! What others remember of the machine during one run, and how they know when
-//! it may no longer be true.
+//! Per-run cache for providers, and the change counters that invalidate it.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -34,7 +33,8 @@ impl fmt::Debug for RunCache {
 impl Host {
     /// Counts what may have changed the machine so far.
     pub fn changes(&self) -> ChangeCounters {
-        let files = self.inner.barrier.hold().changes;
+        let predictions = self.inner.predictions.load(Ordering::Relaxed);
+        let files = self.inner.barrier.hold().changes + predictions;
         ChangeCounters { commands: self.inner.commands.load(Ordering::Relaxed), files }
     }
 

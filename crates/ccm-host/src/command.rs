@@ -229,13 +229,7 @@ impl Host {
             self.inner.commands.fetch_add(1, Ordering::Relaxed);
         }
         tracing::debug!(program = ?command.program, args = ?command.args, "running");
-        let path = match &command.environment {
-            Environment::System => SYSTEM_PATH.into(),
-            Environment::Inherited { path: Some(path), .. } => path.into(),
-            Environment::Inherited { path: None, .. } => {
-                self.env("PATH").unwrap_or_else(|| SYSTEM_PATH.into())
-            }
-        };
+        let path = self.search_path(command);
         let program = lookup::find(&command.program, &path, &command.directory)?;
         let held = self.hold_directory(&command.directory)?;
         let mut child = std::process::Command::new(program);
@@ -312,9 +306,41 @@ impl Host {
         {
             return is_there;
         }
-        let found = lookup::find(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/"));
-        known.0.hold().insert(program.to_owned(), (now, found.is_ok()));
-        found.is_ok()
+        let is_there =
+            self.find_program(OsStr::new(program), OsStr::new(SYSTEM_PATH), Path::new("/")).is_ok();
+        known.0.hold().insert(program.to_owned(), (now, is_there));
+        is_there
+    }
+
+    /// Checks that a command can be started, without starting it: its directory
+    /// and its program are there, or in a preview will be.
+    pub fn check_command(&self, command: &Command) -> Result<()> {
+        let directory = &command.directory;
+        match self.stat(directory)? {
+            Some(stat) if stat.kind == crate::FileKind::Directory => {}
+            _ => return Err(Error::NotADirectory { path: directory.clone() }),
+        }
+        self.find_program(&command.program, &self.search_path(command), directory).map(drop)
+    }
+
+    fn search_path(&self, command: &Command) -> OsString {
+        match &command.environment {
+            Environment::System => SYSTEM_PATH.into(),
+            Environment::Inherited { path: Some(path), .. } => path.into(),
+            Environment::Inherited { path: None, .. } => {
+                self.env("PATH").unwrap_or_else(|| SYSTEM_PATH.into())
+            }
+        }
+    }
+
+    /// The file of a program, which in a preview an earlier step may bring.
+    fn find_program(&self, program: &OsStr, path: &OsStr, directory: &Path) -> Result<PathBuf> {
+        let found = lookup::find(program, path, directory);
+        if found.is_ok() || !self.is_preview() {
+            return found;
+        }
+        let candidates = lookup::candidates(program, path, directory);
+        candidates.into_iter().find(|file| self.is_predicted_program(file)).map_or(found, Ok)
     }
 }
 

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
+use crate::forecast::Seen;
 use crate::stale_dirs::{LockError, lock, sweep};
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
@@ -156,6 +157,10 @@ impl Host {
 
     /// Whether a directory has no entries.
     pub fn is_empty_directory(&self, path: &Path) -> Result<bool> {
+        if self.predicted_below(path).is_some() {
+            let is_new = matches!(self.seen(path)?, Seen::Directory(_, true));
+            return self.is_predicted_empty(path, is_new);
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (parent, name) = self.open_parent(path)?;
         let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())

@@ -173,6 +173,14 @@ pub enum Error {
         /// The name asked for.
         name: String,
     },
+    /// In a preview: only the run can tell what will be at a path.
+    #[error("what {} will be is known only after {by}", path.display())]
+    Unpredictable {
+        /// The path.
+        path: PathBuf,
+        /// The resource that decides about it.
+        by: std::sync::Arc<str>,
+    },
     /// A numeric id beyond what the system has.
     #[error("`{id}` is not a user or group id")]
     InvalidId {
@@ -250,6 +258,9 @@ impl Error {
                 Some(format!("available schemes: {}", known.join(", ")))
             }
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
+            Self::NotADirectory { path } if !path.exists() => {
+                Some("declare it earlier as a `file` with `ensure: directory`".to_owned())
+            }
             _ => None,
         }
     }
@@ -257,6 +268,19 @@ impl Error {
     /// Whether it is because there is nothing at a path.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether something that another resource can bring is missing: a user, a
+    /// group, a program, a file or a directory.
+    pub fn is_about_something_missing(&self) -> bool {
+        match self {
+            Self::UnknownUser { .. }
+            | Self::UnknownGroup { .. }
+            | Self::CommandNotFound { .. }
+            | Self::Unpredictable { .. } => true,
+            Self::NotADirectory { path } => !path.exists(),
+            error => error.is_missing(),
+        }
     }
 
     pub(crate) fn io(

@@ -8,6 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
+use crate::forecast::Seen;
 use crate::{Error, Host, Result};
 
 /// What a path is.
@@ -87,12 +88,25 @@ pub(crate) fn mode(bits: u32) -> Mode {
 impl Host {
     /// What a path leads to, links followed; `None` when there is nothing.
     pub fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        look(path, AtFlags::empty())
+        self.look(path, AtFlags::empty())
     }
 
     /// What is at a path itself, which may be a link.
     pub fn lstat(&self, path: &Path) -> Result<Option<Stat>> {
-        look(path, AtFlags::SYMLINK_NOFOLLOW)
+        self.look(path, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    fn look(&self, path: &Path, flags: AtFlags) -> Result<Option<Stat>> {
+        match self.seen(path)? {
+            Seen::OnDisk => {}
+            Seen::Absent => return Ok(None),
+            Seen::File(stat, _) | Seen::Directory(stat, _) => return Ok(Some(stat)),
+        }
+        match rustix::fs::statat(CWD, path, flags) {
+            Ok(stat) => Ok(Some(Stat::new(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(errno) => Err(Error::io("inspect", path)(errno)),
+        }
     }
 
     /// Opens a regular file for reading. Nothing else is ever opened: a FIFO
@@ -100,7 +114,10 @@ impl Host {
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
         let file = self.open_found(path, found)?;
-        let stat = Stat::of(&file, path)?;
+        let stat = match self.seen(path)? {
+            Seen::File(stat, _) => stat,
+            _ => Stat::of(&file, path)?,
+        };
         check_regular(path, stat)?;
         Ok((file, stat))
     }
@@ -109,6 +126,15 @@ impl Host {
     /// since, nothing hangs.
     pub fn open_found(&self, path: &Path, found: Stat) -> Result<File> {
         check_regular(path, found)?;
+        match self.seen(path)? {
+            Seen::File(_, content) => self.open_predicted(path, &content),
+            Seen::Absent => Err(Error::io("open", path)(Errno::NOENT)),
+            Seen::OnDisk | Seen::Directory(..) => self.open_on_disk(path),
+        }
+    }
+
+    /// Opens what is on disk, whatever a preview says.
+    pub(crate) fn open_on_disk(&self, path: &Path) -> Result<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
         Ok(file.into())
@@ -138,14 +164,6 @@ impl Host {
     /// The path with every link in it followed.
     pub fn canonicalize(&self, path: &Path) -> Result<std::path::PathBuf> {
         path.canonicalize().map_err(Error::std_io("find", path))
-    }
-}
-
-fn look(path: &Path, flags: AtFlags) -> Result<Option<Stat>> {
-    match rustix::fs::statat(CWD, path, flags) {
-        Ok(stat) => Ok(Some(Stat::new(&stat))),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        Err(errno) => Err(Error::io("inspect", path)(errno)),
     }
 }
 

@@ -17,6 +17,7 @@ mod extended;
 mod fetch;
 mod file;
 mod folder;
+mod forecast;
 mod http;
 mod incoming;
 mod input;
@@ -53,6 +54,7 @@ pub use error::{Error, Result};
 pub use fetch::{Body, Fetch, Fetched, Fetchers, Progress, Request, url_scheme};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
+pub use forecast::{MissedFile, NewContent};
 pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use machine::{Space, Uname, ignored_signals};
@@ -95,6 +97,11 @@ struct Inner {
     warnings: Lock<Warnings>,
     /// What is known to be secret in this run.
     redactor: Lock<Redactor>,
+    /// What the steps of a preview would leave behind.
+    forecast: Lock<forecast::Forecast>,
+    is_preview: AtomicBool,
+    /// How many predictions were recorded.
+    predictions: AtomicU64,
     progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,

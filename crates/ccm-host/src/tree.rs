@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::atomic::is_temporary_name;
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
+use crate::forecast::Seen;
 use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
 
 /// Directories inside one another that are walked.
@@ -42,6 +43,19 @@ pub enum TreeEntry {
 }
 
 impl Host {
+    /// In a preview: the tree that is on disk at a path now, whatever earlier
+    /// steps would make of it.
+    pub fn tree_on_disk(&self, path: &Path) -> Result<Option<Tree>> {
+        if matches!(self.seen(path)?, Seen::Absent | Seen::Directory(_, true)) {
+            return Ok(None);
+        }
+        match self.open_managed(path) {
+            Ok(root) => Ok(Some(Tree { host: self.clone(), root, path: path.to_owned() })),
+            Err(Error::NotADirectory { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the tree at a path; `None` when there is nothing. Symlinks to it
     /// are followed, as root only those that lead to what their owner owns.
     pub fn open_tree(&self, path: &Path) -> Result<Option<Tree>> {

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::extended::has_access_list;
 use crate::file::{check_regular, read_all, utf8};
+use crate::forecast::Seen;
 use crate::walk::{Step, Walk};
 use crate::{Error, FileKind, Folder, Host, Result, Stat};
 
@@ -74,7 +75,9 @@ impl Host {
     /// Opens a regular file that decides what is done. As root, a file that
     /// others can change is refused with `CCM_STRICT=1` and logged otherwise.
     pub fn open_trusted(&self, path: &Path) -> Result<(File, Stat)> {
-        let (file, stat, doubt) = self.open_judged(path, self.is_strict())?;
+        let (file, stat, doubt) = self
+            .open_judged(path, self.is_strict())
+            .inspect_err(|error| self.note_missed(error))?;
         self.judge(path, doubt, Refuse::IfStrict)?;
         Ok((file, stat))
     }
@@ -90,7 +93,7 @@ impl Host {
     pub fn read_judged(&self, path: &Path, limit: u64) -> Result<(Option<String>, Option<Doubt>)> {
         let (file, stat, doubt) = match self.open_judged(path, self.is_strict()) {
             Err(Error::Untrusted { doubt, .. }) => return Ok((None, Some(doubt))),
-            other => other?,
+            other => other.inspect_err(|error| self.note_missed(error))?,
         };
         if doubt.is_some() && self.is_strict() {
             return Ok((None, doubt));
@@ -101,6 +104,11 @@ impl Host {
     /// Opens a directory whose files decide what is done; `None` when there is
     /// nothing. Everything that is read through it is judged too.
     pub fn open_trusted_folder(&self, path: &Path, refuse: Refuse) -> Result<Option<Folder>> {
+        if let Some(by) = self.predicted_below(path) {
+            let error = Error::Unpredictable { path: path.to_owned(), by };
+            self.note_missed(&error);
+            return Err(error);
+        }
         let Some(folder) = self.open_folder(path)? else { return Ok(None) };
         if !self.is_root() {
             return Ok(Some(folder));
@@ -121,7 +129,9 @@ impl Host {
     /// others can change ends it at once if `is_strict`: what is behind it may
     /// be another file by then.
     fn open_judged(&self, path: &Path, is_strict: bool) -> Result<(File, Stat, Option<Doubt>)> {
-        if !self.is_root() {
+        // In a preview, what ccm itself would write is not on disk yet.
+        let is_predicted = !matches!(self.seen(path)?, Seen::OnDisk);
+        if is_predicted || !self.is_root() {
             let (file, stat) = self.open(path)?;
             return Ok((file, stat, None));
         }

@@ -55,6 +55,16 @@ pub struct Event {
     /// What changed, or in noop would have: each property before and after.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// In noop: only the real run can tell what becomes of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub provisional: bool,
+    /// The resources after which a provisional one can be judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// The changed resources that it subscribes to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub because: Vec<ResourceRef>,
     /// What its health checks said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check: Vec<HealthCheckResult>,

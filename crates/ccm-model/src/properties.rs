@@ -80,6 +80,9 @@ pub struct Common {
     /// Resources that must have succeeded before, as `type#name`
     #[property(value = "TYPE#NAME")]
     pub require: Vec<ResourceRef>,
+    /// Words to choose the resource by, with `--only` and `--skip`
+    #[property(value = "TAG")]
+    pub tags: Vec<String>,
     /// Conditions for managing the resource at all
     #[property(template = never)]
     pub control: Option<Control>,

@@ -26,6 +26,9 @@ pub struct Summary {
     pub failed: usize,
     /// Not managed.
     pub skipped: usize,
+    /// Not chosen by `--only` and `--skip`, and not looked at.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_selected: usize,
     /// Reacted to a change elsewhere; counted beside the others.
     pub refreshed: usize,
     /// Skipped because a requirement was not met; counted beside the others.
@@ -46,6 +49,11 @@ pub struct Summary {
     pub noop: bool,
     #[serde(skip)]
     seen: HashSet<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Results of health checks by status.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use ccm_archive::Format;
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
-    Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, Prediction, ProviderDef, ResourceType,
+    Result, Step, Trigger,
 };
 use ccm_host::{Attributes, Digest, Stat};
 use ccm_model::{Change, Common, Stage, Verb, redact_credentials};
@@ -125,6 +125,8 @@ pub trait Provider {
     fn extract(&mut self, extract: &Extract) -> Result<()>;
     /// Removes the archive.
     fn remove(&mut self, path: &Path) -> Result<()>;
+    /// Records what an action would leave behind.
+    fn predict(&mut self, action: &Action) -> Result<Prediction>;
 }
 
 /// What to fetch, and how.
@@ -460,6 +462,14 @@ impl ResourceType for Archive {
             Action::Extract(extract) => on.extract(extract),
             Action::CleanUp { path } | Action::Remove { path } => on.remove(path),
         }
+    }
+
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Action>,
+        _cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        on.predict(&step.action)
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {

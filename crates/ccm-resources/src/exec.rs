@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, ProviderDef, ResourceType, Result,
-    Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, Prediction, ProviderDef, ResourceType,
+    Result, Step, Trigger,
 };
 use ccm_host::{Command, Environment, Exit, Host, Output};
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb, duration, has_placeholder, shellquote};
@@ -143,17 +143,40 @@ impl Runner {
     }
 
     fn run(&self, text: &str, setting: &Setting, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
+        let command = self.command(text, setting)?;
+        Ok(self.host.run(&command, &mut |_, line| on_line(line))?)
+    }
+
+    fn command(&self, text: &str, setting: &Setting) -> Result<Command> {
         let words = (self.words)(text)?;
         let Some((program, args)) = words.split_first() else {
             return Err(Error::refused("no command specified"));
         };
         let environment =
             Environment::Inherited { add: setting.environment.clone(), path: setting.path.clone() };
-        let command = Command::new(program, args)
+        Ok(Command::new(program, args)
             .directory(&setting.directory)
             .environment(environment)
-            .timeout(setting.timeout);
-        Ok(self.host.run(&command, &mut |_, line| on_line(line))?)
+            .timeout(setting.timeout))
+    }
+
+    /// In a preview: what keeps the command from running may look different once
+    /// an earlier resource has done its work.
+    fn check_foreseeable(&self, want: &Properties) -> Result<()> {
+        if !self.host.is_preview() || want.refresh_only {
+            return Ok(());
+        }
+        let guards = [&want.onlyif, &want.unless].into_iter().flatten().map(Script::as_str);
+        let by = guards.clone().find_map(|guard| self.host.predicted_in(guard));
+        let is_guarded = want.creates.is_some() || guards.count() > 0;
+        match by.or_else(|| self.host.suppliers().pop()).filter(|_| is_guarded) {
+            None => Ok(()),
+            by => Err(Error::Missing {
+                reason: "whether the command runs is known only in the run".to_owned(),
+                hint: None,
+                by,
+            }),
+        }
     }
 
     /// Whether a guard command exits 0.
@@ -301,7 +324,7 @@ impl ResourceType for Exec {
             on.host.check_managed_directory(Path::new(directory))?;
         }
         if let Some(creates) = &want.creates {
-            state.creates_satisfied = on.host.stat(Path::new(creates))?.is_some();
+            state.creates_satisfied = on.host.exists(Path::new(creates))?;
         }
         if let Some(output) = &on.finished {
             state.onlyif_satisfied = on.guards.onlyif;
@@ -317,6 +340,7 @@ impl ResourceType for Exec {
         if state.creates_satisfied || cx.trigger == Trigger::Refresh {
             return Ok(state);
         }
+        on.check_foreseeable(want)?;
         if let Some(guard) = &want.onlyif {
             state.onlyif_satisfied = on.guard(guard.as_str(), &want.setting())?;
         }
@@ -354,6 +378,16 @@ impl ResourceType for Exec {
         };
         on.finished = Some(on.run(&action.command, &action.setting, &mut show)?);
         Ok(())
+    }
+
+    fn predict(
+        on: &mut Runner,
+        step: &mut Step<Execute>,
+        _cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        let command = on.command(&step.action.command, &step.action.setting)?;
+        on.host.check_command(&command)?;
+        Ok(Prediction::Open)
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Diffs, Ensure, Error, Findings, ProviderDef, ResourceType,
-    Result, Step, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Error, Findings, Prediction, ProviderDef,
+    ResourceType, Result, Step, Trigger,
 };
 use ccm_host::{Attributes, Digest, Stat};
 use ccm_model::{Change, Common, Properties as _, Stage, Verb};
@@ -69,6 +69,8 @@ pub trait Provider {
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Removes what is there, with everything in it if `force`.
     fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
+    /// Records what an action would leave behind.
+    fn predict(&mut self, action: &Action) -> Result<()>;
     /// The text at a path before and after it gets this content, where both are
     /// text.
     fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)>;
@@ -400,6 +402,15 @@ impl ResourceType for File {
             Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
             Action::RemoveTree { path } => on.remove(path, true),
         }
+    }
+
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Action>,
+        _cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        on.predict(&step.action)?;
+        Ok(Prediction::Exact)
     }
 
     /// A change of owner or mode alone is none of the rest, whatever is written.

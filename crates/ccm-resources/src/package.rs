@@ -4,6 +4,7 @@ mod apt;
 mod command_line;
 mod dnf;
 mod manager;
+mod predicted;
 #[cfg(test)]
 mod tests;
 pub mod version;
@@ -13,13 +14,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Findings, ProviderDef, ResourceType, Result,
-    Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Error, Findings, Prediction, ProviderDef,
+    ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Stage, Verb, did_you_mean};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name;
+pub use predicted::PackageChange;
+use predicted::PredictedPackages;
 
 /// The `package` type.
 pub struct Package;
@@ -68,14 +71,11 @@ pub trait Provider {
     fn details(&mut self, package: &str) -> Result<Details>;
     /// How an installed version and a wanted one are ordered.
     fn compare(&self, installed: &Installed, wanted: &str) -> Ordering;
-    /// Installs a package.
-    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()>;
-    /// Brings an installed package forward.
-    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()>;
-    /// Brings an installed package back.
-    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()>;
-    /// Removes a package.
-    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// Takes an action; `say` gets what the user should know meanwhile.
+    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// The packages that an action would change, its own and others, without
+    /// changing anything; `None` where the package manager cannot tell.
+    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>>;
 }
 
 /// Which version is to be installed.
@@ -202,6 +202,27 @@ pub enum Action {
     Uninstall { package: String },
 }
 
+impl Action {
+    fn package(&self) -> &str {
+        match self {
+            Self::Install { package, .. }
+            | Self::Upgrade { package, .. }
+            | Self::Downgrade { package, .. }
+            | Self::Uninstall { package } => package,
+        }
+    }
+
+    /// The version that it asks for.
+    fn version(&self) -> Option<&str> {
+        match self {
+            Self::Install { target: Target::Version(version), .. }
+            | Self::Upgrade { target: Target::Version(version), .. }
+            | Self::Downgrade { version, .. } => Some(version),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -266,7 +287,13 @@ impl ResourceType for Package {
         if let Wanted::Version(version) = want.wanted() {
             on.check_version(version)?;
         }
-        let found = on.find(package)?;
+        let mut found = on.find(package)?;
+        let host = cx.templates.host();
+        if host.is_preview()
+            && let Some(version) = host.cached::<PredictedPackages>().get(package)
+        {
+            found.installed = version.map(|version| Installed { version, ..Installed::default() });
+        }
         let order = match (want.wanted(), &found.installed) {
             (Wanted::Version(version), Some(installed)) => on.compare(installed, version),
             _ => Ordering::Equal,
@@ -314,16 +341,40 @@ impl ResourceType for Package {
     }
 
     fn act(on: &mut Self::Provider, action: &Action, cx: &mut Context<'_>) -> Result<()> {
-        let say = &mut *cx.output;
-        match action {
-            Action::Install { package, target } => on.install(package, target, say),
-            Action::Upgrade { package, target } => on.upgrade(package, target, say),
-            Action::Downgrade { package, version } => on.downgrade(package, version, say),
-            Action::Uninstall { package } => on.uninstall(package, say),
-        }
+        on.change(action, &mut *cx.output)
     }
 
-    /// The version that the package manager chose.
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Action>,
+        cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        let host = cx.templates.host();
+        if !host.is_root() {
+            return Err(Error::Refused {
+                reason: format!("{} changes packages only for root", on.name()),
+                hint: Some("run ccm as root".to_owned()),
+            });
+        }
+        let transaction = on.simulate(&step.action)?;
+        if transaction.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(Prediction::Nothing);
+        }
+        let package = step.action.package();
+        let mut version = step.action.version();
+        if let Some(transaction) = &transaction {
+            host.cached::<PredictedPackages>().record(transaction);
+            let own = transaction.iter().find(|change| change.package == package);
+            version = own.and_then(|change| change.version.as_deref()).or(version);
+        }
+        if let Some(version) = version.map(str::to_owned) {
+            for change in step.changes.iter_mut().filter(|change| change.property == "ensure") {
+                change.to = Some(version.as_str().into());
+            }
+        }
+        Ok(Prediction::Open)
+    }
+
     fn complete(changes: &mut [Change], after: &State) {
         for change in changes.iter_mut().filter(|change| change.property == "ensure") {
             change.to = Some(ccm_engine::State::ensure(after).into());

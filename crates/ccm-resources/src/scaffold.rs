@@ -6,6 +6,7 @@ mod compare;
 mod glob;
 mod languages;
 mod post;
+mod predicted;
 mod render;
 mod stage;
 #[cfg(test)]
@@ -17,8 +18,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Diffs, Ensure, Findings, ProviderDef, ResourceType, Result,
-    Step, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Findings, Prediction, ProviderDef, ResourceType,
+    Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Data, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
@@ -107,6 +108,10 @@ pub trait Provider {
     fn render(&mut self, render: &Render) -> Result<()>;
     /// Removes files, and directories that this empties.
     fn remove(&mut self, remove: &Remove) -> Result<()>;
+    /// Records what rendering would leave behind.
+    fn predict_render(&mut self, render: &Render) -> Result<()>;
+    /// Records what a removal would leave behind.
+    fn predict_removal(&mut self, remove: &Remove) -> Result<()>;
     /// What rendering would change in texts.
     fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String>;
 }
@@ -374,6 +379,18 @@ impl ResourceType for Scaffold {
             Action::Render(render) => on.render(render),
             Action::Remove(remove) => on.remove(remove),
         }
+    }
+
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Action>,
+        _cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        match &step.action {
+            Action::Render(render) => on.predict_render(render)?,
+            Action::Remove(remove) => on.predict_removal(remove)?,
+        }
+        Ok(Prediction::Exact)
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {

@@ -1,6 +1,7 @@
 //! System services: whether they run, and whether they start at boot.
 
 mod command_line;
+mod predicted;
 mod systemd;
 #[cfg(test)]
 mod tests;
@@ -8,8 +9,8 @@ mod tests;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Findings, ProviderDef, ResourceType, Result, Step,
-    Trigger,
+    CommandLine, Context, Declare, Ensure, Findings, Prediction, ProviderDef, ResourceType, Result,
+    Step, Trigger,
 };
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
@@ -56,6 +57,8 @@ pub trait Provider {
     fn enable(&mut self, service: &str) -> Result<()>;
     /// Keeps a service from starting at boot.
     fn disable(&mut self, service: &str) -> Result<()>;
+    /// Records what an action would leave behind.
+    fn predict(&mut self, action: &Action) -> Result<()>;
 }
 
 /// What a service does now, and will do at boot.
@@ -206,6 +209,15 @@ impl ResourceType for Service {
     }
 
     /// What is started because it did not run would have been anyway.
+    fn predict(
+        on: &mut Self::Provider,
+        step: &mut Step<Action>,
+        _cx: &mut Context<'_>,
+    ) -> Result<Prediction> {
+        on.predict(&step.action)?;
+        Ok(Prediction::Exact)
+    }
+
     fn is_refresh(step: &Step<Action>) -> bool {
         step.action.order == Order::Restart
     }

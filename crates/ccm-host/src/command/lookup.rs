@@ -14,16 +14,26 @@ pub(super) fn find(program: &OsStr, path: &OsStr, directory: &Path) -> Result<Pa
         command: program.to_string_lossy().into_owned(),
         path: searched.to_string_lossy().into_owned(),
     };
-    let as_path = Path::new(program);
-    if as_path.components().count() > 1 || as_path.is_absolute() {
-        let file = directory.join(as_path);
+    if is_path(program) {
+        let file = directory.join(program);
         return if file.exists() { Ok(file) } else { Err(not_found(program)) };
     }
-    std::env::split_paths(path)
-        .filter(|candidate| candidate.is_absolute())
-        .map(|candidate| candidate.join(as_path))
-        .find(|file| is_executable(file))
-        .ok_or_else(|| not_found(path))
+    let found = candidates(program, path, directory).into_iter().find(|file| is_executable(file));
+    found.ok_or_else(|| not_found(path))
+}
+
+/// The files that a program can be, in the order of the search.
+pub(super) fn candidates(program: &OsStr, path: &OsStr, directory: &Path) -> Vec<PathBuf> {
+    if is_path(program) {
+        return vec![directory.join(program)];
+    }
+    let directories = std::env::split_paths(path).filter(|candidate| candidate.is_absolute());
+    directories.map(|candidate| candidate.join(program)).collect()
+}
+
+fn is_path(program: &OsStr) -> bool {
+    let program = Path::new(program);
+    program.components().count() > 1 || program.is_absolute()
 }
 
 fn is_executable(file: &Path) -> bool {

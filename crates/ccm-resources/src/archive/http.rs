@@ -4,11 +4,11 @@ use std::io::{Read, Seek};
 use std::path::Path;
 
 use ccm_archive::{Extracted, Extraction, Format, Limits};
-use ccm_engine::{Context, Detail, Error, ProviderDef, Result, chain};
-use ccm_host::{Attributes, Digest, FileKind, Host, Incoming, Request, Stat};
+use ccm_engine::{Context, Detail, Error, Prediction, ProviderDef, Result, chain};
+use ccm_host::{Attributes, Digest, FileKind, Host, Incoming, NewContent, Request, Stat};
 
 use super::{
-    Archive, CurrentArchive, Download, Extract, Properties, Provider, State, parse_checksum,
+    Action, Archive, CurrentArchive, Download, Extract, Properties, Provider, State, parse_checksum,
 };
 
 const NAME: &str = "http";
@@ -69,9 +69,28 @@ impl Http {
         Ok(self.host.is_incomplete(&extract.parent, extract.subject())?)
     }
 
+    /// The directory that an archive is extracted into must be one that can be
+    /// written; what will be in it, only the run can tell.
+    fn predict_extraction(&self, extract: &Extract) -> Result<()> {
+        let (uid, gid) = self.host.whoami();
+        let new = Attributes { uid, gid, mode: 0o755 };
+        match self.host.stat(&extract.parent)? {
+            None => self.host.predict_directory(&extract.parent, &new)?,
+            Some(_) => {
+                let probe = extract.parent.join(".ccm-extraction");
+                self.host.predict_file(&probe, NewContent::Bytes(b""), &new)?;
+            }
+        }
+        self.host.predict_unknown_content(&extract.parent);
+        if let Some(creates) = &extract.creates {
+            self.host.predict_something(creates);
+        }
+        Ok(())
+    }
+
     fn is_created(&self, creates: Option<&Path>) -> Result<Option<bool>> {
         let Some(creates) = creates else { return Ok(None) };
-        Ok(Some(self.host.stat(creates)?.is_some()))
+        Ok(Some(self.host.exists(creates)?))
     }
 }
 
@@ -196,5 +215,28 @@ impl Provider for Http {
 
     fn remove(&mut self, path: &Path) -> Result<()> {
         Ok(self.host.remove(path)?)
+    }
+
+    fn predict(&mut self, action: &Action) -> Result<Prediction> {
+        let host = &self.host;
+        match action {
+            Action::Download(Download { path, attributes, .. }) => {
+                // Checks what can be checked; the content stays unknown.
+                host.predict_file(path, NewContent::Bytes(b""), attributes)?;
+                host.predict_something(path);
+            }
+            Action::SetOwner { path, attributes } => {
+                let mode = host.lstat(path)?.map_or(attributes.mode, |stat| stat.mode & 0o777);
+                host.predict_attributes(path, &Attributes { mode, ..*attributes })?;
+            }
+            Action::Extract(extract) => {
+                self.predict_extraction(extract)?;
+                return Ok(Prediction::Open);
+            }
+            Action::CleanUp { path } | Action::Remove { path } => {
+                host.predict_removal(path, false)?;
+            }
+        }
+        Ok(Prediction::Exact)
     }
 }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Context, Detail, ProviderDef, Result};
-use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
+use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, Stat};
 
-use super::{Content, ContentState, CurrentFile, File, Properties, Provider, State, mode};
+use super::{Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, mode};
 use crate::text_diff::{MAX_TEXT, line_counts};
 
 const NAME: &str = "posix";
@@ -232,6 +232,28 @@ impl Provider for Posix {
     fn remove(&mut self, path: &Path, force: bool) -> Result<()> {
         let removed = if force { self.host.remove_tree(path) } else { self.host.remove(path) };
         Ok(removed?)
+    }
+
+    fn predict(&mut self, action: &Action) -> Result<()> {
+        let host = &self.host;
+        Ok(match action {
+            Action::Store { path, content, attributes } => {
+                let content = match content {
+                    Content::Empty => NewContent::Bytes(b""),
+                    Content::Text(text) => NewContent::Bytes(text.as_bytes()),
+                    Content::CopyOf(source) => NewContent::CopyOf(source),
+                };
+                host.predict_file(path, content, attributes)
+            }
+            Action::SetAttributes { path, attributes } => host.predict_attributes(path, attributes),
+            Action::CreateDirectory { path, attributes } => {
+                host.predict_directory(path, attributes)
+            }
+            Action::Remove { path } | Action::RemoveDirectory { path } => {
+                host.predict_removal(path, false)
+            }
+            Action::RemoveTree { path } => host.predict_removal(path, true),
+        }?)
     }
 
     fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)> {

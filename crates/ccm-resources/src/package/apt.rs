@@ -9,7 +9,7 @@ use ccm_host::{Command, Exit, Host};
 
 use super::manager::{self, Advice};
 use super::version::debian;
-use super::{Details, Installed, Package, PackageStatus, Provider, Target};
+use super::{Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target};
 
 const NAME: &str = "apt";
 
@@ -90,9 +90,10 @@ impl Apt {
         if output.exit != Exit::Code(0) {
             return Err(output.failure(&command).into());
         }
-        candidate(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| Error::Refused {
+        candidate(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| Error::Missing {
             reason: format!("apt knows no version of package {package}"),
             hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+            by: None,
         })
     }
 
@@ -106,14 +107,52 @@ impl Apt {
         Ok(String::from_utf8_lossy(&output.stdout).lines().any(|name| name == package))
     }
 
-    fn run(&self, before: &[&str], package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let args = before.iter().copied().chain(LOCK_TIMEOUT).chain(EXACT).chain([package]);
-        let command = Command::new("apt-get", args)
+    /// The words behind `apt-get` for an action: options, and what to change.
+    fn words(&self, action: &Action) -> Result<(Vec<&'static str>, String)> {
+        let mut options = vec!["install", "-y", "-q"];
+        options.extend(KEEP_CONFIGURATION);
+        Ok(match action {
+            Action::Uninstall { package } => (vec!["-q", "-y", "remove"], package.clone()),
+            Action::Install { package, target: Target::Any }
+            | Action::Upgrade { package, target: Target::Any } => (options, package.clone()),
+            Action::Install { package, target: Target::Latest }
+            | Action::Upgrade { package, target: Target::Latest } => {
+                (options, format!("{package}={}", self.candidate(package)?))
+            }
+            Action::Install { package, target: Target::Version(version) }
+            | Action::Upgrade { package, target: Target::Version(version) }
+            | Action::Downgrade { package, version } => {
+                options.push("--allow-downgrades");
+                (options, format!("{package}={version}"))
+            }
+        })
+    }
+
+    fn command(before: &[&str], (options, package): &(Vec<&str>, String)) -> Command {
+        let args = before.iter().chain(options).chain(&LOCK_TIMEOUT).chain(&EXACT);
+        Command::new("apt-get", args.copied().chain([package.as_str()]))
             .variable("DEBIAN_FRONTEND", "noninteractive")
             .variable("APT_LISTBUGS_FRONTEND", "none")
-            .variable("APT_LISTCHANGES_FRONTEND", "none");
-        manager::change(&self.host, command, ADVICE, say)
+            .variable("APT_LISTCHANGES_FRONTEND", "none")
     }
+}
+
+/// The transaction that `apt-get --simulate` prints.
+fn transaction(output: &str) -> Vec<PackageChange> {
+    let change = |line: &str| {
+        let mut words = line.split(' ');
+        let order = words.next()?;
+        let package = words.next()?.to_owned();
+        match order {
+            "Remv" => Some(PackageChange { package, version: None }),
+            "Inst" => {
+                let version = words.find_map(|word| word.strip_prefix('('))?;
+                Some(PackageChange { package, version: Some(version.to_owned()) })
+            }
+            _ => None,
+        }
+    };
+    output.lines().filter_map(change).collect()
 }
 
 fn parse(status: &str) -> Packages {
@@ -176,9 +215,10 @@ impl Provider for Apt {
         if self.packages()?.contains_key(package) || self.is_known(package)? {
             return Ok(());
         }
-        Err(Error::Refused {
+        Err(Error::Missing {
             reason: format!("there is no package {package}, and apt would read it as {order}"),
             hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+            by: None,
         })
     }
 
@@ -226,32 +266,18 @@ impl Provider for Apt {
         debian::compare(&installed.version, wanted)
     }
 
-    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let mut args = ["install", "-y", "-q"].to_vec();
-        args.extend(KEEP_CONFIGURATION);
-        match target {
-            Target::Any => self.run(&args, package, say),
-            Target::Latest => {
-                let version = self.candidate(package)?;
-                self.run(&args, &format!("{package}={version}"), say)
-            }
-            Target::Version(version) => {
-                args.push("--allow-downgrades");
-                self.run(&args, &format!("{package}={version}"), say)
-            }
+    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let command = Self::command(&[], &self.words(action)?);
+        manager::change(&self.host, command, ADVICE, say)
+    }
+
+    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>> {
+        let command = Self::command(&["--simulate"], &self.words(action)?);
+        let output = manager::query(&self.host, command.clone())?;
+        if output.exit != Exit::Code(0) {
+            return Err(manager::missing(output.failure(&command), ADVICE));
         }
-    }
-
-    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.install(package, target, say)
-    }
-
-    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.install(package, &Target::Version(version.to_owned()), say)
-    }
-
-    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.run(&["-q", "-y", "remove"], package, say)
+        Ok(Some(transaction(&String::from_utf8_lossy(&output.stdout))))
     }
 }
 
@@ -307,5 +333,23 @@ mod tests {
         assert_eq!(candidate(policy).as_deref(), Some("5.9-8+b19"));
         assert_eq!(candidate("zsh:\n  Installed: (none)\n  Candidate: (none)\n"), None);
         assert_eq!(candidate(""), None);
+    }
+
+    #[test]
+    fn simulations_name_every_package() {
+        let output = "NOTE: This is only a simulation!\n\
+            Reading package lists...\n\
+            Remv old [1.0-1]\n\
+            Inst libz (1.3-1 Debian:13/stable [amd64])\n\
+            Inst zsh [5.8] (5.9-8+b19 Debian:13/stable [amd64]) []\n\
+            Conf zsh (5.9-8+b19 Debian:13/stable [amd64])\n";
+        let change = |package: &str, version: Option<&str>| PackageChange {
+            package: package.into(),
+            version: version.map(str::to_owned),
+        };
+        let wanted =
+            [change("old", None), change("libz", Some("1.3-1")), change("zsh", Some("5.9-8+b19"))];
+        assert_eq!(transaction(output), wanted);
+        assert_eq!(transaction("0 upgraded, 0 newly installed\n"), []);
     }
 }

@@ -8,7 +8,7 @@ use ccm_host::{Command, Exit, Host, Output};
 
 use super::manager::{self, Advice};
 use super::version::generic;
-use super::{Details, Installed, Package, PackageStatus, Provider, Target};
+use super::{Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target};
 
 const NAME: &str = "dnf";
 
@@ -41,13 +41,65 @@ impl Dnf {
         Ok((command.clone(), manager::query(&self.host, command)?))
     }
 
-    fn run(&self, before: &[&str], what: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let command = Command::new("dnf", before.iter().chain([&what]));
-        manager::change(&self.host, command, ADVICE, say)
+    /// The words behind `dnf` for an action: options, and what to change.
+    fn words(action: &Action) -> (Vec<&'static str>, String) {
+        match action {
+            Action::Uninstall { package } => (vec!["remove"], package.clone()),
+            Action::Downgrade { package, version } => {
+                (vec!["downgrade"], format!("{package}-{version}"))
+            }
+            Action::Install { package, target } | Action::Upgrade { package, target } => {
+                match target {
+                    Target::Any => (vec!["install"], package.clone()),
+                    // Without this, what is installed is good enough on some
+                    // systems.
+                    Target::Latest => (vec!["install", "--best"], package.clone()),
+                    Target::Version(version) => (vec!["install"], format!("{package}-{version}")),
+                }
+            }
+        }
+    }
+
+    /// Lets dnf resolve a transaction and then decline it.
+    fn decline(&self, before: &[&str], action: &Action) -> Result<(Command, Output)> {
+        let (options, what) = Self::words(action);
+        let args = before.iter().chain(&["--assumeno"]).chain(&options).copied();
+        let command = Command::new("dnf", args.chain([what.as_str()])).proxies();
+        Ok((command.clone(), manager::query(&self.host, command)?))
     }
 }
 
-/// One installed package: name, epoch, version, release, architecture.
+/// The transaction that dnf has resolved and then declined; `None` where it has
+/// not resolved one.
+fn transaction(output: &str) -> Option<Vec<PackageChange>> {
+    if output.lines().any(|line| line.starts_with("Nothing to do")) {
+        return Some(Vec::new());
+    }
+    if !output.contains("Operation aborted") {
+        return None;
+    }
+    let mut changes = Vec::new();
+    let mut is_removal = false;
+    let mut words: Vec<&str> = Vec::new();
+    let mut rows = output.lines().skip_while(|line| !line.trim_start().starts_with("Package"));
+    rows.next();
+    for line in rows.take_while(|line| !line.starts_with("Transaction Summary")) {
+        if line.starts_with(' ') {
+            words.extend(line.split_whitespace());
+            // A long name stands on a line of its own.
+            if let [package, _, version, ..] = words[..] {
+                let version = version.split_once(':').map_or(version, |(_, version)| version);
+                let version = (!is_removal).then(|| version.to_owned());
+                changes.push(PackageChange { package: package.to_owned(), version });
+                words.clear();
+            }
+        } else if line.ends_with(':') {
+            is_removal = line.starts_with("Removing");
+        }
+    }
+    Some(changes)
+}
+
 fn parse(line: &str) -> Option<(Installed, &str)> {
     let mut fields = line.split(' ').skip(1);
     let epoch = fields.next()?.parse().ok()?;
@@ -127,27 +179,27 @@ impl Provider for Dnf {
         compare(installed, wanted)
     }
 
-    fn install(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
-        match target {
-            Target::Any => self.run(&["install", "-y"], package, say),
-            // Without this, what is installed is good enough on some systems.
-            Target::Latest => self.run(&["install", "-y", "--best"], package, say),
-            Target::Version(version) => {
-                self.run(&["install", "-y"], &format!("{package}-{version}"), say)
-            }
+    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let (options, what) = Self::words(action);
+        let args = options.into_iter().chain(["-y", &what]);
+        manager::change(&self.host, Command::new("dnf", args), ADVICE, say)
+    }
+
+    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>> {
+        let resolved = |output: &Output| transaction(&String::from_utf8_lossy(&output.stdout));
+        let (_, output) = self.decline(&["--cacheonly"], action)?;
+        if let Some(changes) = resolved(&output) {
+            return Ok(Some(changes));
         }
-    }
-
-    fn upgrade(&mut self, package: &str, target: &Target, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.install(package, target, say)
-    }
-
-    fn downgrade(&mut self, package: &str, version: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.run(&["downgrade", "-y"], &format!("{package}-{version}"), say)
-    }
-
-    fn uninstall(&mut self, package: &str, say: &mut dyn FnMut(&str)) -> Result<()> {
-        self.run(&["remove", "-y"], package, say)
+        // The cache may be missing or old. A run would refresh it, a preview
+        // leaves it alone and uses one of its own.
+        let cache = self.host.temporary_directory("ccm-dnf-")?;
+        let option = format!("--setopt=cachedir={}", cache.path().display());
+        let (command, output) = self.decline(&[&option], action)?;
+        match resolved(&output) {
+            Some(changes) => Ok(Some(changes)),
+            None => Err(manager::missing(output.failure(&command), ADVICE)),
+        }
     }
 }
 
@@ -184,5 +236,22 @@ mod tests {
         ] {
             assert_eq!(compare(&installed, wanted), order, "{wanted}");
         }
+    }
+
+    #[test]
+    fn declined_transactions_name_every_package() {
+        let output = "Dependencies resolved.\n\
+            ========\n Package   Architecture   Version   Repository   Size\n========\n\
+            Installing:\n a   noarch   1:2.0-1   local   6 k\n\
+            Installing dependencies:\n a-very-long-name-of-a-package\n     noarch 1-1 local 6 k\n\
+            Removing:\n b   x86_64   3-1   @local   6 k\n\n\
+            Transaction Summary\n========\nInstall  2 Packages\n\nOperation aborted.\n";
+        let changes = transaction(output).unwrap();
+        let rows: Vec<_> = changes.iter().map(|c| (&*c.package, c.version.as_deref())).collect();
+        let wanted =
+            [("a", Some("2.0-1")), ("a-very-long-name-of-a-package", Some("1-1")), ("b", None)];
+        assert_eq!(rows, wanted);
+        assert_eq!(transaction("Nothing to do.\nComplete!\n"), Some(vec![]));
+        assert_eq!(transaction("Error: Unable to find a match: x\n"), None);
     }
 }

@@ -42,6 +42,15 @@ pub(super) fn change(
 }
 
 /// Adds what to do about a failure, where that is known.
+/// A change that the package manager refuses: another resource may bring the
+/// repository or the package that it lacks.
+pub(super) fn missing(error: ccm_host::Error, advice: Advice) -> Error {
+    match advise(error, advice) {
+        Error::Refused { reason, hint } => Error::Missing { reason, hint, by: None },
+        error => Error::Missing { reason: error.to_string(), hint: error.hint(), by: None },
+    }
+}
+
 fn advise(error: ccm_host::Error, advice: Advice) -> Error {
     let said = error.to_string();
     match advice.iter().find(|(words, _)| said.contains(words)) {

@@ -8,6 +8,7 @@ use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
 use ccm_host::{Attributes, FileKind, Host, Stat, Tree, TreeEntry};
 
 use super::compare::{Comparison, FileStatus};
+use super::predicted;
 use super::render::{RenderedFile, Rules, render};
 use super::stage::Stage;
 use super::{FileState, Language, Properties, Provider, Remove, Render, Scaffold, State};
@@ -92,8 +93,11 @@ impl Choria {
 
     /// What is in the target against what should be, if there is a target.
     fn compare(&self, want: &Properties, stage: &Stage) -> Result<(Comparison, bool)> {
-        let tree = self.host.open_tree(want.target())?;
         let is_removal = want.is_removal();
+        if self.host.predicted_below(want.target()).is_some() {
+            return predicted::compare(&self.host, stage, want.target(), is_removal);
+        }
+        let tree = self.host.open_tree(want.target())?;
         let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;
         // What cannot be listed may hold what is to be purged.
         match compared.unknown.take().filter(|_| want.purge && !is_removal) {
@@ -223,16 +227,28 @@ impl Provider for Choria {
         failure.map_or(Ok(()), Err)
     }
 
+    fn predict_render(&mut self, render: &Render) -> Result<()> {
+        predicted::render(&self.host, render)
+    }
+
+    fn predict_removal(&mut self, remove: &Remove) -> Result<()> {
+        predicted::remove(&self.host, remove)
+    }
+
     fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String> {
-        let target = self.host.open_tree(&render.target).ok()?;
+        let is_predicted = self.host.predicted_below(&render.target).is_some();
+        let target = match is_predicted {
+            true => None,
+            false => self.host.open_tree(&render.target).ok()?,
+        };
         let mut text = String::new();
         for (place, file) in &render.write {
-            let old = target.as_ref().and_then(|tree| tree.open(place).ok());
-            let old = match old {
-                Some(TreeEntry::File(_, stat)) => Some(stat),
+            let path = render.target.join(place);
+            let old = match target.as_ref().map(|tree| tree.open(place)) {
+                Some(Ok(TreeEntry::File(_, stat))) => Some(stat),
+                None if is_predicted => self.host.stat(&path).ok().flatten(),
                 _ => None,
             };
-            let path = render.target.join(place);
             text.push_str(&self.text_diff(&path, old, file, diffs));
         }
         Some(text).filter(|text| !text.is_empty())

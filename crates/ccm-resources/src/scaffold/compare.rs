@@ -110,13 +110,15 @@ fn status(
             (status, Some((stat.dev, stat.ino)))
         }
         TreeEntry::Other(_) => {
-            return Err(Error::Refused {
-                reason: format!(
-                    "{} is there and is not a regular file",
-                    target.path().join(place).display()
-                ),
-                hint: Some("remove it first, nothing is removed silently".to_owned()),
-            });
+            return Err(in_the_way(&target.path().join(place)));
         }
     })
+}
+
+/// Something other than a file where a file is to be written.
+pub(super) fn in_the_way(path: &Path) -> Error {
+    Error::Refused {
+        reason: format!("{} is there and is not a regular file", path.display()),
+        hint: Some("remove it first, nothing is removed silently".to_owned()),
+    }
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{ChangeCounters, Command, FileKind, Host, Output};
 
-use super::{Provider, Service, State};
+use super::predicted::{self, Outlook, PredictedServices};
+use super::{Action, Provider, Service, State};
 
 const NAME: &str = "systemd";
 
 /// Where unit files are.
-const UNIT_DIRECTORIES: [&str; 5] = [
+pub(super) const UNIT_DIRECTORIES: [&str; 5] = [
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
@@ -163,6 +164,28 @@ fn invalid(verb: &str, word: &str, output: &Output) -> Error {
     })
 }
 
+fn not_found(service: &str) -> Error {
+    Error::Missing {
+        reason: format!("service not found: {service}"),
+        hint: Some("`systemctl list-unit-files` lists those that there are".to_owned()),
+        by: None,
+    }
+}
+
+/// The state that a preview expects.
+fn foreseen(service: &str, outlook: Outlook) -> State {
+    let active = if outlook.running { "active" } else { "inactive" };
+    let boot = if outlook.enabled { "enabled" } else { "disabled" };
+    State {
+        name: service.to_owned(),
+        provider: NAME,
+        running: outlook.running,
+        enabled: outlook.enabled,
+        words: (active.to_owned(), boot.to_owned()),
+        last_words: String::new(),
+    }
+}
+
 impl Provider for Systemd {
     fn prepare(&mut self) -> Result<()> {
         let now = self.host.changes();
@@ -183,30 +206,25 @@ impl Provider for Systemd {
     }
 
     fn status(&mut self, service: &str) -> Result<State> {
-        let (output, active) = self.query("is-active", service)?;
-        let running = is_running(&active).ok_or_else(|| invalid("is-active", &active, &output))?;
-        let (output, boot) = self.query("is-enabled", service)?;
-        let enabled = is_enabled(&boot).ok_or_else(|| {
-            let said = output.stderr_tail(10);
-            // Older versions answer in a sentence.
-            if boot == "not-found" || said.contains("No such file or directory") {
-                return Error::Refused {
-                    reason: format!("service not found: {service}"),
-                    hint: Some("`systemctl list-unit-files` lists those that there are".to_owned()),
-                };
+        let is_preview = self.host.is_preview();
+        let known = self.host.cached::<PredictedServices>().get(service);
+        if let Some(outlook) = known.filter(|_| is_preview) {
+            return Ok(foreseen(service, outlook));
+        }
+        match self.present_status(service) {
+            Err(Error::Missing { .. }) if is_preview => {
+                let unit = predicted::new_unit(&self.host, service);
+                unit.map(|outlook| foreseen(service, outlook)).ok_or_else(|| not_found(service))
             }
-            invalid("is-enabled", &boot, &output)
-        })?;
-        let last_words =
-            if self.is_started && !running { self.journal(service) } else { String::new() };
-        Ok(State {
-            name: service.to_owned(),
-            provider: NAME,
-            running,
-            enabled,
-            words: (active, boot),
-            last_words,
-        })
+            other => other,
+        }
+    }
+
+    fn predict(&mut self, action: &Action) -> Result<()> {
+        let state = self.status(&action.service)?;
+        let now = Outlook { running: state.running, enabled: state.enabled };
+        self.host.cached::<PredictedServices>().record(action, now);
+        Ok(())
     }
 
     fn start(&mut self, service: &str) -> Result<()> {
@@ -231,6 +249,33 @@ impl Provider for Systemd {
         self.change(&["disable", "--system", service])?;
         self.note(unit_files(&self.host)?);
         Ok(())
+    }
+}
+
+impl Systemd {
+    /// What systemd says of a service now.
+    fn present_status(&mut self, service: &str) -> Result<State> {
+        let (output, active) = self.query("is-active", service)?;
+        let running = is_running(&active).ok_or_else(|| invalid("is-active", &active, &output))?;
+        let (output, boot) = self.query("is-enabled", service)?;
+        let enabled = is_enabled(&boot).ok_or_else(|| {
+            let said = output.stderr_tail(10);
+            // Older versions answer in a sentence.
+            if boot == "not-found" || said.contains("No such file or directory") {
+                return not_found(service);
+            }
+            invalid("is-enabled", &boot, &output)
+        })?;
+        let last_words =
+            if self.is_started && !running { self.journal(service) } else { String::new() };
+        Ok(State {
+            name: service.to_owned(),
+            provider: NAME,
+            running,
+            enabled,
+            words: (active, boot),
+            last_words,
+        })
     }
 }
 

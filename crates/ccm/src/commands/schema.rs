@@ -9,7 +9,7 @@ use super::example;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-const NAMES: [&str; 4] = ["manifest", "request", "response", "event"];
+const NAMES: [&str; 5] = ["manifest", "request", "response", "event", "plan"];
 
 pub(super) fn command() -> Command {
     Command::new("schema")
@@ -35,6 +35,7 @@ fn render(name: &str) -> Value {
         "request" => schema::request(TYPES),
         "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
+        "plan" => schema::of::<ccm_model::Plan>("plan", "Plan"),
         _ => schema::manifest(TYPES),
     }
 }

@@ -1,0 +1,104 @@
+//! Resources that a preview cannot judge yet: an earlier resource may bring what
+//! is missing.
+
+use std::sync::Arc;
+
+use ccm_host::{Host, MissedFile};
+use ccm_model::{Change, ChangeValue, Event};
+use serde_json::Value;
+
+use crate::Error;
+use crate::resource::AnyResource;
+
+/// Properties that say nothing about the machine.
+const NOT_SHOWN: [&str; 10] = [
+    "name",
+    "alias",
+    "ensure",
+    "provider",
+    "require",
+    "subscribe",
+    "control",
+    "health_checks",
+    "tags",
+    "content",
+];
+
+/// The resources that a failed one waits for, if an earlier one of the preview
+/// may bring what it misses.
+pub(crate) fn waits_for(
+    host: &Host,
+    resource: &dyn AnyResource,
+    error: &Error,
+) -> Option<Vec<String>> {
+    if let Some(by) = error.awaited() {
+        return Some(vec![by.to_string()]);
+    }
+    let is_template = matches!(error, Error::Template { .. } | Error::Control { .. });
+    let missed = host.missed_file().filter(|_| is_template);
+    if let Some(MissedFile::Awaited(by)) = &missed {
+        return Some(vec![by.to_string()]);
+    }
+    if missed.is_none() && !error.is_about_something_missing() {
+        return None;
+    }
+    let suppliers = host.suppliers();
+    let last = suppliers.last()?;
+    Some(vec![likely(&suppliers, resource, error).unwrap_or(last).to_string()])
+}
+
+/// The supplier that is required, or whose name stands in the resource or in the
+/// error; the last of those counts.
+fn likely<'s>(
+    suppliers: &'s [Arc<str>],
+    resource: &dyn AnyResource,
+    error: &Error,
+) -> Option<&'s Arc<str>> {
+    let required = &resource.common().require;
+    let is_required = |supplier: &&Arc<str>| {
+        required.iter().any(|reference| reference.to_string() == ***supplier)
+    };
+    let text = format!("{} {error}", resource.display());
+    let is_named = |supplier: &&Arc<str>| {
+        let name = supplier.split_once('#').map_or("", |(_, name)| name);
+        name.len() > 2 && text.contains(name)
+    };
+    suppliers.iter().rfind(is_required).or_else(|| suppliers.iter().rfind(is_named))
+}
+
+/// Makes an event a provisional one: it counts as changed, and shows what the
+/// manifest says.
+pub(crate) fn mark(event: &mut Event, resource: &dyn AnyResource, waits_for: Vec<String>) {
+    event.changed = true;
+    event.provisional = true;
+    event.noop_message = Some(format!("Provisional: after {}", waits_for.join(", ")));
+    event.waits_for = waits_for;
+    let mut changes = vec![Change::of("ensure").to(resource.common().ensure.as_str())];
+    if let Value::Object(properties) = resource.properties() {
+        let shown = properties.into_iter().filter(|(name, _)| !NOT_SHOWN.contains(&name.as_str()));
+        for (name, value) in shown {
+            if let Some(value) = change_value(value) {
+                changes.push(Change::of(name).to(value));
+            }
+        }
+    }
+    event.changes = changes;
+}
+
+/// A value as a change shows it; empty ones are none.
+fn change_value(value: Value) -> Option<ChangeValue> {
+    match value {
+        Value::Null | Value::Object(_) => None,
+        Value::Bool(is_on) => is_on.then_some(ChangeValue::Switch(true)),
+        Value::Number(number) => Some(number.to_string().into()),
+        Value::String(text) => (!text.is_empty()).then_some(ChangeValue::Text(text)),
+        Value::Array(items) => {
+            let text = |item: Value| match item {
+                Value::String(text) => text,
+                other => other.to_string(),
+            };
+            let items: Vec<String> = items.into_iter().map(text).collect();
+            (!items.is_empty()).then_some(ChangeValue::List(items))
+        }
+    }
+}

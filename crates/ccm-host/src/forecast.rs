@@ -1,0 +1,294 @@
+//! Prediction for previews: what earlier steps of a preview would leave on the
+//! machine.
+//!
+//! A preview changes nothing. Instead of acting, its steps record here what they
+//! would create, change or remove. While a preview is on, the functions that read
+//! the file system answer as if that had happened, so that the next resource is
+//! decided against the machine as the run would leave it.
+//!
+//! Recording a step fails where the step itself would fail for a reason that is
+//! visible beforehand: a missing parent directory, a directory that the user
+//! cannot write, a read-only file system, an owner that the user cannot set.
+
+mod check;
+mod lookup;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+pub(crate) use lookup::Seen;
+
+use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+
+/// What the steps of a preview have recorded so far.
+#[derive(Debug, Default)]
+pub(crate) struct Forecast {
+    entries: HashMap<PathBuf, Entry>,
+    /// Directories whose content only the run can know, and what changes them.
+    unknown: Vec<(PathBuf, Arc<str>)>,
+    /// Resources that may change more than what is recorded.
+    suppliers: Vec<Arc<str>>,
+    /// The resource that is previewed now.
+    current: Arc<str>,
+    /// Directories with the symlinks in them resolved.
+    resolved: HashMap<PathBuf, PathBuf>,
+    /// Why entries cannot be made in a directory, where they cannot.
+    unwritable: HashMap<PathBuf, Option<Errno>>,
+    /// A file that something wanted to read is not there, or not yet.
+    missed: Option<MissedFile>,
+}
+
+/// One path, and the resource that decides what is there.
+#[derive(Clone, Debug)]
+struct Entry {
+    by: Arc<str>,
+    what: Predicted,
+}
+
+/// What will be at a path.
+#[derive(Clone, Debug)]
+enum Predicted {
+    Absent,
+    File(Stat, PredictedContent),
+    /// With `is_new`, nothing of what is on disk below it counts.
+    Directory {
+        stat: Stat,
+        is_new: bool,
+    },
+    /// Something; what it is, only the run can know.
+    Something,
+}
+
+/// What a predicted file will hold.
+#[derive(Clone, Debug)]
+pub(crate) enum PredictedContent {
+    Bytes(Arc<[u8]>),
+    /// The same as this file.
+    CopyOf(PathBuf),
+    /// What is on disk: only its attributes change.
+    Unchanged,
+}
+
+/// A file that something wanted to read in a preview.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissedFile {
+    /// It is not there.
+    Missing,
+    /// This resource decides about it, and only the run can tell how.
+    Awaited(Arc<str>),
+}
+
+/// What a preview would write into a file.
+#[derive(Clone, Copy, Debug)]
+pub enum NewContent<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// What this file holds.
+    CopyOf(&'a Path),
+}
+
+impl Host {
+    /// Begins the preview of a resource, or with `None` ends previewing: reads
+    /// then see the machine as it is.
+    pub fn set_preview(&self, resource: Option<&str>) {
+        self.inner.is_preview.store(resource.is_some(), Ordering::Relaxed);
+        if let Some(resource) = resource {
+            let mut forecast = self.inner.forecast.hold();
+            forecast.current = resource.into();
+            forecast.missed = None;
+        }
+    }
+
+    /// Whether reads see what earlier steps would leave behind.
+    pub fn is_preview(&self) -> bool {
+        self.inner.is_preview.load(Ordering::Relaxed)
+    }
+
+    /// Records that the resource previewed now may change more of the machine
+    /// than a preview can tell: a package, a command, an archive.
+    pub fn predict_anything(&self) {
+        let mut forecast = self.inner.forecast.hold();
+        let current = Arc::clone(&forecast.current);
+        if forecast.suppliers.last() != Some(&current) {
+            forecast.suppliers.push(current);
+        }
+        drop(forecast);
+        self.count_prediction();
+    }
+
+    /// The resources of this preview that may change more than can be told.
+    pub fn suppliers(&self) -> Vec<Arc<str>> {
+        self.inner.forecast.hold().suppliers.clone()
+    }
+
+    /// Whether a file that something wanted to read since the resource began
+    /// was missing.
+    pub fn missed_file(&self) -> Option<MissedFile> {
+        self.inner.forecast.hold().missed.clone()
+    }
+
+    /// Records a file. Fails where [`Host::replace`] would.
+    pub fn predict_file(
+        &self,
+        path: &Path,
+        content: NewContent<'_>,
+        wanted: &Attributes,
+    ) -> Result<()> {
+        let (parent, place) = self.predicted_parent(path)?;
+        self.check_replaceable(path, &parent)?;
+        self.check_owner(path, wanted)?;
+        let (size, content) = match content {
+            NewContent::Bytes(bytes) => {
+                (bytes.len() as u64, PredictedContent::Bytes(Arc::from(bytes)))
+            }
+            NewContent::CopyOf(source) => {
+                let size = self.stat(source)?.map_or(0, |stat| stat.size);
+                (size, self.copy_of(source)?)
+            }
+        };
+        let stat = self.new_stat(FileKind::File, wanted, size, parent.dev);
+        self.record(place, Predicted::File(stat, content));
+        Ok(())
+    }
+
+    /// Records owner, group and mode of what is there. Fails where
+    /// [`Host::set_attributes`] would.
+    pub fn predict_attributes(&self, path: &Path, wanted: &Attributes) -> Result<()> {
+        let have = self.lstat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
+        self.check_changeable(path, &have, wanted)?;
+        let mut stat = have;
+        let kept = if (have.uid, have.gid) == (wanted.uid, wanted.gid) { 0o7000 } else { 0o1000 };
+        (stat.uid, stat.gid) = (wanted.uid, wanted.gid);
+        stat.mode = have.mode & kept | wanted.mode;
+        let place = self.resolved(path);
+        let known = self.inner.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
+        let what = match (have.kind, known) {
+            (FileKind::Directory, Some(Predicted::Directory { is_new, .. })) => {
+                Predicted::Directory { stat, is_new }
+            }
+            (FileKind::Directory, _) => Predicted::Directory { stat, is_new: false },
+            (_, Some(Predicted::File(_, content))) => Predicted::File(stat, content),
+            _ => Predicted::File(stat, PredictedContent::Unchanged),
+        };
+        self.record(place, what);
+        Ok(())
+    }
+
+    /// Records a directory, and its parents where they are missing. Fails where
+    /// [`Host::create_directory`] would.
+    pub fn predict_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
+        let missing: Vec<PathBuf> = self.missing(path)?.into_iter().map(Path::to_owned).collect();
+        let Some(first) = missing.first() else { return self.predict_attributes(path, wanted) };
+        let (parent, _) = self.predicted_parent(first)?;
+        self.check_owner(path, wanted)?;
+        let (uid, gid) = self.whoami();
+        for directory in &missing {
+            let is_last = directory == path;
+            let attributes = if is_last { *wanted } else { Attributes { uid, gid, mode: 0o755 } };
+            let stat = self.new_stat(FileKind::Directory, &attributes, 0, parent.dev);
+            self.record(self.resolved(directory), Predicted::Directory { stat, is_new: true });
+        }
+        Ok(())
+    }
+
+    /// Records that nothing will be at a path. Fails where [`Host::remove`] or,
+    /// with `is_recursive`, [`Host::remove_tree`] would.
+    pub fn predict_removal(&self, path: &Path, is_recursive: bool) -> Result<()> {
+        let place = self.resolved(path);
+        let known = self.inner.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
+        if matches!(known, Some(Predicted::Something)) {
+            // Whatever it is: the step before this one makes it.
+            self.record(place, Predicted::Absent);
+            return Ok(());
+        }
+        let Some(have) = self.lstat(path)? else { return Ok(()) };
+        let (parent, place) = self.predicted_parent(path)?;
+        self.check_replaceable(path, &parent)?;
+        if have.kind == FileKind::Directory {
+            if !is_recursive && !self.is_empty_directory(path)? {
+                return Err(Error::NotEmpty { path: path.to_owned() });
+            }
+            self.check_no_mount(path)?;
+        }
+        self.forget_below(&place);
+        self.record(place, Predicted::Absent);
+        Ok(())
+    }
+
+    /// Records that something will be at a path, of which only the run can tell
+    /// what it is.
+    pub fn predict_something(&self, path: &Path) {
+        self.record(self.resolved(path), Predicted::Something);
+    }
+
+    /// Records that the content of a directory will be known only to the run.
+    pub fn predict_unknown_content(&self, directory: &Path) {
+        let place = self.resolved(directory);
+        self.forget_below(&place);
+        let mut forecast = self.inner.forecast.hold();
+        let current = Arc::clone(&forecast.current);
+        forecast.unknown.push((place, current));
+        drop(forecast);
+        self.count_prediction();
+    }
+
+    /// The content of a predicted file, opened for reading.
+    pub(crate) fn open_predicted(&self, path: &Path, content: &PredictedContent) -> Result<File> {
+        match content {
+            PredictedContent::Bytes(bytes) => {
+                let file = rustix::fs::memfd_create("ccm-preview", MemfdFlags::CLOEXEC)
+                    .map_err(Error::io("open", path))?;
+                let mut file = File::from(file);
+                let written = file.write_all(bytes).and_then(|()| file.rewind());
+                written.map_err(Error::std_io("open", path))?;
+                Ok(file)
+            }
+            PredictedContent::CopyOf(source) => Ok(self.open(source)?.0),
+            PredictedContent::Unchanged => self.open_on_disk(path),
+        }
+    }
+
+    /// What a copy of this file holds, should the file itself be changed later.
+    fn copy_of(&self, source: &Path) -> Result<PredictedContent> {
+        Ok(match self.seen(source)? {
+            Seen::File(_, content @ (PredictedContent::Bytes(_) | PredictedContent::CopyOf(_))) => {
+                content
+            }
+            _ => PredictedContent::CopyOf(source.to_owned()),
+        })
+    }
+
+    fn new_stat(&self, kind: FileKind, wanted: &Attributes, size: u64, dev: u64) -> Stat {
+        let Attributes { uid, gid, mode } = *wanted;
+        Stat { kind, uid, gid, mode, size, mtime: self.now(), dev, ino: 0 }
+    }
+
+    fn record(&self, place: PathBuf, what: Predicted) {
+        let mut forecast = self.inner.forecast.hold();
+        let by = Arc::clone(&forecast.current);
+        forecast.entries.insert(place, Entry { by, what });
+        drop(forecast);
+        self.count_prediction();
+    }
+
+    fn forget_below(&self, place: &Path) {
+        let mut forecast = self.inner.forecast.hold();
+        forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
+        forecast.unknown.retain(|(path, _)| !path.starts_with(place));
+    }
+
+    /// What is cached of the machine is no longer true in the preview.
+    fn count_prediction(&self) {
+        self.inner.predictions.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

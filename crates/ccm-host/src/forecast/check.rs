@@ -1,0 +1,157 @@
+//! Reasons for which a step would fail, as far as they can be seen beforehand.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags};
+use rustix::io::Errno;
+
+use super::Seen;
+use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+
+impl Host {
+    /// The directory in which a path will be made or removed, and the path with
+    /// its symlinks resolved. Fails unless entries can be made in the directory.
+    pub(super) fn predicted_parent(&self, path: &Path) -> Result<(Stat, PathBuf)> {
+        let parent = path.parent().ok_or_else(|| Error::io("manage", path)(Errno::INVAL))?;
+        let missing = || Error::NotADirectory { path: parent.to_owned() };
+        let stat = match self.seen(parent)? {
+            Seen::Absent | Seen::File(..) => return Err(missing()),
+            Seen::Directory(stat, true) => {
+                if !self.may_write(&stat) {
+                    return Err(Error::io("create a file in", parent)(Errno::ACCESS));
+                }
+                stat
+            }
+            seen @ (Seen::OnDisk | Seen::Directory(_, false)) => {
+                let (directory, _) = self.open_parent(path)?;
+                let on_disk = Stat::of(&*directory, parent)?;
+                match seen {
+                    Seen::Directory(stat, _) => {
+                        if !self.may_write(&stat) {
+                            return Err(Error::io("create a file in", parent)(Errno::ACCESS));
+                        }
+                        self.check_read_only(parent)?;
+                        stat
+                    }
+                    _ => {
+                        self.check_writable(parent)?;
+                        on_disk
+                    }
+                }
+            }
+        };
+        Ok((stat, self.resolved(path)))
+    }
+
+    /// Whether the user can make entries in a directory with these attributes.
+    fn may_write(&self, directory: &Stat) -> bool {
+        if self.is_root() {
+            return true;
+        }
+        let (uid, _) = self.whoami();
+        let shift = if directory.uid == uid {
+            6
+        } else if self.is_member(directory.gid) {
+            3
+        } else {
+            0
+        };
+        directory.mode >> shift & 0o3 == 0o3
+    }
+
+    /// Whether the user belongs to a group.
+    fn is_member(&self, gid: u32) -> bool {
+        let groups = rustix::process::getgroups().unwrap_or_default();
+        self.whoami().1 == gid || groups.iter().any(|group| group.as_raw() == gid)
+    }
+
+    /// Asks the kernel whether entries can be made in a directory, once for each.
+    fn check_writable(&self, directory: &Path) -> Result<()> {
+        let known = self.inner.forecast.hold().unwritable.get(directory).copied();
+        let answer = known.unwrap_or_else(|| {
+            let access = Access::WRITE_OK | Access::EXEC_OK;
+            let answer = rustix::fs::accessat(CWD, directory, access, AtFlags::EACCESS).err();
+            self.inner.forecast.hold().unwritable.insert(directory.to_owned(), answer);
+            answer
+        });
+        answer.map_or(Ok(()), |errno| Err(Error::io("create a file in", directory)(errno)))
+    }
+
+    fn check_read_only(&self, path: &Path) -> Result<()> {
+        let flags = rustix::fs::statvfs(path).map(|found| found.f_flag);
+        match flags {
+            Ok(flags) if flags.contains(StatVfsMountFlags::RDONLY) => {
+                Err(Error::io("change", path)(Errno::ROFS))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// In a directory with the sticky bit only its owner and the owner of an
+    /// entry can replace or remove the entry.
+    pub(super) fn check_replaceable(&self, path: &Path, parent: &Stat) -> Result<()> {
+        let (uid, _) = self.whoami();
+        if self.is_root() || parent.mode & 0o1000 == 0 || parent.uid == uid {
+            return Ok(());
+        }
+        match self.lstat(path)? {
+            Some(have) if have.uid != uid => Err(Error::io("replace", path)(Errno::PERM)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Only root can give files away.
+    pub(super) fn check_owner(&self, path: &Path, wanted: &Attributes) -> Result<()> {
+        let (uid, gid) = self.whoami();
+        if self.is_root() || (wanted.uid, wanted.gid) == (uid, gid) {
+            return Ok(());
+        }
+        if wanted.uid != uid || !self.is_member(wanted.gid) {
+            return Err(Error::io("set the owner of", path)(Errno::PERM));
+        }
+        Ok(())
+    }
+
+    /// Only root and the owner can change attributes.
+    pub(super) fn check_changeable(
+        &self,
+        path: &Path,
+        have: &Stat,
+        wanted: &Attributes,
+    ) -> Result<()> {
+        if have.kind == FileKind::Symlink {
+            return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
+        }
+        if matches!(self.seen(path)?, Seen::OnDisk) {
+            self.check_read_only(path)?;
+        }
+        let (uid, _) = self.whoami();
+        if self.is_root() {
+            return Ok(());
+        }
+        if have.uid != uid {
+            let action =
+                if have.uid == wanted.uid { "set the mode of" } else { "set the owner of" };
+            return Err(Error::io(action, path)(Errno::PERM));
+        }
+        self.check_owner(path, wanted)
+    }
+
+    /// A directory that a file system is mounted on or below cannot be removed.
+    pub(super) fn check_no_mount(&self, path: &Path) -> Result<()> {
+        let place = self.resolved(path);
+        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+        for point in points.map(|point| PathBuf::from(unescape(point))) {
+            if point.starts_with(&place) && point != Path::new("/") {
+                return Err(Error::MountPoint { path: point });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The kernel writes blanks in names as octal numbers.
+fn unescape(name: &str) -> String {
+    name.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+}

@@ -1,0 +1,197 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+struct Bed {
+    dir: tempfile::TempDir,
+    host: Host,
+    own: Attributes,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let host = Host::new();
+        host.set_preview(Some("file#one"));
+        let (uid, gid) = host.whoami();
+        let own = Attributes { uid, gid, mode: 0o644 };
+        Self { dir: tempfile::tempdir().unwrap(), host, own }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn file(&self, name: &str, text: &str) -> Result<()> {
+        self.host.predict_file(&self.path(name), NewContent::Bytes(text.as_bytes()), &self.own)
+    }
+
+    fn directory(&self, name: &str) -> Result<()> {
+        let wanted = Attributes { mode: 0o755, ..self.own };
+        self.host.predict_directory(&self.path(name), &wanted)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        self.host.read_text(&self.path(name), 1000).ok().map(|(text, _)| text)
+    }
+
+    fn kind(&self, name: &str) -> Option<FileKind> {
+        self.host.stat(&self.path(name)).unwrap().map(|stat| stat.kind)
+    }
+}
+
+#[test]
+fn later_reads_see_what_earlier_steps_would_leave() {
+    let bed = Bed::new();
+    bed.write("old/f", "old");
+    bed.write("gone/deep/f", "x");
+    bed.file("new", "text").unwrap();
+    bed.file("old/f", "changed").unwrap();
+    bed.directory("a/b/c").unwrap();
+    bed.file("a/b/c/f", "deep").unwrap();
+    bed.host.predict_removal(&bed.path("gone"), true).unwrap();
+    assert_eq!(bed.text("new").as_deref(), Some("text"));
+    assert_eq!(bed.text("old/f").as_deref(), Some("changed"));
+    assert_eq!(bed.text("a/b/c/f").as_deref(), Some("deep"));
+    assert_eq!(bed.kind("a/b"), Some(FileKind::Directory));
+    assert_eq!(bed.kind("a/b/other"), None);
+    assert_eq!(bed.kind("gone/deep/f"), None);
+    assert_eq!(bed.kind("gone"), None);
+    let stat = bed.host.stat(&bed.path("new")).unwrap().unwrap();
+    assert_eq!((stat.mode, stat.size), (0o644, 4));
+    // Nothing of it is on disk, and real runs do not see it.
+    assert!(!bed.path("new").exists() && !bed.path("a").exists());
+    assert!(bed.path("gone/deep/f").exists());
+    bed.host.set_preview(None);
+    assert_eq!(bed.text("old/f").as_deref(), Some("old"));
+    assert_eq!(bed.kind("new"), None);
+    assert_eq!(bed.kind("gone"), Some(FileKind::Directory));
+}
+
+#[test]
+fn attributes_change_and_the_content_stays() {
+    let bed = Bed::new();
+    bed.write("f", "old");
+    std::fs::set_permissions(bed.path("f"), PermissionsExt::from_mode(0o600)).unwrap();
+    bed.host.predict_attributes(&bed.path("f"), &bed.own).unwrap();
+    assert_eq!(bed.host.stat(&bed.path("f")).unwrap().unwrap().mode, 0o644);
+    assert_eq!(bed.text("f").as_deref(), Some("old"));
+    bed.file("f", "new").unwrap();
+    bed.host.predict_attributes(&bed.path("f"), &Attributes { mode: 0o640, ..bed.own }).unwrap();
+    assert_eq!(bed.host.stat(&bed.path("f")).unwrap().unwrap().mode, 0o640);
+    assert_eq!(bed.text("f").as_deref(), Some("new"));
+}
+
+#[test]
+fn copies_hold_what_their_source_would_hold() {
+    let bed = Bed::new();
+    bed.write("disk", "on disk");
+    bed.file("source", "predicted").unwrap();
+    for (name, source, text) in
+        [("a", "source", "predicted"), ("b", "disk", "on disk"), ("c", "b", "on disk")]
+    {
+        let source = bed.path(source);
+        let content = NewContent::CopyOf(&source);
+        bed.host.predict_file(&bed.path(name), content, &bed.own).unwrap();
+        assert_eq!(bed.text(name).as_deref(), Some(text), "{name}");
+    }
+    // A later change of the source does not reach the copy.
+    bed.file("source", "later").unwrap();
+    assert_eq!(bed.text("a").as_deref(), Some("predicted"));
+}
+
+#[test]
+fn symlinked_directories_are_one() {
+    let bed = Bed::new();
+    bed.write("real/x", "");
+    std::os::unix::fs::symlink("real", bed.path("link")).unwrap();
+    bed.file("link/f", "by link").unwrap();
+    assert_eq!(bed.text("real/f").as_deref(), Some("by link"));
+    bed.host.predict_removal(&bed.path("real/f"), false).unwrap();
+    assert_eq!(bed.text("link/f"), None);
+}
+
+#[test]
+fn visible_reasons_to_fail_are_told() {
+    let bed = Bed::new();
+    bed.write("file", "");
+    bed.write("full/f", "");
+    for (error, words) in [
+        (bed.file("missing/f", "x").unwrap_err(), "missing is not a directory"),
+        (bed.file("file/f", "x").unwrap_err(), "file is not a directory"),
+        (bed.directory("file/d").unwrap_err(), "file is not a directory"),
+        (bed.host.predict_removal(&bed.path("full"), false).unwrap_err(), "is not empty"),
+        (bed.host.predict_removal(Path::new("/proc"), true).unwrap_err(), "is mounted"),
+    ] {
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    bed.host.predict_removal(&bed.path("full/f"), false).unwrap();
+    bed.host.predict_removal(&bed.path("full"), false).unwrap();
+    assert!(bed.file("full/f", "x").is_err(), "its directory would be gone");
+    let missing = bed.file("missing/f", "x").unwrap_err();
+    assert!(missing.is_about_something_missing());
+    assert!(!bed.file("file/f", "x").unwrap_err().is_about_something_missing());
+}
+
+#[test]
+fn what_only_the_run_knows_is_no_answer() {
+    let bed = Bed::new();
+    bed.write("tree/f", "x");
+    bed.host.set_preview(Some("archive#a"));
+    bed.host.predict_unknown_content(&bed.path("tree"));
+    bed.host.predict_something(&bed.path("tree/bin"));
+    for name in ["tree/f", "tree/other/deep", "tree/bin", "tree/bin/x"] {
+        let error = bed.host.stat(&bed.path(name)).unwrap_err();
+        let by = matches!(&error, Error::Unpredictable { by, .. } if &**by == "archive#a");
+        assert!(by && error.is_about_something_missing(), "{name}: {error}");
+    }
+    assert_eq!(bed.kind("tree"), Some(FileKind::Directory));
+    assert!(bed.host.exists(&bed.path("tree/bin")).unwrap());
+    assert!(bed.host.exists(&bed.path("tree/other")).is_err());
+    let command = format!("test -f {}", bed.path("tree/x").display());
+    assert_eq!(bed.host.predicted_in(&command).as_deref(), Some("archive#a"));
+    let other = format!("test -f {}x", bed.path("tree").display());
+    assert_eq!(bed.host.predicted_in(&other), None);
+}
+
+#[test]
+fn users_other_than_root_are_told_what_they_may_not_do() {
+    if ccm_testkit::runs_as_nobody() {
+        return;
+    }
+    let bed = Bed::new();
+    let other = Attributes { uid: 0, ..bed.own };
+    let error = bed.host.predict_file(&bed.path("f"), NewContent::Bytes(b""), &other).unwrap_err();
+    assert!(error.to_string().contains("set the owner of"), "{error}");
+    for path in ["/etc/ccm-test", "/ccm-test"] {
+        let content = NewContent::Bytes(b"");
+        assert!(bed.host.predict_file(Path::new(path), content, &bed.own).is_err(), "{path}");
+    }
+    let error = bed.host.predict_attributes(Path::new("/etc/passwd"), &bed.own).unwrap_err();
+    assert!(error.hint().is_some(), "{error}");
+}
+
+#[test]
+fn programs_may_come_with_earlier_steps() {
+    let bed = Bed::new();
+    let path = bed.path("tool");
+    let command = crate::Command::new(&path, [""; 0]);
+    assert!(bed.host.check_command(&command).is_err());
+    bed.host
+        .predict_file(
+            &path,
+            NewContent::Bytes(b"#!/bin/sh\n"),
+            &Attributes { mode: 0o755, ..bed.own },
+        )
+        .unwrap();
+    bed.host.check_command(&command).unwrap();
+    let elsewhere = command.clone().directory(bed.path("no"));
+    assert!(bed.host.check_command(&elsewhere).is_err());
+    bed.directory("no").unwrap();
+    bed.host.check_command(&elsewhere).unwrap();
+}

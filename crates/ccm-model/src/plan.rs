@@ -1,0 +1,256 @@
+//! Plans: what a run would do, as data.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Change, Diagnostic, Event, Verb};
+
+/// What a run of a manifest would do to one machine.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The name of this format
+    #[schemars(extend("const" = Plan::PROTOCOL))]
+    pub protocol: Cow<'static, str>,
+    /// The manifest: its path, or its URL without credentials
+    pub manifest: String,
+    /// The machine that it was made for
+    pub host: PlanHost,
+    /// When it was made
+    pub created: Timestamp,
+    /// The version of ccm that made it
+    pub version: String,
+    /// How many resources have which outcome
+    pub summary: PlanSummary,
+    /// The resources, in the order in which they run
+    pub resources: Vec<PlannedResource>,
+    /// Everything worth knowing that stops nothing
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Plan {
+    /// The name of this format.
+    pub const PROTOCOL: &'static str = "io.choria.ccm.v1.plan";
+}
+
+/// The machine that a plan was made for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanHost {
+    /// Its host name
+    pub name: String,
+    /// Its machine id; its name where it has none
+    pub id: String,
+}
+
+/// How many resources have which outcome. A resource that applies a manifest is
+/// not counted beside the resources of that manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanSummary {
+    /// To be created or installed
+    pub create: usize,
+    /// To be changed
+    pub change: usize,
+    /// To be removed
+    pub remove: usize,
+    /// To react to a change of another resource
+    pub refresh: usize,
+    /// Commands to run
+    pub run: usize,
+    /// Known only to the real run
+    pub provisional: usize,
+    /// Bound to fail
+    pub failed: usize,
+    /// Skipped, by `control` or for an unmet requirement
+    pub skipped: usize,
+    /// Already right
+    pub stable: usize,
+    /// Not chosen by `--only` and `--skip`
+    pub not_selected: usize,
+}
+
+impl PlanSummary {
+    /// Counts one outcome.
+    pub fn add(&mut self, outcome: PlanOutcome) {
+        *match outcome {
+            PlanOutcome::Create => &mut self.create,
+            PlanOutcome::Change => &mut self.change,
+            PlanOutcome::Remove => &mut self.remove,
+            PlanOutcome::Refresh => &mut self.refresh,
+            PlanOutcome::Run => &mut self.run,
+            PlanOutcome::Provisional => &mut self.provisional,
+            PlanOutcome::Failed => &mut self.failed,
+            PlanOutcome::Skipped => &mut self.skipped,
+            PlanOutcome::Stable => &mut self.stable,
+        } += 1;
+    }
+}
+
+/// What a run would do to one resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedResource {
+    /// Its type
+    #[serde(rename = "type")]
+    pub kind: Cow<'static, str>,
+    /// Its name
+    pub name: String,
+    /// Its alias
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// What becomes of it
+    pub outcome: PlanOutcome,
+    /// What would be done, in order
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verbs: Vec<Verb>,
+    /// What that changes
+    pub changes: Vec<Change>,
+    /// The resources after which a provisional one can be judged
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
+    /// The changed resources that it reacts to, or the requirements that keep it
+    /// from being managed
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+    /// Why it is bound to fail
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What changes in texts, as a unified diff
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// The resources of the manifest that it applies
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<PlannedResource>,
+}
+
+/// What becomes of a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanOutcome {
+    /// It is created or installed
+    Create,
+    /// It is changed
+    Change,
+    /// It is removed
+    Remove,
+    /// It reacts to a change of another resource
+    Refresh,
+    /// Its command runs
+    Run,
+    /// Only the real run can tell
+    Provisional,
+    /// It fails
+    Failed,
+    /// It is skipped
+    Skipped,
+    /// It is already right
+    #[default]
+    Stable,
+}
+
+impl PlanOutcome {
+    /// The outcome that an event stands for, of a preview or of a real run.
+    pub fn of(event: &Event) -> Self {
+        if event.failed {
+            return Self::Failed;
+        }
+        if event.provisional {
+            return Self::Provisional;
+        }
+        if event.skipped {
+            return Self::Skipped;
+        }
+        if event.refreshed {
+            return Self::Refresh;
+        }
+        if !event.changed {
+            return Self::Stable;
+        }
+        let is_created = event.changes.iter().any(|change| {
+            let absent = |value: &crate::ChangeValue| value.to_string() == "absent";
+            change.property == "ensure"
+                && change.from.as_ref().is_none_or(absent)
+                && !change.to.as_ref().is_some_and(absent)
+        });
+        match event.verbs.first() {
+            Some(Verb::Executed) => Self::Run,
+            Some(Verb::Removed) => Self::Remove,
+            Some(Verb::Created | Verb::Installed) => Self::Create,
+            Some(Verb::Rendered) if is_created => Self::Create,
+            _ => Self::Change,
+        }
+    }
+}
+
+impl PlannedResource {
+    /// What an event says about its resource. `diff` is what changes in texts.
+    pub fn new(event: &Event, diff: Option<&str>) -> Self {
+        let unmet = event.unmet_requirements.iter();
+        Self {
+            kind: event.kind.clone(),
+            name: event.name.clone(),
+            alias: event.alias.clone(),
+            outcome: PlanOutcome::of(event),
+            verbs: event.verbs.clone(),
+            changes: event.changes.clone(),
+            waits_for: event.waits_for.clone(),
+            because: event.because.iter().chain(unmet).map(ToString::to_string).collect(),
+            error: (!event.error.is_empty()).then(|| event.error.join("\n")),
+            diff: diff.map(str::to_owned),
+            children: Vec::new(),
+        }
+    }
+
+    /// Counts it, or the resources of the manifest that it applies.
+    pub fn count(&self, summary: &mut PlanSummary) {
+        if self.children.is_empty() {
+            summary.add(self.outcome);
+        }
+        for child in &self.children {
+            child.count(summary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_follow_from_events() {
+        let changed = |verb: Verb| Event { changed: true, verbs: vec![verb], ..Event::default() };
+        let rendered = |from: &str, to: &str| Event {
+            changes: vec![Change::of("ensure").from(from).to(to)],
+            ..changed(Verb::Rendered)
+        };
+        for (event, outcome) in [
+            (Event::default(), PlanOutcome::Stable),
+            (changed(Verb::Created), PlanOutcome::Create),
+            (changed(Verb::Installed), PlanOutcome::Create),
+            (changed(Verb::Updated), PlanOutcome::Change),
+            (changed(Verb::Started), PlanOutcome::Change),
+            (changed(Verb::Removed), PlanOutcome::Remove),
+            (changed(Verb::Executed), PlanOutcome::Run),
+            (changed(Verb::Rendered), PlanOutcome::Change),
+            (rendered("absent", "present"), PlanOutcome::Create),
+            (Event { refreshed: true, ..changed(Verb::Executed) }, PlanOutcome::Refresh),
+            (Event { provisional: true, ..changed(Verb::Created) }, PlanOutcome::Provisional),
+            (Event { skipped: true, ..Event::default() }, PlanOutcome::Skipped),
+            (Event { failed: true, ..changed(Verb::Created) }, PlanOutcome::Failed),
+        ] {
+            assert_eq!(PlanOutcome::of(&event), outcome, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn manifests_count_by_their_resources() {
+        let leaf = |outcome| PlannedResource { outcome, ..PlannedResource::default() };
+        let children = vec![leaf(PlanOutcome::Create), leaf(PlanOutcome::Stable)];
+        let apply = PlannedResource { children, ..leaf(PlanOutcome::Change) };
+        let mut summary = PlanSummary::default();
+        apply.count(&mut summary);
+        leaf(PlanOutcome::Failed).count(&mut summary);
+        let wanted = PlanSummary { create: 1, stable: 1, failed: 1, ..PlanSummary::default() };
+        assert_eq!(summary, wanted);
+    }
+}
