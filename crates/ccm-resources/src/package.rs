@@ -290,9 +290,10 @@ impl ResourceType for Package {
         let mut found = on.find(package)?;
         let host = cx.templates.host();
         if host.is_preview()
-            && let Some(version) = host.cached::<PredictedPackages>().get(package)
+            && let Some(change) = host.cached::<PredictedPackages>().get(package)
         {
-            found.installed = version.map(|version| Installed { version, ..Installed::default() });
+            found.installed =
+                change.version.map(|version| Installed { version, ..Installed::default() });
         }
         let order = match (want.wanted(), &found.installed) {
             (Wanted::Version(version), Some(installed)) => on.compare(installed, version),

@@ -17,9 +17,11 @@ pub struct PackageChange {
 pub(super) struct PredictedPackages(Mutex<HashMap<String, Option<String>>>);
 
 impl PredictedPackages {
-    /// The version that a package would have, if anything would change it.
-    pub(super) fn get(&self, package: &str) -> Option<Option<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(package).cloned()
+    /// The package as it would be, if anything would change it.
+    pub(super) fn get(&self, package: &str) -> Option<PackageChange> {
+        let packages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = packages.get(package)?.clone();
+        Some(PackageChange { package: package.to_owned(), version })
     }
 
     pub(super) fn record(&self, transaction: &[PackageChange]) {

@@ -237,10 +237,7 @@ impl Provider for Choria {
 
     fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String> {
         let is_predicted = self.host.predicted_below(&render.target).is_some();
-        let target = match is_predicted {
-            true => None,
-            false => self.host.open_tree(&render.target).ok()?,
-        };
+        let target = if is_predicted { None } else { self.host.open_tree(&render.target).ok()? };
         let mut text = String::new();
         for (place, file) in &render.write {
             let path = render.target.join(place);
