@@ -1,24 +1,32 @@
 //! Trees that are fetched for the time of a run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ccm_host::{Host, Request, TemporaryDirectory};
+use ccm_host::{Host, RecordedFetch, Request, TemporaryDirectory};
 
 use crate::{Error, ExtractMode, Extractor, Format, Limits, Result};
 
 /// No tree of manifests or templates is larger, compressed.
 const MAX_DOWNLOAD: u64 = 100 << 20;
 
-/// What was unpacked, in a private directory that goes with this value.
+/// What was extracted, in a private directory that goes with this value, or
+/// what a saved plan has of it.
 #[derive(Debug)]
-pub struct TempTree {
-    directory: TemporaryDirectory,
+pub struct TempTree(Place);
+
+#[derive(Debug)]
+enum Place {
+    Own(TemporaryDirectory),
+    Replayed(PathBuf),
 }
 
 impl TempTree {
     /// Where it is.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        match &self.0 {
+            Place::Own(directory) => directory.path(),
+            Place::Replayed(path) => path,
+        }
     }
 }
 
@@ -26,6 +34,9 @@ impl TempTree {
 /// regular files and directories, nothing else. Credentials in the URL are sent
 /// to its own host and never shown.
 pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
+    if let Some(RecordedFetch::Tree(path)) = host.replayed_fetch(url) {
+        return Ok(TempTree(Place::Replayed(path)));
+    }
     host.fetchers().check(url)?;
     let request = Request::new(url).with_limit(MAX_DOWNLOAD);
     let shown = format!("{request:?}");
@@ -45,5 +56,6 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
         creates: None,
     };
     drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?);
-    Ok(TempTree { directory })
+    host.record_fetch(url, RecordedFetch::Tree(directory.path().to_owned()));
+    Ok(TempTree(Place::Own(directory)))
 }

@@ -66,6 +66,11 @@ pub fn converge<T: ResourceType>(
     outcome.state = Some(T::observe(on, want, cx)?);
     let Some(before) = &outcome.state else { return Ok(()) };
     let mut steps = T::decide(want, before, cx.trigger)?;
+    if cx.decisions.are_watched() {
+        let state = T::evidence(on, before);
+        let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
+        cx.decisions.decided(cx.key, state, &actions, cx.templates.host())?;
+    }
     if steps.is_empty() {
         return Ok(());
     }

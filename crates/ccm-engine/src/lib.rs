@@ -13,6 +13,7 @@
 mod apply;
 mod cli;
 mod converge;
+mod decisions;
 mod declare;
 mod engine;
 mod environ;
@@ -31,6 +32,7 @@ mod request;
 mod resource;
 mod resource_type;
 mod run;
+mod saved_plan;
 pub mod schema;
 mod selection;
 mod session;
@@ -40,6 +42,7 @@ mod validate;
 pub use apply::Apply;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
+pub use decisions::{Decision, DecisionLog, Decisions};
 pub use declare::{Declare, Ensure, Findings};
 pub use engine::{Engine, EnsureError, Validation};
 pub use environ::environ;
@@ -56,6 +59,7 @@ pub use resource_type::{
     Context, Detail, Diffs, Prediction, ProviderDef, ResourceType, State, Trigger,
 };
 pub use run::{Finished, Loss, NoObserver, Observer, Run, Stop};
+pub use saved_plan::{Difference, PlanRecording, SavedPlan, SavedPlanError, VerifyError};
 pub use selection::{Selection, SelectionError};
 pub use session::{DirectorySession, LastOutcome, MemorySession, NoSession, Session, SessionError};
 pub use step::Step;

@@ -7,7 +7,6 @@ use std::time::Instant;
 use ccm_host::Host;
 use ccm_model::{Diagnostic, Event, ResourceRef, Stage, TemplateError, Templates};
 
-use crate::health;
 use crate::manage::Turn;
 use crate::manifest::Diagnosis;
 use crate::manifest_run::{ManifestFrame, Mode};
@@ -19,6 +18,7 @@ use crate::run::{Observer, Record, Stop};
 use crate::selection::Choice;
 use crate::session::{LastOutcome, Session};
 use crate::{Error, Result, chain};
+use crate::{decisions, health};
 
 /// What may come before a resource is managed.
 enum Gate {
@@ -80,6 +80,15 @@ impl<'a> LifecycleContext<'_, 'a> {
         cancel.reason().map(Stop::Cancelled)
     }
 
+    /// The key of a resource among the decisions, if anyone looks at them.
+    fn decision_key(&self, resource: &dyn AnyResource) -> String {
+        if self.options.decisions.are_watched() {
+            decisions::key(&self.frame.files, &resource.display())
+        } else {
+            String::new()
+        }
+    }
+
     /// Whether the run looks at a resource.
     pub(crate) fn choose(&self, resource: &dyn AnyResource) -> Choice {
         let selection = &self.options.selection;
@@ -127,6 +136,10 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
             event.error.push(message);
         }
+        if options.decisions.are_watched() {
+            let key = self.decision_key(resource);
+            options.decisions.finished(&key, resource.display(), &event);
+        }
         if options.detail >= Detail::Report {
             event.properties = resource.properties();
         }
@@ -168,7 +181,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         let is_triggered = !event.because.is_empty();
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
-        let mut turn = Turn { run: self, mode, trigger, is_chosen, diff: None };
+        let key = self.decision_key(resource);
+        let mut turn = Turn { run: self, mode, trigger, key, is_chosen, diff: None };
         let managed = resource.manage(provider, &mut turn, event);
         *diff = turn.diff;
         managed?;

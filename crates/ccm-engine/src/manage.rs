@@ -8,6 +8,7 @@ use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
 use crate::converge::{Outcome, converge};
+use crate::decisions::Decisions;
 use crate::declare::Declare;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest_run::Mode;
@@ -19,6 +20,8 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
     pub(crate) mode: Mode,
     pub(crate) trigger: Trigger,
+    /// Its key among the decisions.
+    pub(crate) key: String,
     /// Everything that it applies was selected with it.
     pub(crate) is_chosen: bool,
     /// What changed in a text, if someone wants to see it.
@@ -99,6 +102,8 @@ impl<T: ResourceType> Manage for T {
             templates: &frame.templates,
             trigger: turn.trigger,
             detail: options.detail,
+            decisions: &options.decisions,
+            key: &turn.key,
             output: &mut |line| observer.borrow_mut().output(&options.host.redactor().text(line)),
         };
         let mut on = (T::PROVIDERS[provider].open)(&options.host);
@@ -132,6 +137,8 @@ impl<T: ResourceType> Manage for T {
             templates,
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
+            decisions: &Decisions::Free,
+            key: "",
             output: &mut |_| {},
         };
         let state = T::observe(&mut (T::PROVIDERS[provider].open)(host), want, &mut cx)?;

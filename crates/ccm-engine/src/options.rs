@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ccm_host::Host;
 
+use crate::decisions::Decisions;
 use crate::inputs::Inputs;
 use crate::manifest_run::Mode;
 use crate::resource_type::{Detail, Diffs};
@@ -20,6 +21,8 @@ pub struct RunOptions {
     pub mode: Mode,
     /// Which diffs to make.
     pub diffs: Diffs,
+    /// What becomes of decisions: acted on, recorded, or compared with a plan.
+    pub decisions: Decisions,
     /// The resources to look at.
     pub selection: Selection,
     /// How much of each state someone will read.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Result;
+use crate::decisions::Decisions;
 use crate::declare::Declare;
 use crate::step::Step;
 
@@ -58,6 +59,12 @@ pub trait ResourceType: Declare {
         step: &mut Step<Self::Action>,
         cx: &mut Context<'_>,
     ) -> Result<Prediction>;
+
+    /// For saved plans: everything about the observed state that must still be so
+    /// when the plan is applied.
+    fn evidence(_on: &mut Self::Provider, have: &Self::State) -> serde_json::Value {
+        serde_json::to_value(have).unwrap_or_default()
+    }
 
     /// Whether a step is what a change elsewhere has triggered.
     fn is_refresh(_step: &Step<Self::Action>) -> bool {
@@ -172,6 +179,10 @@ pub struct Context<'a> {
     pub trigger: Trigger,
     /// How much of the state will be read.
     pub detail: Detail,
+    /// Sees what was decided before anything is done, if anyone wants to know.
+    pub decisions: &'a Decisions,
+    /// The key of the resource among the decisions; empty if nobody asks.
+    pub key: &'a str,
     /// Takes lines of output while they arrive.
     pub output: &'a mut dyn FnMut(&str),
 }

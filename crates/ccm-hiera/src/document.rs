@@ -39,6 +39,12 @@ impl Document {
         Ok(Self { written: Some(Arc::new(written)), ..document })
     }
 
+    /// The name and the text that it was read from, if it is a document of its
+    /// own.
+    pub fn written(&self) -> Option<(&str, &str)> {
+        self.written.as_ref().map(|written| (written.name.as_str(), written.text.as_str()))
+    }
+
     /// The same error with its position, where the text is known.
     pub(crate) fn located(&self, error: Error) -> Error {
         let Some(written) = &self.written else { return error };

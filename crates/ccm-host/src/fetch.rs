@@ -17,7 +17,7 @@ pub(crate) use stream::ProgressSink;
 pub use stream::{Fetched, Progress};
 
 use crate::http::{Http, without_credentials};
-use crate::{Error, Host, Result};
+use crate::{Error, Host, RecordedFetch, Result};
 
 /// How long a server may send nothing.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -235,6 +235,9 @@ impl Host {
 
     /// Fetches a UTF-8 text of at most `limit` bytes.
     pub fn fetch_text(&self, url: &str, limit: u64) -> Result<String> {
+        if let Some(RecordedFetch::Text(text)) = self.replayed_fetch(url) {
+            return Ok(text);
+        }
         let mut request = Request::new(url).with_limit(limit);
         request.timeout = Some(TEXT_TIMEOUT);
         let mut bytes = Vec::new();
@@ -242,7 +245,9 @@ impl Host {
             bytes.extend_from_slice(chunk);
             Ok(())
         })?;
-        String::from_utf8(bytes).map_err(|_| request.failed("it is not UTF-8"))
+        let text = String::from_utf8(bytes).map_err(|_| request.failed("it is not UTF-8"))?;
+        self.record_fetch(url, RecordedFetch::Text(text.clone()));
+        Ok(text)
     }
 
     /// Reads a text that decides what a run does, from a path or a URL. See

@@ -28,6 +28,7 @@ mod network;
 mod output;
 mod random;
 mod remove;
+mod sources;
 mod stale_dirs;
 mod system;
 mod tree;
@@ -60,6 +61,7 @@ pub use input::StandardInput;
 pub use machine::{Space, Uname, ignored_signals};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
+pub use sources::{RecordedFetch, RecordedFile, RecordedSources, Replay};
 pub use system::System;
 pub use tree::{Entries, Tree, TreeEntry};
 pub use trust::{Doubt, Refuse};
@@ -102,6 +104,7 @@ struct Inner {
     is_preview: AtomicBool,
     /// How many predictions were recorded.
     predictions: AtomicU64,
+    sources: Lock<sources::Sources>,
     progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,

@@ -50,10 +50,17 @@ impl Host {
             return Ok(None);
         }
         match self.open_managed(path) {
-            Ok(root) => Ok(Some(Tree { host: self.clone(), root, path: path.to_owned() })),
+            Ok(directory) => self.tree_in(&directory, path).map(Some),
             Err(Error::NotADirectory { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn tree_in(&self, directory: &OwnedFd, path: &Path) -> Result<Tree> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::openat(directory, ".", flags, Mode::empty())
+            .map_err(Error::io("open", path))?;
+        Ok(Tree { host: self.clone(), root, path: path.to_owned() })
     }
 
     /// Opens the tree at a path; `None` when there is nothing. Symlinks to it
@@ -70,10 +77,7 @@ impl Host {
             }
             Some(_) => {}
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::openat(self.open_managed(path)?, ".", flags, Mode::empty())
-            .map_err(Error::io("open", path))?;
-        Ok(Some(Tree { host: self.clone(), root, path: path.to_owned() }))
+        self.tree_in(&self.open_managed(path)?, path).map(Some)
     }
 }
 

@@ -88,6 +88,12 @@ impl Host {
         utf8(read_all(file, stat, path, limit)?, path)
     }
 
+    /// As [`Host::read_trusted`], for any bytes.
+    pub fn read_trusted_bytes(&self, path: &Path, limit: u64) -> Result<Vec<u8>> {
+        let (file, stat) = self.open_trusted(path)?;
+        read_all(file, stat, path, limit)
+    }
+
     /// As [`Host::read_trusted`], with the doubt given back instead of logged.
     /// With `CCM_STRICT=1` there is no text beside a doubt.
     pub fn read_judged(&self, path: &Path, limit: u64) -> Result<(Option<String>, Option<Doubt>)> {
@@ -109,7 +115,12 @@ impl Host {
             self.note_missed(&error);
             return Err(error);
         }
+        let absolute = self.absolute(path)?;
+        if let Some(copy) = self.replayed_tree(&absolute) {
+            return self.open_folder(&copy);
+        }
         let Some(folder) = self.open_folder(path)? else { return Ok(None) };
+        self.record_tree(&absolute);
         if !self.is_root() {
             return Ok(Some(folder));
         }
@@ -129,13 +140,28 @@ impl Host {
     /// others can change ends it at once if `is_strict`: what is behind it may
     /// be another file by then.
     fn open_judged(&self, path: &Path, is_strict: bool) -> Result<(File, Stat, Option<Doubt>)> {
+        let absolute = self.absolute(path)?;
+        if let Some(copy) = self.replayed_file(&absolute) {
+            let (file, stat) = self.open(&copy)?;
+            return Ok((file, stat, None));
+        }
+        let opened = self.open_and_judge(path, &absolute, is_strict)?;
+        self.record_file(&absolute, &opened.0, opened.1)?;
+        Ok(opened)
+    }
+
+    fn open_and_judge(
+        &self,
+        path: &Path,
+        absolute: &Path,
+        is_strict: bool,
+    ) -> Result<(File, Stat, Option<Doubt>)> {
         // In a preview, what ccm itself would write is not on disk yet.
         let is_predicted = !matches!(self.seen(path)?, Seen::OnDisk);
         if is_predicted || !self.is_root() {
             let (file, stat) = self.open(path)?;
             return Ok((file, stat, None));
         }
-        let absolute = self.absolute(path)?;
         let doubt = match absolute.parent() {
             Some(parent) => self.directory_doubt(parent)?,
             None => None,
@@ -151,7 +177,7 @@ impl Host {
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let found = self.lstat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
         let (file, stat, on_the_way) = if found.kind == FileKind::Symlink {
-            let walk = Walk::from_root(&absolute).map_err(Error::io("open", path))?;
+            let walk = Walk::from_root(absolute).map_err(Error::io("open", path))?;
             let (file, stat) = walk.open_file(path)?;
             (file, stat, walk.way.iter().find_map(step_doubt))
         } else {

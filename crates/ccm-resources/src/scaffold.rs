@@ -108,6 +108,8 @@ pub trait Provider {
     fn render(&mut self, render: &Render) -> Result<()>;
     /// Removes files, and directories that this empties.
     fn remove(&mut self, remove: &Remove) -> Result<()>;
+    /// The digest of a file, if it can be read.
+    fn digest(&mut self, path: &Path) -> Option<String>;
     /// Records what rendering would leave behind.
     fn predict_render(&mut self, render: &Render) -> Result<()>;
     /// Records what a removal would leave behind.
@@ -391,6 +393,21 @@ impl ResourceType for Scaffold {
             Action::Remove(remove) => on.predict_removal(remove)?,
         }
         Ok(Prediction::Exact)
+    }
+
+    /// What would be overwritten or purged counts with its content.
+    fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
+        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+        let at_stake = have.having(&[FileStatus::Updated, FileStatus::Foreign]);
+        let digests = at_stake.filter_map(|file| {
+            let path = have.path(file);
+            let digest = on.digest(&path)?;
+            Some((path.to_string_lossy().into_owned(), digest.into()))
+        });
+        if let Some(evidence) = evidence.as_object_mut() {
+            evidence.insert("content".to_owned(), serde_json::Value::Object(digests.collect()));
+        }
+        evidence
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {

@@ -227,6 +227,11 @@ impl Provider for Choria {
         failure.map_or(Ok(()), Err)
     }
 
+    fn digest(&mut self, path: &Path) -> Option<String> {
+        let (file, stat) = self.host.open(path).ok()?;
+        Some(self.host.digest(&file, path, stat.size).ok()?.to_string())
+    }
+
     fn predict_render(&mut self, render: &Render) -> Result<()> {
         predicted::render(&self.host, render)
     }

@@ -121,6 +121,8 @@ fn step(
         templates: engine,
         trigger: Trigger::Turn,
         detail: Detail::Decide,
+        decisions: &ccm_engine::Decisions::Free,
+        key: "",
         output: &mut |_| {},
     };
     let state = provider.observe(properties, &mut cx)?;

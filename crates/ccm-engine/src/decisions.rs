@@ -1,0 +1,177 @@
+//! What was decided about each resource, recorded for a saved plan and compared
+//! when the plan is applied.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ccm_host::{Digest, Host};
+use ccm_model::{Event, PlanOutcome};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Error, Result};
+
+/// What a run does with its decisions.
+#[derive(Clone, Debug, Default)]
+pub enum Decisions {
+    /// Acts on them.
+    #[default]
+    Free,
+    /// Records them.
+    Record(Arc<Mutex<DecisionLog>>),
+    /// Acts only on those that were planned.
+    Planned(Arc<DecisionLog>),
+}
+
+/// Decisions by resource. A key is the chain of manifests and the resource.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DecisionLog(BTreeMap<String, Decision>);
+
+/// What was decided about one resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The resource, as `type#name`.
+    pub resource: String,
+    /// What becomes of it.
+    pub outcome: PlanOutcome,
+    /// The state that was observed or predicted, without secrets and times.
+    pub state: Value,
+    /// The digest of the actions; `None` if it did not come to a decision.
+    pub actions: Option<String>,
+}
+
+/// The key of a resource in the manifests on the way to it.
+pub(crate) fn key(files: &[String], resource: &str) -> String {
+    let chain = files.iter().map(String::as_str).chain([resource]);
+    chain.collect::<Vec<_>>().join("\n")
+}
+
+impl Decisions {
+    /// Whether anyone looks at decisions.
+    pub(crate) fn are_watched(&self) -> bool {
+        !matches!(self, Self::Free)
+    }
+
+    /// Records a decision, or refuses one that was not planned.
+    pub(crate) fn decided<A: Serialize>(
+        &self,
+        key: &str,
+        state: Value,
+        actions: &[A],
+        host: &Host,
+    ) -> Result<()> {
+        let digest = || {
+            let json = serde_json::to_vec(actions).unwrap_or_default();
+            Digest::of(&json).to_string()
+        };
+        match self {
+            Self::Free => Ok(()),
+            Self::Record(log) => {
+                let mut state = state;
+                remove_times(&mut state);
+                host.redactor().value(&mut state);
+                let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+                let decision = log.0.entry(key.to_owned()).or_default();
+                decision.state = state;
+                decision.actions = Some(digest());
+                Ok(())
+            }
+            Self::Planned(log) => log.check(key, &digest()),
+        }
+    }
+
+    /// Records what becomes of a resource.
+    pub(crate) fn finished(&self, key: &str, resource: String, event: &Event) {
+        if let Self::Record(log) = self {
+            let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+            let decision = log.0.entry(key.to_owned()).or_default();
+            decision.resource = resource;
+            decision.outcome = PlanOutcome::of(event);
+        }
+    }
+}
+
+impl DecisionLog {
+    /// Every decision with its key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Decision)> {
+        self.0.iter().map(|(key, decision)| (key.as_str(), decision))
+    }
+
+    /// The decision with a key.
+    pub fn get(&self, key: &str) -> Option<&Decision> {
+        self.0.get(key)
+    }
+
+    /// Fails unless these actions were planned. A provisional resource may do
+    /// what its manifest says, and so may those of a manifest that it applies.
+    fn check(&self, key: &str, actions: &str) -> Result<()> {
+        let not_planned = |reason: &str| {
+            Err(Error::Refused {
+                reason: format!("{reason}, and ccm applies exactly the saved plan"),
+                hint: Some("make a new plan with `ccm plan MANIFEST --out FILE`".to_owned()),
+            })
+        };
+        match self.0.get(key) {
+            Some(decision) if decision.outcome == PlanOutcome::Provisional => Ok(()),
+            Some(decision) if decision.actions.as_deref() == Some(actions) => Ok(()),
+            Some(Decision { actions: None, .. }) => not_planned("it was not to be managed"),
+            Some(_) => not_planned("the changes are not those of the plan"),
+            None if self.has_manifest_of(key) => not_planned("it is not in the plan"),
+            None => Ok(()),
+        }
+    }
+
+    fn has_manifest_of(&self, key: &str) -> bool {
+        let manifest = |key: &str| key.rsplit_once('\n').map(|(files, _)| files.to_owned());
+        let known: HashSet<String> = self.0.keys().filter_map(|key| manifest(key)).collect();
+        manifest(key).is_some_and(|files| known.contains(&files))
+    }
+}
+
+/// Times, and the sizes of directories, differ from one look to the next and
+/// decide nothing. What a file holds is compared by its digest.
+fn remove_times(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.shift_remove("mtime");
+            map.shift_remove("size");
+            map.values_mut().for_each(remove_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_times),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_planned_is_done() {
+        let host = Host::new();
+        let log = Arc::new(Mutex::new(DecisionLog::default()));
+        let record = Decisions::Record(Arc::clone(&log));
+        let files = ["m.yaml".to_owned()];
+        let [one, two, open] = ["file#1", "file#2", "file#3"].map(|name| key(&files, name));
+        record.decided(&one, serde_json::json!({"mtime": 1, "x": 2}), &["a"], &host).unwrap();
+        let provisional = Event { changed: true, provisional: true, ..Event::default() };
+        record.finished(&one, "file#1".into(), &Event::default());
+        record.finished(&two, "file#2".into(), &Event { skipped: true, ..Event::default() });
+        record.finished(&open, "file#3".into(), &provisional);
+        let log = log.lock().unwrap().clone();
+        assert_eq!(log.get(&one).unwrap().state, serde_json::json!({"x": 2}));
+        let planned = Decisions::Planned(Arc::new(log));
+        let check = |key: &str, actions: &[&str]| {
+            planned.decided(key, Value::Null, actions, &host).map_err(|error| error.to_string())
+        };
+        check(&one, &["a"]).unwrap();
+        assert!(check(&one, &["b"]).unwrap_err().contains("not those of the plan"));
+        assert!(check(&one, &[]).is_err());
+        assert!(check(&two, &["a"]).unwrap_err().contains("not to be managed"));
+        check(&open, &["anything"]).unwrap();
+        assert!(check(&key(&files, "file#new"), &["a"]).unwrap_err().contains("not in the plan"));
+        // Of a manifest that the plan does not know, everything is allowed.
+        check(&key(&["m.yaml".into(), "child.yaml".into()], "file#1"), &["a"]).unwrap();
+    }
+}

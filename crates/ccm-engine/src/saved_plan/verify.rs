@@ -1,0 +1,183 @@
+//! Whether the machine and the sources are still as they were when a plan was
+//! made.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ccm_host::{Host, RecordedSources};
+use ccm_model::PlanOutcome;
+use serde_json::Value;
+
+use super::SavedPlan;
+use crate::decisions::{Decision, DecisionLog, Decisions};
+use crate::engine::Engine;
+use crate::manifest::ManifestError;
+use crate::options::RunOptions;
+use crate::run::Observer;
+use crate::{SelectionError, SourceRef};
+
+/// Something that is not as it was when the plan was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The resource or file.
+    pub subject: String,
+    /// What is different.
+    pub reason: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.reason)
+    }
+}
+
+/// Why a saved plan could not be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// The saved manifest cannot be read again.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    /// The saved selection cannot be used again.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+}
+
+impl Engine {
+    /// Makes a saved plan again and compares. `options` must have the plan's
+    /// inputs and replay its sources. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the saved manifest cannot be read again.
+    pub fn verify(
+        &self,
+        saved: &SavedPlan,
+        sources: &RecordedSources,
+        options: &RunOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<Difference>, VerifyError> {
+        let mut differences = changed_sources(&options.host, sources);
+        if !differences.is_empty() {
+            return Ok(differences);
+        }
+        let mut options = options.clone();
+        let log = Arc::new(Mutex::new(DecisionLog::default()));
+        options.decisions = Decisions::Record(Arc::clone(&log));
+        let manifest = self.load(&SourceRef::Path(saved.manifest.clone()), &options)?;
+        let manifest = saved.named(manifest);
+        let (only, skip) = saved.selectors();
+        options.selection = self.select(&manifest, &options, only, skip)?;
+        self.plan(manifest, &options, observer);
+        options.host.set_preview(None);
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        differences.extend(compare(&saved.decisions, &log));
+        Ok(differences)
+    }
+}
+
+/// The files that are still there and hold something else. One that is gone does
+/// not matter as long as the plan has its content.
+fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for (path, recorded) in &sources.files {
+        let reason = match (now(host, path), recorded.content.is_some()) {
+            (Some(digest), _) if digest == recorded.digest.to_string() => continue,
+            (Some(_), _) => "has changed since the plan was made",
+            (None, true) => continue,
+            (None, false) => "is gone, and is too large to be in the plan",
+        };
+        differences
+            .push(Difference { subject: path.display().to_string(), reason: reason.to_owned() });
+    }
+    differences
+}
+
+fn now(host: &Host, path: &Path) -> Option<String> {
+    let (file, stat) = host.open(path).ok()?;
+    Some(host.digest(&file, path, stat.size).ok()?.to_string())
+}
+
+/// The resources about which something else would be decided now.
+fn compare(planned: &DecisionLog, now: &DecisionLog) -> Vec<Difference> {
+    let keys: BTreeSet<&str> = planned.iter().chain(now.iter()).map(|(key, _)| key).collect();
+    let mut differences = Vec::new();
+    for key in keys {
+        let reason = match (planned.get(key), now.get(key)) {
+            (Some(planned), _) if planned.outcome == PlanOutcome::Provisional => continue,
+            (Some(planned), Some(now)) if is_same(planned, now) => continue,
+            (Some(planned), Some(now)) => difference(planned, now),
+            (Some(_), None) => "is no longer reached".to_owned(),
+            (None, _) => "was not reached when the plan was made".to_owned(),
+        };
+        let named = planned.get(key).or_else(|| now.get(key));
+        let subject = named.map(|decision| decision.resource.clone()).unwrap_or_default();
+        differences.push(Difference { subject, reason });
+    }
+    differences
+}
+
+fn is_same(planned: &Decision, now: &Decision) -> bool {
+    planned.outcome == now.outcome && planned.actions == now.actions && planned.state == now.state
+}
+
+fn difference(planned: &Decision, now: &Decision) -> String {
+    if let Some(found) = first_difference("", &planned.state, &now.state) {
+        return found;
+    }
+    if planned.outcome != now.outcome {
+        let word = |outcome: PlanOutcome| {
+            serde_json::to_value(outcome).ok().and_then(|word| word.as_str().map(str::to_owned))
+        };
+        let (was, is) = (word(planned.outcome), word(now.outcome));
+        return format!(
+            "was planned as {}, now {}",
+            was.unwrap_or_default(),
+            is.unwrap_or_default()
+        );
+    }
+    "would be changed in another way than planned".to_owned()
+}
+
+/// The first value in which two states differ, with its name.
+fn first_difference(name: &str, planned: &Value, now: &Value) -> Option<String> {
+    match (planned, now) {
+        (Value::Object(was), Value::Object(is)) => {
+            let keys: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let (was, is) = (was.get(key), is.get(key));
+                first_difference(key, was.unwrap_or(&Value::Null), is.unwrap_or(&Value::Null))
+            })
+        }
+        (was, is) if was == is => None,
+        (was, is) => Some(format!("{name} is {}, was {} when planned", shown(is), shown(was))),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "absent".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let was = json!({"metadata": {"mode": "0644", "owner": "root", "size": 3}});
+        let is = json!({"metadata": {"mode": "0600", "owner": "root", "size": 3}});
+        let found = first_difference("", &was, &is).unwrap();
+        assert_eq!(found, "mode is 0600, was 0644 when planned");
+        assert_eq!(first_difference("", &was, &was), None);
+        let gone = json!({"metadata": {"owner": "root"}});
+        let found = first_difference("", &was, &gone).unwrap();
+        assert_eq!(found, "mode is absent, was 0644 when planned");
+    }
+}

@@ -1,0 +1,204 @@
+//! The files that decide what a run does, recorded for a saved plan and given
+//! back when the plan is applied.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::directory::TemporaryDirectory;
+use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
+
+/// Contents up to this size are recorded, all together.
+const MAX_RECORDED: u64 = 64 << 20;
+/// Directory trees of templates have fewer files and are not as deep.
+const MAX_FILES: usize = 20_000;
+const MAX_DEPTH: usize = 50;
+
+/// What a run has read to know what to do.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedSources {
+    /// Files by their absolute path.
+    pub files: BTreeMap<PathBuf, RecordedFile>,
+    /// Directories of which everything was recorded.
+    pub trees: Vec<PathBuf>,
+    /// What was fetched, by the digest of its URL.
+    pub fetched: BTreeMap<String, RecordedFetch>,
+    size: u64,
+}
+
+/// One file that was read.
+#[derive(Clone, Debug)]
+pub struct RecordedFile {
+    /// The digest of its content.
+    pub digest: Digest,
+    /// Its content; `None` where all contents together are too large.
+    pub content: Option<Vec<u8>>,
+}
+
+/// One thing that was fetched.
+#[derive(Clone, Debug)]
+pub enum RecordedFetch {
+    /// A text.
+    Text(String),
+    /// A tree of files, which are recorded below this path.
+    Tree(PathBuf),
+}
+
+/// What is read from a saved plan instead of from where it was.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    recorded: Option<RecordedSources>,
+    /// Where recorded files are now.
+    files: HashMap<PathBuf, PathBuf>,
+    trees: HashMap<PathBuf, PathBuf>,
+    fetched: HashMap<String, RecordedFetch>,
+}
+
+/// Keeps the files of a saved plan for as long as it is applied.
+#[derive(Debug)]
+pub struct Replay {
+    _directory: TemporaryDirectory,
+}
+
+impl Host {
+    /// From now on, keeps what is read to know what to do.
+    pub fn record_sources(&self) {
+        self.inner.sources.hold().recorded = Some(RecordedSources::default());
+    }
+
+    /// What was read since [`Host::record_sources`].
+    pub fn recorded_sources(&self) -> RecordedSources {
+        self.inner.sources.hold().recorded.clone().unwrap_or_default()
+    }
+
+    /// Gives back recorded files and fetches from now on, wherever they were.
+    /// Files without content are read from their place.
+    pub fn replay(&self, recorded: &RecordedSources) -> Result<Replay> {
+        let directory = self.temporary_directory("ccm-plan-")?;
+        let (uid, gid) = self.whoami();
+        let private = Attributes { uid, gid, mode: 0o700 };
+        let copy = |path: &Path| {
+            let below = path.strip_prefix("/").unwrap_or(path);
+            directory.path().join("files").join(below)
+        };
+        let mut files = HashMap::new();
+        for (path, file) in &recorded.files {
+            let Some(content) = &file.content else { continue };
+            let to = copy(path);
+            if let Some(parent) = to.parent() {
+                self.create_directory(parent, &private)?;
+            }
+            let attributes = Attributes { mode: 0o600, ..private };
+            self.replace_unsynced(&to, Content::Bytes(content), &attributes)?;
+            files.insert(path.clone(), to);
+        }
+        for tree in &recorded.trees {
+            self.create_directory(&copy(tree), &private)?;
+        }
+        let trees = recorded.trees.iter().map(|tree| (tree.clone(), copy(tree))).collect();
+        let fetched = recorded.fetched.iter().map(|(url, fetched)| {
+            let fetched = match fetched {
+                RecordedFetch::Tree(tree) => RecordedFetch::Tree(copy(tree)),
+                text @ RecordedFetch::Text(_) => text.clone(),
+            };
+            (url.clone(), fetched)
+        });
+        let mut sources = self.inner.sources.hold();
+        sources.fetched = fetched.collect();
+        sources.files = files;
+        sources.trees = trees;
+        drop(sources);
+        Ok(Replay { _directory: directory })
+    }
+
+    /// Where a file of a saved plan is now.
+    pub(crate) fn replayed_file(&self, path: &Path) -> Option<PathBuf> {
+        self.inner.sources.hold().files.get(path).cloned()
+    }
+
+    /// Where a directory of a saved plan is now.
+    pub(crate) fn replayed_tree(&self, path: &Path) -> Option<PathBuf> {
+        self.inner.sources.hold().trees.get(path).cloned()
+    }
+
+    /// What a saved plan has of a URL.
+    pub fn replayed_fetch(&self, url: &str) -> Option<RecordedFetch> {
+        let sources = self.inner.sources.hold();
+        if sources.fetched.is_empty() {
+            return None;
+        }
+        sources.fetched.get(&Digest::of(url.as_bytes()).to_string()).cloned()
+    }
+
+    /// Records what was fetched from a URL; a tree with everything in it.
+    pub fn record_fetch(&self, url: &str, fetched: RecordedFetch) {
+        if self.inner.sources.hold().recorded.is_none() {
+            return;
+        }
+        if let RecordedFetch::Tree(tree) = &fetched {
+            self.record_tree(tree);
+        }
+        if let Some(recorded) = &mut self.inner.sources.hold().recorded {
+            recorded.fetched.insert(Digest::of(url.as_bytes()).to_string(), fetched);
+        }
+    }
+
+    /// Records a file that was opened, from its beginning to its end.
+    pub(crate) fn record_file(&self, path: &Path, file: &File, stat: Stat) -> Result<()> {
+        let mut sources = self.inner.sources.hold();
+        let Some(recorded) = &mut sources.recorded else { return Ok(()) };
+        if recorded.files.contains_key(path) {
+            return Ok(());
+        }
+        let failed = || Error::std_io("read", path);
+        let size = stat.size;
+        let content = if recorded.size + size > MAX_RECORDED {
+            None
+        } else {
+            let mut content = vec![0; size as usize];
+            file.read_exact_at(&mut content, 0).map_err(failed())?;
+            recorded.size += size;
+            Some(content)
+        };
+        drop(sources);
+        let digest = match &content {
+            Some(content) => Digest::of(content),
+            None => self.digest(&file.try_clone().map_err(failed())?, path, size)?,
+        };
+        if let Some(recorded) = &mut self.inner.sources.hold().recorded {
+            recorded.files.insert(path.to_owned(), RecordedFile { digest, content });
+        }
+        Ok(())
+    }
+
+    /// Records every file below a directory. What cannot be read is left out: if
+    /// it matters, whatever reads it fails.
+    pub(crate) fn record_tree(&self, directory: &Path) {
+        {
+            let mut sources = self.inner.sources.hold();
+            let Some(recorded) = &mut sources.recorded else { return };
+            if recorded.trees.iter().any(|tree| tree == directory) {
+                return;
+            }
+            recorded.trees.push(directory.to_owned());
+        }
+        let mut pending = vec![(directory.to_owned(), 0)];
+        let mut count = 0;
+        while let Some((folder, depth)) = pending.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() && depth < MAX_DEPTH {
+                    pending.push((path, depth + 1));
+                } else if kind.is_file() && count < MAX_FILES {
+                    count += 1;
+                    if let Ok((file, stat)) = self.open(&path) {
+                        let _ = self.record_file(&path, &file, stat);
+                    }
+                }
+            }
+        }
+    }
+}
