@@ -268,7 +268,7 @@ fn plans_of_other_hosts_and_old_plans_are_refused() {
     let mut saved = stage.plan();
     let host = Host::new();
     saved.check_host(&host).unwrap();
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = std::time::Duration::from_hours(1);
     saved.check_age(host.now(), hour).unwrap();
     let later = host.now() + jiff::SignedDuration::from_hours(2);
     let error = saved.check_age(later, hour).unwrap_err();
