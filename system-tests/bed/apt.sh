@@ -6,6 +6,7 @@
 #   ccm-broken   1.0-1: cannot be configured while /etc/ccm-broken.fail exists
 #   ccm-slow     1.0-1: takes four seconds to be configured
 #   ccm-plus+    1.0-1: has a name that ends like an order to apt
+#   ccm-user     1.0-1: makes the user ccm-tester
 #   ccm-gone     1.0-1: listed, but its file is not there
 set -euo pipefail
 repository=/srv/repository/apt
@@ -58,6 +59,11 @@ chmod 755 "$work"/ccm-{broken,slow}-1.0-1/DEBIAN/postinst
 deb ccm-broken 1.0-1
 deb ccm-slow 1.0-1
 deb ccm-plus+ 1.0-1
+mkdir -p "$work/ccm-user-1.0-1/DEBIAN"
+printf '#!/bin/sh\nid ccm-tester > /dev/null 2>&1 || useradd --system ccm-tester\n' \
+    > "$work/ccm-user-1.0-1/DEBIAN/postinst"
+chmod 755 "$work/ccm-user-1.0-1/DEBIAN/postinst"
+deb ccm-user 1.0-1
 deb ccm-gone 1.0-1
 rm "$repository"/ccm-gone_*
 

@@ -2,15 +2,16 @@
 
 use crate::{Layer, Machine};
 
-/// What becomes of a package in noop, and by which provider.
+/// The provider that a package gets, or why there is none. Whether it has the
+/// package does not matter here.
 fn provider(machine: &Machine, flags: &[&str]) -> String {
     let mut args = vec!["ensure", "package", "ccm-app", "--noop", "--json"];
     args.extend(flags);
     let ran = machine.ccm(&args);
     let event: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    match event["error"][0].as_str() {
-        Some(error) => error.to_owned(),
-        None => event["provider"].as_str().unwrap().to_owned(),
+    match event["provider"].as_str().unwrap() {
+        "" => event["error"][0].as_str().unwrap().to_owned(),
+        provider => provider.to_owned(),
     }
 }
 

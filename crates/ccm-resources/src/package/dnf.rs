@@ -186,7 +186,10 @@ impl Provider for Dnf {
     }
 
     fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>> {
-        let resolved = |output: &Output| transaction(&String::from_utf8_lossy(&output.stdout));
+        let resolved = |output: &Output| {
+            let shown = String::from_utf8_lossy(&output.stdout);
+            transaction(&format!("{shown}\n{}", output.stderr_tail(10)))
+        };
         let (_, output) = self.decline(&["--cacheonly"], action)?;
         if let Some(changes) = resolved(&output) {
             return Ok(Some(changes));
