@@ -184,6 +184,8 @@ impl Serialize for State {
             changed: Vec<String>,
             purged: Vec<String>,
             stable: Vec<String>,
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            uncompared: Vec<String>,
             engine: Language,
         }
         // Of a target that is not there, nothing is known.
@@ -197,6 +199,7 @@ impl Serialize for State {
             changed: list(&[FileStatus::Added, FileStatus::Updated]),
             purged: list(&[FileStatus::Foreign]),
             stable: list(&[FileStatus::Equal]),
+            uncompared: list(&[FileStatus::Uncompared]),
             engine: self.engine,
         };
         Outer { metadata }.serialize(to)

@@ -166,7 +166,10 @@ impl Provider for Choria {
         let (compared, target_exists) = self.compare(want, &stage)?;
         let is_kept = |status: FileStatus| !want.is_removal() || status != FileStatus::Added;
         let files = compared.files.into_iter().filter(|(_, status)| is_kept(*status));
-        let file = |(place, status): (PathBuf, FileStatus)| {
+        let file = |(place, mut status): (PathBuf, FileStatus)| {
+            if status != FileStatus::Added && stage.uncompared.contains(&place) {
+                status = FileStatus::Uncompared;
+            }
             let rendered = stage.files.get(&place).cloned();
             FileState { place, status, rendered }
         };

@@ -19,6 +19,8 @@ pub(crate) enum FileStatus {
     Equal,
     /// It is there and is not of the scaffold.
     Foreign,
+    /// There, and to be changed by commands that were not run.
+    Uncompared,
 }
 
 /// The result of a comparison; places are below the target.

@@ -63,14 +63,27 @@ pub(super) fn run(
     place: &Path,
     cx: &mut Context<'_>,
 ) -> Result<()> {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
     for (pattern, command) in post.iter().flat_map(Post::entries) {
-        let glob = Glob::parse(pattern).map_err(Error::refused)?;
-        if glob.matches(&name) {
+        if matches(pattern, file)? {
             run_one(host, command, file, place, cx)?;
         }
     }
     Ok(())
+}
+
+/// Whether any command is to be run on a file.
+pub(super) fn is_for(post: &[Post], place: &Path) -> Result<bool> {
+    for (pattern, _) in post.iter().flat_map(Post::entries) {
+        if matches(pattern, place)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn matches(pattern: &str, file: &Path) -> Result<bool> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Glob::parse(pattern).map_err(Error::refused)?.matches(&name))
 }
 
 fn run_one(host: &Host, text: &str, file: &Path, place: &Path, cx: &mut Context<'_>) -> Result<()> {
@@ -92,8 +105,15 @@ fn run_one(host: &Host, text: &str, file: &Path, place: &Path, cx: &mut Context<
     let command = Command::new(program, args)
         .directory(cx.working_directory)
         .environment(Environment::Inherited { add: Vec::new(), path: None });
-    let output =
-        host.run(&command, &mut |_, _| {}).map_err(|error| failed(ccm_engine::chain(&error)))?;
+    let output = host.run(&command, &mut |_, _| {}).map_err(|error| {
+        let is_missing = error.is_about_something_missing();
+        match failed(ccm_engine::chain(&error)) {
+            Error::Refused { reason, hint } if is_missing => {
+                Error::Missing { reason, hint, by: None }
+            }
+            refused => refused,
+        }
+    })?;
     let how = match output.exit {
         Exit::Code(0) => return Ok(()),
         Exit::Code(code) => format!("exit code {code}"),

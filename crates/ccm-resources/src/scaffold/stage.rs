@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Context, Error, Result};
+use ccm_engine::{Context, Detail, Error, Result};
 use ccm_host::{Attributes, Content, Host};
 
 use super::post::{self, Post};
@@ -18,6 +18,8 @@ pub(super) struct Stage {
     /// Each before what is in it.
     pub(super) directories: BTreeSet<PathBuf>,
     pub(super) files: BTreeMap<PathBuf, RenderedFile>,
+    /// Files whose content is not known, as no command was run on them.
+    pub(super) uncompared: BTreeSet<PathBuf>,
 }
 
 impl Stage {
@@ -31,6 +33,16 @@ impl Stage {
     ) -> Result<Self> {
         if post.is_empty() {
             return Ok(outputs.into_iter().collect());
+        }
+        // Someone who only looks runs no commands.
+        if cx.detail == Detail::Inspect {
+            let mut stage: Self = outputs.into_iter().collect();
+            for place in stage.files.keys() {
+                if post::is_for(post, place)? {
+                    stage.uncompared.insert(place.clone());
+                }
+            }
+            return Ok(stage);
         }
         let directory = host.temporary_directory("ccm-scaffold-")?;
         let (uid, gid) = host.whoami();

@@ -483,3 +483,21 @@ fn sources_come_over_http_and_leave_nothing_behind() {
     assert!(text.contains("404") && !text.contains("secret"), "{text}");
     assert!(!target.exists());
 }
+
+#[test]
+fn status_runs_no_commands_and_says_what_it_could_not_compare() {
+    let env = TestEnv::new();
+    env.write("src/a.sh", "echo\n");
+    env.write("src/b.conf", "b\n");
+    let target = env.path("out").display().to_string();
+    let post = format!("*.sh=touch {}", env.path("ran").display());
+    let status = |name: &str| {
+        let args = ["status", "scaffold", &target, "--source", "src", "--post", &post, "--json"];
+        let output = env.run(args);
+        let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        status["metadata"][name].as_array().map_or(0, Vec::len)
+    };
+    env.run(["ensure", "scaffold", &target, "src"]);
+    assert_eq!((status("stable"), status("uncompared")), (1, 1));
+    assert!(!env.path("ran").exists());
+}
