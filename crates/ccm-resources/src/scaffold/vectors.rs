@@ -130,6 +130,7 @@ fn step(
         let word = match file.status {
             FileStatus::Added => "add",
             FileStatus::Updated => "update",
+            FileStatus::Uncompared => unreachable!("commands are run here"),
             FileStatus::Equal => "equal",
             FileStatus::Foreign => "remove",
         };
