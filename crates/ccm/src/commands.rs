@@ -8,6 +8,7 @@ mod docs;
 mod ensure;
 mod facts;
 mod flags;
+mod graph;
 mod hiera;
 mod inputs;
 mod man;
@@ -26,12 +27,13 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 10] {
+pub(crate) fn all() -> [Command; 11] {
     [
         apply::command(),
         ensure::command(),
         status::command(),
         validate::command(),
+        graph::command(),
         facts::command(),
         hiera::command(),
         session::command(),
@@ -47,6 +49,7 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("ensure", matches)) => ensure::run(ui, matches),
         Some(("status", matches)) => status::run(ui, matches),
         Some(("validate", matches)) => validate::run(ui, matches),
+        Some(("graph", matches)) => graph::run(ui, matches),
         Some(("facts", matches)) => facts::run(ui, matches),
         Some(("hiera", matches)) => hiera::run(ui, matches),
         Some(("schema", matches)) => Ok(schema::run(ui, matches)),

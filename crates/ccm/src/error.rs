@@ -30,6 +30,8 @@ pub(crate) enum Error {
     Host(#[from] ccm_host::Error),
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
+    #[error("cannot write {}", path.display())]
+    File { path: PathBuf, source: ccm_host::Error },
     #[error("cannot write report {}", path.display())]
     Report { path: PathBuf, source: ccm_host::Error },
 }
@@ -53,7 +55,7 @@ impl Error {
             Self::Manifest(error) => error.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
-            Self::Report { source, .. } => match source {
+            Self::File { source, .. } | Self::Report { source, .. } => match source {
                 ccm_host::Error::Symlink { .. } | ccm_host::Error::NotAFile { .. } => {
                     Some("give the path of a regular file, or `-` for standard output".to_owned())
                 }

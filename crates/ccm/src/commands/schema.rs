@@ -1,5 +1,6 @@
 //! `ccm schema [NAME]`
 
+use ccm_engine::graph::GraphDocument;
 use ccm_engine::schema;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgMatches, Command};
@@ -9,7 +10,7 @@ use super::example;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-const NAMES: [&str; 4] = ["manifest", "request", "response", "event"];
+const NAMES: [&str; 5] = ["manifest", "request", "response", "event", "graph"];
 
 pub(super) fn command() -> Command {
     Command::new("schema")
@@ -35,6 +36,7 @@ fn render(name: &str) -> Value {
         "request" => schema::request(TYPES),
         "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
+        "graph" => schema::of::<GraphDocument>("graph", "Graph"),
         _ => schema::manifest(TYPES),
     }
 }
