@@ -35,6 +35,7 @@ pub mod schema;
 mod session;
 mod step;
 mod validate;
+pub mod why;
 
 pub use apply::Apply;
 pub use cli::{Arguments, CommandLine, ExtraFlag};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ccm_engine::why::WhyError;
 use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
 use ccm_model::RequestError;
 
@@ -22,6 +23,8 @@ pub(crate) enum Error {
     Session(#[from] SessionError),
     #[error(transparent)]
     Resource(#[from] ccm_engine::Error),
+    #[error(transparent)]
+    Why(#[from] WhyError),
     #[error(transparent)]
     Facts(#[from] ccm_facts::Error),
     #[error("cannot resolve data")]
@@ -61,6 +64,7 @@ impl Error {
                 }
                 source => source.hint(),
             },
+            Self::Why(error) => error.hint.clone(),
             Self::Facts(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Request(_) | Self::Session(_) | Self::Output { .. } => None,

@@ -70,7 +70,7 @@ struct Finding<'a> {
     found: References,
 }
 
-impl<'a> Finding<'a> {
+impl Finding<'_> {
     fn walk(&mut self, root: NodeId) {
         let mut tasks = vec![Task::Visit(root)];
         while let Some(task) = tasks.pop() {

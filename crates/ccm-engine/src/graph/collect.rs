@@ -59,8 +59,7 @@ impl Collecting<'_> {
         for resource in resources {
             host.add_secrets(resource.secrets());
         }
-        let rendered = manifest.declarations.rendered.as_ref();
-        let source = rendered.unwrap_or(&manifest.warnings.source);
+        let source = manifest.source();
         for resource in resources {
             let line = resource.span().map(|span| source.position(span.start).line);
             let node = self.node(&**resource, line, cluster, depth);

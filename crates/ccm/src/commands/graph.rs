@@ -53,6 +53,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     options.inputs = inputs::inputs(&options, matches)?;
     let file = output_file(&options.host, matches)?;
     let manifest = engine.load(&source, &options)?;
+    ui.warnings(&options.host);
+    ui.diagnosis(&manifest.warnings);
     let (mut decisions, mut exit) = (None, Exit::Done);
     if matches.get_flag("plan") {
         let (found, Finished { stop, .. }) =
@@ -62,8 +64,6 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         }
         decisions = Some(found);
     }
-    ui.warnings(&options.host);
-    ui.diagnosis(&manifest.warnings);
     if exit != Exit::Done {
         return Ok(exit);
     }

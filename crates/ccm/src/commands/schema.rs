@@ -2,6 +2,7 @@
 
 use ccm_engine::graph::GraphDocument;
 use ccm_engine::schema;
+use ccm_engine::why::Why;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::example;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-const NAMES: [&str; 5] = ["manifest", "request", "response", "event", "graph"];
+const NAMES: [&str; 6] = ["manifest", "request", "response", "event", "graph", "why"];
 
 pub(super) fn command() -> Command {
     Command::new("schema")
@@ -36,6 +37,7 @@ fn render(name: &str) -> Value {
         "request" => schema::request(TYPES),
         "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
+        "why" => schema::of::<Why>("why", "Explanation"),
         "graph" => schema::of::<GraphDocument>("graph", "Graph"),
         _ => schema::manifest(TYPES),
     }

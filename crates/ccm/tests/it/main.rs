@@ -32,6 +32,7 @@ mod schema;
 mod secrets;
 mod session;
 mod strict;
+mod why;
 mod words;
 
 use env::TestEnv;

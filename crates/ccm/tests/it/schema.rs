@@ -68,7 +68,7 @@ fn corpus(name: &str) -> Vec<(String, String)> {
 #[test]
 fn the_schemas_are_current() {
     let env = TestEnv::new();
-    for name in ["manifest", "request", "response", "event", "graph"] {
+    for name in ["manifest", "request", "response", "event", "graph", "why"] {
         let printed = env.run(["schema", name]).stdout;
         let printed: Value = serde_json::from_slice(&printed).unwrap();
         assert!(printed == schema(name), "{name} is not current: run `cargo xtask schemas`");
