@@ -268,21 +268,6 @@ fn ten_thousand_resources_are_laid_out_in_time() {
 }
 
 #[test]
-#[ignore = "measures: cargo test --release -p ccm-engine -- --ignored --nocapture graph"]
-#[expect(clippy::print_stdout, reason = "it is there to be read")]
-fn layout_times() {
-    for count in [400, 5_000, 10_000] {
-        let graph = large(count);
-        let started = Instant::now();
-        let layout = graph.layout();
-        println!("{count}: {:?}, {} by {}", started.elapsed(), layout.width, layout.height);
-        let started = Instant::now();
-        let svg = graph.render(GraphFormat::Svg);
-        println!("{count}: {:?} with SVG of {} bytes", started.elapsed(), svg.len());
-    }
-}
-
-#[test]
 fn rows_keep_the_order_of_declaration_unless_lines_cross() {
     let mut graph = Graph::default();
     for name in ["a", "b", "c", "d"] {
