@@ -99,7 +99,8 @@ pub enum SetKind {
 pub struct WhyRead {
     /// What it is
     pub kind: WhyReadKind,
-    /// The key, with dots between its parts; it ends in `[…]` where the rest is computed
+    /// The key, with dots between its parts, `*` for all keys; it ends in `[…]` where the
+    /// rest is computed
     pub key: String,
     /// Its value; null for a file, and where there is none
     pub value: Value,

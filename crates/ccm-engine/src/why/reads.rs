@@ -39,10 +39,12 @@ impl Lookup<'_> {
 
     /// One thing that is read.
     pub(super) fn read(&self, read: &Read) -> WhyRead {
-        let mut key = read.path.join(".");
-        if !read.is_complete {
-            key.push_str("[…]");
-        }
+        let key = match (read.path.join("."), read.is_complete) {
+            (key, false) => key + "[…]",
+            // All of it.
+            (key, true) if key.is_empty() => "*".to_owned(),
+            (key, true) => key,
+        };
         let read_of = |kind, value| WhyRead {
             kind,
             key: key.clone(),
@@ -59,9 +61,8 @@ impl Lookup<'_> {
                 read_of(WhyReadKind::Fact, json(value))
             }
             ReadKind::Environment => {
-                let value = json(at(self.templates.environ(), &read.path));
-                let is_secret = read.path.last().is_some_and(|name| is_secret_name(name));
-                let value = if is_secret { hidden(&value) } else { value };
+                let mut value = json(at(self.templates.environ(), &read.path));
+                hide_variables(read.path.last(), &mut value);
                 read_of(WhyReadKind::Environment, value)
             }
             ReadKind::Data => {
@@ -126,6 +127,17 @@ fn place(provider: &Provider) -> WhyOrigin {
 /// What stands where a value was; nothing stays nothing.
 fn hidden(value: &Value) -> Value {
     if value.is_null() { Value::Null } else { REDACTED.into() }
+}
+
+/// Hides variables whose names say that they are secret.
+fn hide_variables(name: Option<&String>, value: &mut Value) {
+    if name.is_some_and(|name| is_secret_name(name)) {
+        *value = hidden(value);
+    } else if let Value::Object(map) = value {
+        for (name, value) in map.iter_mut() {
+            hide_variables(Some(name), value);
+        }
+    }
 }
 
 /// The value at a path, through maps and lists.

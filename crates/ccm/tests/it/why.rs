@@ -350,6 +350,12 @@ ccm:
         .unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("environment API_TOKEN: [redacted]"), "{shown}");
+    env.manifest("ccm:\n  resources:\n    - exec: {name: \"true\", alias: \"{{ len(Environ) }}-{{ Environ[WorkingDir] }}\"}\n");
+    let mut command = env.command(["why", "manifest.yaml", "exec#true.alias"]);
+    let output = command.env("API_TOKEN", "xyz").output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert!(shown.contains("environment *: {\"API_TOKEN\":\"[redacted]\""), "{shown}");
+    assert!(shown.contains("environment […]: ") && !shown.contains("xyz"), "{shown}");
 }
 
 fn env_ids() -> String {
