@@ -26,8 +26,10 @@ pub use layout::{Frame, Layout};
 
 use crate::decision::Decision;
 
-/// Resources, what they refer to, and the manifests they stand in.
+/// Resources, what they refer to, and the manifests they stand in. Only the
+/// engine makes one: indices in it are always those of nodes and clusters.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Graph {
     /// What people call the manifest.
     pub manifest: String,
@@ -42,6 +44,7 @@ pub struct Graph {
 
 /// One resource.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Node {
     /// Its type.
     pub kind: String,
@@ -69,6 +72,7 @@ impl Node {
 
 /// A reference from one resource to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edge {
     /// The node that comes first.
     pub from: usize,
@@ -92,6 +96,7 @@ pub enum EdgeKind {
 
 /// A child manifest.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Cluster {
     /// What people call the manifest.
     pub manifest: String,

@@ -26,7 +26,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Returns why the manifest's data cannot be followed.
+    /// Returns why the manifest's data cannot be followed, or that the target is
+    /// not one of this manifest.
     pub fn why(
         &self,
         mut manifest: Manifest,
@@ -38,10 +39,15 @@ impl Engine {
         for resource in &manifest.declarations.resources {
             options.host.add_secrets(resource.secrets());
         }
+        let count = manifest.declarations.resources.len();
         let mut why = match target {
             WhyTarget::Data { path } => {
                 let lookup = Lookup { templates: &manifest.templates, explained: &explained };
                 key(path, &lookup)
+            }
+            WhyTarget::Resource { index, .. } if *index >= count => {
+                let message = "the resource is not in this manifest".to_owned();
+                return Err(WhyError { message, hint: None });
             }
             WhyTarget::Resource { index, property } => {
                 self.resource(&mut manifest, *index, *property, &explained, decisions)
