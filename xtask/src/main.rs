@@ -64,7 +64,7 @@ fn root() -> PathBuf {
 /// Writes what `ccm schema` prints to where editors and others find it.
 fn schemas() -> Result {
     cargo(&["build", "--locked", "-p", "ccm"])?;
-    for name in ["manifest", "request", "response", "event", "plan"] {
+    for name in ["manifest", "request", "response", "event", "plan", "graph", "why"] {
         let output = Command::new("cargo")
             .args(["run", "--quiet", "--locked", "-p", "ccm", "--", "schema", name])
             .output()

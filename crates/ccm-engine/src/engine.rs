@@ -6,7 +6,7 @@ use ccm_host::{Cancel, System};
 use ccm_model::{Diagnostic, Event, Request, RequestError};
 use serde_json::Value;
 
-use crate::decisions::Decisions;
+use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
 use crate::manifest::{Children, Diagnosis, Manifest, ManifestError, ManifestLoader, SourceRef};
 use crate::manifest_run::Mode;
@@ -46,7 +46,7 @@ impl Engine {
             host,
             mode: Mode::default(),
             diffs: Diffs::None,
-            decisions: Decisions::Free,
+            decisions: DecisionPolicy::Free,
             selection: Selection::default(),
             detail: Detail::Decide,
             inputs: Inputs::default(),

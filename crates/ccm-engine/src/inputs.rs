@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ccm_hiera::{Document, Error, Warning, mapmerge};
+use ccm_hiera::{Document, Error, Explanation, Warning, mapmerge};
 use ccm_host::Host;
 use ccm_template::{Facts, Resolver, Scope};
 use govalue::Map;
@@ -79,6 +79,16 @@ impl Inputs {
         })?;
         host.add_secrets(resolved.secrets);
         Ok((self.scope(host, resolved.data, directory), resolved.warnings))
+    }
+
+    /// Where the data of the first manifest of a run comes from: its own, and
+    /// what external data lays over it.
+    pub fn explain(&self, document: &Document) -> Result<Explanation, Error> {
+        let mut explained = document.explain(&self.facts)?;
+        if let Some(external) = &self.external {
+            explained.lay_over(external.explain(&self.facts)?);
+        }
+        Ok(explained)
     }
 
     fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {

@@ -18,7 +18,7 @@ use crate::run::{Observer, Record, Stop};
 use crate::selection::Choice;
 use crate::session::{LastOutcome, Session};
 use crate::{Error, Result, chain};
-use crate::{decisions, health};
+use crate::{decision_log, health};
 
 /// What may come before a resource is managed.
 enum Gate {
@@ -83,7 +83,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     /// The key of a resource among the decisions, if anyone looks at them.
     fn decision_key(&self, resource: &dyn AnyResource) -> String {
         if self.options.decisions.are_watched() {
-            decisions::key(&self.frame.files, &resource.display())
+            decision_log::key(&self.frame.files, &resource.display())
         } else {
             String::new()
         }

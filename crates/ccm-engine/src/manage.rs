@@ -8,7 +8,7 @@ use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
 use crate::converge::{Outcome, converge};
-use crate::decisions::Decisions;
+use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest_run::Mode;
@@ -137,7 +137,7 @@ impl<T: ResourceType> Manage for T {
             templates,
             trigger: Trigger::Turn,
             detail: Detail::Inspect,
-            decisions: &Decisions::Free,
+            decisions: &DecisionPolicy::Free,
             key: "",
             output: &mut |_| {},
         };

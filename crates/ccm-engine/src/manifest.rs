@@ -21,8 +21,9 @@ use serde_json::{Map, Value, json};
 pub(crate) use children::Children;
 pub use loader::SourceRef;
 pub(crate) use loader::{ManifestLoader, shown};
+pub(crate) use structure::WrittenProperty;
 
-use crate::resource::AnyResource;
+use crate::resource::{AnyResource, AnyType};
 
 /// A manifest that can be applied.
 pub struct Manifest {
@@ -203,6 +204,26 @@ impl Manifest {
         }
         host.redactor().value(&mut rendered);
         rendered
+    }
+}
+
+impl Manifest {
+    /// The text that the resources stand in: the manifest's own, or what a
+    /// template made.
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        self.declarations.rendered.as_ref().unwrap_or(&self.warnings.source)
+    }
+
+    /// The properties of one resource as they are written in [`Self::source`].
+    pub(crate) fn written(
+        &self,
+        types: &[&'static dyn AnyType],
+        index: usize,
+    ) -> Vec<WrittenProperty> {
+        let is_list = self.declarations.rendered.is_some();
+        let parsed = ccm_yaml::parse_lenient(self.source());
+        let written = parsed.map(|(root, _)| structure::read_written(root, types, is_list, index));
+        written.unwrap_or_default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ccm_host::Host;
 
-use crate::decisions::Decisions;
+use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
 use crate::manifest_run::Mode;
 use crate::resource_type::{Detail, Diffs};
@@ -22,7 +22,7 @@ pub struct RunOptions {
     /// Which diffs to make.
     pub diffs: Diffs,
     /// What becomes of decisions: acted on, recorded, or compared with a plan.
-    pub decisions: Decisions,
+    pub decisions: DecisionPolicy,
     /// The resources to look at.
     pub selection: Selection,
     /// How much of each state someone will read.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Result;
-use crate::decisions::Decisions;
+use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::step::Step;
 
@@ -180,7 +180,7 @@ pub struct Context<'a> {
     /// How much of the state will be read.
     pub detail: Detail,
     /// Sees what was decided before anything is done, if anyone wants to know.
-    pub decisions: &'a Decisions,
+    pub decisions: &'a DecisionPolicy,
     /// The key of the resource among the decisions; empty if nobody asks.
     pub key: &'a str,
     /// Takes lines of output while they arrive.

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use file::SavedPlanError;
 pub use verify::{Difference, VerifyError};
 
-use crate::decisions::{DecisionLog, Decisions};
+use crate::decision_log::{DecisionLog, DecisionPolicy};
 use crate::inputs::Inputs;
 use crate::manifest::Manifest;
 use crate::options::RunOptions;
@@ -79,7 +79,7 @@ impl PlanRecording {
     pub fn start(options: &mut RunOptions) -> Self {
         let decisions = Arc::new(Mutex::new(DecisionLog::default()));
         options.host.record_sources();
-        options.decisions = Decisions::Record(Arc::clone(&decisions));
+        options.decisions = DecisionPolicy::Record(Arc::clone(&decisions));
         Self { decisions }
     }
 
@@ -202,8 +202,8 @@ impl SavedPlan {
     }
 
     /// The decisions that were planned.
-    pub fn decisions(&self) -> Decisions {
-        Decisions::Planned(Arc::new(self.decisions.clone()))
+    pub fn decisions(&self) -> DecisionPolicy {
+        DecisionPolicy::Planned(Arc::new(self.decisions.clone()))
     }
 
     /// The files and fetches that the plan was made with.

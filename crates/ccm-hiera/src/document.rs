@@ -1,5 +1,6 @@
 //! Documents: text to a tree of values, with the rules in its comments.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ccm_yaml::{Comments, Kind, Node, Source, parse_annotated, to_value};
@@ -53,6 +54,25 @@ impl Document {
         let Some(span) = span else { return error };
         let (name, position) = (written.name.clone(), source.position(span.start));
         Error::Located { name, position, error: Box::new(error) }
+    }
+
+    /// What people call the text it was read from.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.written.as_ref().map(|written| &*written.name)
+    }
+
+    /// The line of every key of the data and the overrides, by its path from the
+    /// top; nothing where the text is not known.
+    pub(crate) fn key_lines(&self) -> HashMap<Vec<String>, usize> {
+        let mut lines = HashMap::new();
+        let Some(written) = &self.written else { return lines };
+        let source = Source::new(&written.name, &written.text);
+        if let Ok(root) = ccm_yaml::parse(&source) {
+            add_lines(&root, &source, &mut Vec::new(), &mut lines, &|key| {
+                key == self.data_key || key == "overrides"
+            });
+        }
+        lines
     }
 
     fn read(name: &str, text: &str, data_key: &str) -> Result<Self, Error> {
@@ -116,6 +136,25 @@ impl Document {
     /// The whole document as a map.
     pub fn root(&self) -> &Map {
         &self.root
+    }
+}
+
+/// Adds the lines of the keys of a map, all the way down below those at the top
+/// that are `wanted`. Trees are only so deep as the parser allows.
+fn add_lines(
+    node: &Node<'_>,
+    source: &Source,
+    path: &mut Vec<String>,
+    lines: &mut HashMap<Vec<String>, usize>,
+    wanted: &dyn Fn(&str) -> bool,
+) {
+    let Kind::Mapping(entries) = &node.kind else { return };
+    let is_below = !path.is_empty();
+    for entry in entries.iter().filter(|entry| is_below || wanted(&entry.key.text)) {
+        path.push(entry.key.text.to_string());
+        lines.insert(path.clone(), source.position(entry.key.span.start).line);
+        add_lines(&entry.value, source, path, lines, wanted);
+        path.pop();
     }
 }
 

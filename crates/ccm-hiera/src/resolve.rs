@@ -4,6 +4,7 @@ use ccm_template::{Facts, Resolver};
 use govalue::{Map, Value};
 
 use crate::error::KEYS;
+use crate::provenance::{EntryState, HierarchyEntry};
 use crate::{Document, Error, Rule, Warning, mapmerge, rules};
 
 /// Data, resolved and checked.
@@ -19,10 +20,32 @@ pub struct Resolution {
     pub secrets: Vec<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Merge {
+/// How the levels of a document are laid over each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
     First,
     Deep,
+}
+
+/// The data of one level: the base, or an override.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    /// The key of the base, or the name of the override.
+    pub(crate) name: String,
+    /// The entry of the hierarchy that named the override.
+    pub(crate) entry: Option<String>,
+    pub(crate) values: Map,
+}
+
+impl Level {
+    /// Lays the level over those below it.
+    pub(crate) fn lay_over(self, data: &mut Map, merge: Merge) {
+        match merge {
+            _ if data.is_empty() => *data = self.values,
+            Merge::Deep => mapmerge::deep(data, &self.values),
+            Merge::First => mapmerge::shallow(data, &self.values),
+        }
+    }
 }
 
 impl Document {
@@ -68,44 +91,10 @@ impl Document {
         facts: &Facts,
         lay_over: impl FnOnce(&mut Map),
     ) -> Result<Resolution, Error> {
-        let engine = Resolver::facts_only(facts.clone());
-        let (order, merge) = self.hierarchy()?;
-        let overrides = match self.root.get("overrides") {
-            None | Some(Value::Nil) => None,
-            Some(Value::Map(overrides)) => Some(overrides),
-            Some(_) => return Err(Error::Shape { section: "overrides", wanted: "a map" }),
-        };
-        let base = match self.root.get(&self.data_key) {
-            Some(Value::Map(data)) => Some(data),
-            _ => None,
-        };
-        let mut data = match base {
-            Some(data) => expand(&engine, data, &[&self.data_key])?,
-            None => Map::new(),
-        };
-        for (index, entry) in order.iter().enumerate() {
-            let resolved = match engine.text(entry) {
-                // What the machine does not know of itself matches nothing.
-                Err(ccm_template::Error::NoValue { .. }) => continue,
-                resolved => resolved.map_err(|source| Error::Template {
-                    path: vec!["hierarchy".into(), "order".into(), index.to_string()],
-                    source,
-                })?,
-            };
-            let name = resolved.text.to_str_lossy();
-            if !resolved.matched || (base.is_some() && name == self.data_key) {
-                continue;
-            }
-            let found = overrides.and_then(|overrides| overrides.get(&name));
-            let Some(found) = found.and_then(Value::as_map) else { continue };
-            let found = expand(&engine, found, &["overrides", &name])?;
-            match merge {
-                Merge::Deep => mapmerge::deep(&mut data, &found),
-                Merge::First => {
-                    mapmerge::shallow(&mut data, &found);
-                    break;
-                }
-            }
+        let (levels, merge) = self.levels(facts, None)?;
+        let mut data = Map::new();
+        for level in levels {
+            level.lay_over(&mut data, merge);
         }
         lay_over(&mut data);
         let failures = rules::check(&self.annotations.rules, &data);
@@ -118,6 +107,76 @@ impl Document {
             rules: self.annotations.rules.clone(),
             warnings: self.annotations.warnings.clone(),
         })
+    }
+
+    /// The data of every level that applies, in the order in which they are laid
+    /// over each other, and how that is done. Notes in `entries` what became of
+    /// each entry of the hierarchy, if someone asks.
+    pub(crate) fn levels(
+        &self,
+        facts: &Facts,
+        mut entries: Option<&mut Vec<HierarchyEntry>>,
+    ) -> Result<(Vec<Level>, Merge), Error> {
+        let engine = Resolver::facts_only(facts.clone());
+        let (order, merge) = self.hierarchy()?;
+        let overrides = match self.root.get("overrides") {
+            None | Some(Value::Nil) => None,
+            Some(Value::Map(overrides)) => Some(overrides),
+            Some(_) => return Err(Error::Shape { section: "overrides", wanted: "a map" }),
+        };
+        let base = match self.root.get(&self.data_key) {
+            Some(Value::Map(data)) => Some(data),
+            _ => None,
+        };
+        let mut levels = Vec::new();
+        if let Some(data) = base {
+            let values = expand(&engine, data, &[&self.data_key])?;
+            levels.push(Level { name: self.data_key.clone(), entry: None, values });
+        }
+        let mut is_settled = false;
+        for (index, &entry) in order.iter().enumerate() {
+            let mut note = |name: Option<&str>, state: EntryState| {
+                if let Some(entries) = &mut entries {
+                    let (written, name) = (entry.to_owned(), name.map(str::to_owned));
+                    entries.push(HierarchyEntry { written, name, state });
+                }
+            };
+            if is_settled {
+                note(None, EntryState::NotReached);
+                continue;
+            }
+            let resolved = match engine.text(entry) {
+                // What the machine does not know of itself matches nothing.
+                Err(error @ ccm_template::Error::NoValue { .. }) => {
+                    note(None, EntryState::NoValue { reason: error.to_string() });
+                    continue;
+                }
+                resolved => resolved.map_err(|source| Error::Template {
+                    path: vec!["hierarchy".into(), "order".into(), index.to_string()],
+                    source,
+                })?,
+            };
+            let name = resolved.text.to_str_lossy();
+            if !resolved.matched {
+                note(Some(&name), EntryState::Empty);
+                continue;
+            }
+            if base.is_some() && name == self.data_key {
+                note(Some(&name), EntryState::Data);
+                continue;
+            }
+            let found = overrides.and_then(|overrides| overrides.get(&name));
+            let Some(found) = found.and_then(Value::as_map) else {
+                note(Some(&name), EntryState::NoOverride);
+                continue;
+            };
+            let values = expand(&engine, found, &["overrides", &name])?;
+            note(Some(&name), EntryState::Applied);
+            let name = name.into_owned();
+            levels.push(Level { name, entry: Some(entry.to_owned()), values });
+            is_settled = merge == Merge::First;
+        }
+        Ok((levels, merge))
     }
 
     /// The order, and how to merge.

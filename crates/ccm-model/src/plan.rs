@@ -149,6 +149,49 @@ pub enum PlanOutcome {
 }
 
 impl PlanOutcome {
+    /// Every outcome, in the order in which legends list them.
+    pub const ALL: [Self; 9] = [
+        Self::Create,
+        Self::Change,
+        Self::Remove,
+        Self::Refresh,
+        Self::Run,
+        Self::Provisional,
+        Self::Failed,
+        Self::Skipped,
+        Self::Stable,
+    ];
+
+    /// The word, as JSON has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Change => "change",
+            Self::Remove => "remove",
+            Self::Refresh => "refresh",
+            Self::Run => "run",
+            Self::Provisional => "provisional",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Stable => "stable",
+        }
+    }
+
+    /// A sign that tells it from the others without color.
+    pub fn glyph(self) -> char {
+        match self {
+            Self::Create => '+',
+            Self::Change => '~',
+            Self::Remove => '-',
+            Self::Refresh => '↻',
+            Self::Run => '»',
+            Self::Provisional => '?',
+            Self::Failed => '✗',
+            Self::Skipped => '·',
+            Self::Stable => '=',
+        }
+    }
+
     /// The outcome that an event stands for, of a preview or of a real run.
     pub fn of(event: &Event) -> Self {
         if event.failed {
@@ -239,6 +282,16 @@ mod tests {
             (Event { failed: true, ..changed(Verb::Created) }, PlanOutcome::Failed),
         ] {
             assert_eq!(PlanOutcome::of(&event), outcome, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_json_and_glyphs_differ() {
+        let mut glyphs = std::collections::HashSet::new();
+        for outcome in PlanOutcome::ALL {
+            let json = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(json, format!("\"{}\"", outcome.word()));
+            assert!(glyphs.insert(outcome.glyph()));
         }
     }
 

@@ -170,6 +170,11 @@ pub(crate) fn names_jet(text: &str) -> bool {
     ending(text) == Some("jet")
 }
 
+/// Whether the argument of `template` names a file.
+pub(crate) fn names_file(text: &str) -> bool {
+    names_jet(text) || ending(text) == Some("templ")
+}
+
 fn ending(text: &str) -> Option<&str> {
     text.rsplit_once('.').map(|(_, ending)| ending)
 }

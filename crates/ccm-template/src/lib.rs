@@ -30,11 +30,13 @@ mod gotemplates;
 mod jets;
 mod missing;
 pub mod placeholder;
+mod references;
 mod resolve;
 mod resolver;
 mod scope;
 
 pub use error::Error;
+pub use references::{ExpressionReads, Read, ReadKind, reads_of_expression, reads_of_text};
 pub use resolve::Resolved;
 pub use resolver::Resolver;
 pub use scope::{Facts, Scope};

@@ -8,6 +8,7 @@ mod docs;
 mod ensure;
 mod facts;
 mod flags;
+mod graph;
 mod hiera;
 mod inputs;
 mod man;
@@ -16,6 +17,7 @@ mod schema;
 mod session;
 mod status;
 mod validate;
+mod why;
 
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
@@ -26,12 +28,14 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 10] {
+pub(crate) fn all() -> [Command; 12] {
     [
         apply::command(),
         ensure::command(),
         status::command(),
         validate::command(),
+        graph::command(),
+        why::command(),
         facts::command(),
         hiera::command(),
         session::command(),
@@ -47,6 +51,8 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("ensure", matches)) => ensure::run(ui, matches),
         Some(("status", matches)) => status::run(ui, matches),
         Some(("validate", matches)) => validate::run(ui, matches),
+        Some(("graph", matches)) => graph::run(ui, matches),
+        Some(("why", matches)) => why::run(ui, matches),
         Some(("facts", matches)) => facts::run(ui, matches),
         Some(("hiera", matches)) => hiera::run(ui, matches),
         Some(("schema", matches)) => Ok(schema::run(ui, matches)),

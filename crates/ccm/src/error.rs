@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ccm_engine::why::WhyError;
 use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
 use ccm_model::RequestError;
 
@@ -23,6 +24,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Resource(#[from] ccm_engine::Error),
     #[error(transparent)]
+    Why(#[from] WhyError),
+    #[error(transparent)]
     Facts(#[from] ccm_facts::Error),
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
@@ -30,6 +33,8 @@ pub(crate) enum Error {
     Host(#[from] ccm_host::Error),
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
+    #[error("cannot write {}", path.display())]
+    File { path: PathBuf, source: ccm_host::Error },
     #[error("cannot write report {}", path.display())]
     Report { path: PathBuf, source: ccm_host::Error },
 }
@@ -53,12 +58,13 @@ impl Error {
             Self::Manifest(error) => error.hint(),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
-            Self::Report { source, .. } => match source {
+            Self::File { source, .. } | Self::Report { source, .. } => match source {
                 ccm_host::Error::Symlink { .. } | ccm_host::Error::NotAFile { .. } => {
                     Some("give the path of a regular file, or `-` for standard output".to_owned())
                 }
                 source => source.hint(),
             },
+            Self::Why(error) => error.hint.clone(),
             Self::Facts(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Request(_) | Self::Session(_) | Self::Output { .. } => None,

@@ -36,6 +36,7 @@ mod lexer;
 mod methods;
 mod parser;
 mod program;
+mod references;
 mod types;
 mod vm;
 
@@ -43,6 +44,7 @@ pub use builtins::names as function_names;
 pub use environment::{Context, Environment, Function, FunctionError, Limits, Vars};
 pub use error::{Error, ErrorKind, Snippet};
 pub use program::Program;
+pub use references::{FunctionCall, MemberPath, References, references};
 pub use types::Type;
 
 /// The examples of the README must work as well.

@@ -45,16 +45,80 @@ pub(super) fn read_resources(
     reading.reader.findings
 }
 
+/// Reads the tree once more, to tell where the properties of one resource are
+/// written: that of this index. `is_list` says that the tree is a list of
+/// resources that stands alone.
+pub(super) fn read_written(
+    root: Node<'_>,
+    types: &[&'static dyn AnyType],
+    is_list: bool,
+    index: usize,
+) -> Vec<WrittenProperty> {
+    let mut reading = Reading::new(types);
+    reading.watched = Some(index);
+    if is_list {
+        reading.resources(root);
+    } else {
+        reading.top(root, &mut Declarations::default());
+    }
+    reading.written
+}
+
+/// A property of a resource as it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenProperty {
+    /// The key, which may be an alias of the property's name.
+    pub(crate) key: String,
+    /// Where the key stands.
+    pub(crate) span: Span,
+    /// Whether it comes from the `defaults` of the block.
+    pub(crate) is_default: bool,
+    /// Every text in it, keys of maps included.
+    pub(crate) texts: Vec<String>,
+}
+
+impl WrittenProperty {
+    fn new(entry: &Entry<'_>, is_default: bool) -> Self {
+        let mut texts = Vec::new();
+        add_texts(&entry.value, &mut texts);
+        let (key, span) = (entry.key.text.to_string(), entry.key.span);
+        Self { key, span, is_default, texts }
+    }
+}
+
+fn add_texts(node: &Node<'_>, into: &mut Vec<String>) {
+    match &node.kind {
+        Kind::Scalar(scalar) => into.push(scalar.text.to_string()),
+        Kind::Sequence(items) => items.iter().for_each(|item| add_texts(item, into)),
+        Kind::Mapping(entries) => {
+            for entry in entries {
+                into.push(entry.key.text.to_string());
+                add_texts(&entry.value, into);
+            }
+        }
+    }
+}
+
 struct Reading<'t> {
     types: &'t [&'static dyn AnyType],
     reader: Reader,
     resources: Vec<Box<dyn AnyResource>>,
     jet_file: Option<JetFile>,
+    /// The resource whose properties are kept as written.
+    watched: Option<usize>,
+    written: Vec<WrittenProperty>,
 }
 
 impl<'t> Reading<'t> {
     fn new(types: &'t [&'static dyn AnyType]) -> Self {
-        Self { types, reader: Reader::default(), resources: Vec::new(), jet_file: None }
+        Self {
+            types,
+            reader: Reader::default(),
+            resources: Vec::new(),
+            jet_file: None,
+            watched: None,
+            written: Vec::new(),
+        }
     }
 }
 
@@ -185,7 +249,7 @@ impl Reading<'_> {
         match value.kind {
             Kind::Sequence(items) => self.list(kind, items),
             Kind::Mapping(entries) if is_single(&entries) => {
-                self.declare(kind, None, entries, key.span);
+                self.declare(kind, None, entries, 0, key.span);
             }
             Kind::Mapping(entries) => self.block(kind, entries),
             Kind::Scalar(_) => {
@@ -247,9 +311,9 @@ impl Reading<'_> {
                 self.error(name.key.span, "the name is given already, as the key above");
                 continue;
             }
-            add_defaults(kind, &mut properties, &defaults);
+            let added = add_defaults(kind, &mut properties, &defaults);
             let span = key.span;
-            self.declare(kind, Some(key), properties, span);
+            self.declare(kind, Some(key), properties, added, span);
         }
     }
 
@@ -278,17 +342,27 @@ impl Reading<'_> {
         });
     }
 
+    /// Declares a resource; the last `defaults` of its properties come from its
+    /// block.
     fn declare<'a>(
         &mut self,
         kind: &'static dyn AnyType,
         name: Option<Key<'a>>,
         mut properties: Vec<Entry<'a>>,
+        defaults: usize,
         span: Span,
     ) {
         if let Some(Key { text, span }) = name {
             let scalar = Scalar { text, plain: false };
             let value = Node { span, kind: Kind::Scalar(scalar) };
             properties.insert(0, Entry { key: Key { text: Cow::Borrowed("name"), span }, value });
+        }
+        if self.watched == Some(self.resources.len()) {
+            let own = properties.len() - defaults;
+            let written = properties.iter().enumerate();
+            let written = written.filter(|(_, entry)| !entry.value.is_null());
+            self.written =
+                written.map(|(at, entry)| WrittenProperty::new(entry, at >= own)).collect();
         }
         self.resources.push(kind.declare(properties, Some(span), &mut self.reader));
     }
@@ -301,19 +375,22 @@ fn is_single(entries: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Adds the defaults that a resource does not set by one of their names; null
-/// sets nothing.
+/// Adds the defaults that a resource does not set by one of their names, behind
+/// its own properties, and tells how many; null sets nothing.
 fn add_defaults<'a>(
     kind: &'static dyn AnyType,
     properties: &mut Vec<Entry<'a>>,
     defaults: &[Entry<'a>],
-) {
+) -> usize {
+    let mut added = 0;
     for default in defaults.iter().filter(|default| !default.value.is_null()) {
         let field = kind.fields().iter().find(|field| field.is_called(&default.key.text));
         let is_same = |entry: &Entry<'_>| field.is_some_and(|f| f.is_called(&entry.key.text));
         if !properties.iter().any(|entry| is_same(entry) && !entry.value.is_null()) {
             properties.retain(|entry| !is_same(entry));
             properties.push(default.clone());
+            added += 1;
         }
     }
+    added
 }

@@ -159,7 +159,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::decisions::DecisionLog;
+    use crate::decision_log::DecisionLog;
 
     fn plan() -> SavedPlan {
         SavedPlan {

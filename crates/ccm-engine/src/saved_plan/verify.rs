@@ -11,7 +11,7 @@ use ccm_model::PlanOutcome;
 use serde_json::Value;
 
 use super::SavedPlan;
-use crate::decisions::{Decision, DecisionLog, Decisions};
+use crate::decision_log::{DecisionLog, DecisionPolicy, RecordedDecision};
 use crate::engine::Engine;
 use crate::manifest::ManifestError;
 use crate::options::RunOptions;
@@ -64,7 +64,7 @@ impl Engine {
         }
         let mut options = options.clone();
         let log = Arc::new(Mutex::new(DecisionLog::default()));
-        options.decisions = Decisions::Record(Arc::clone(&log));
+        options.decisions = DecisionPolicy::Record(Arc::clone(&log));
         let manifest = self.load(&SourceRef::Path(saved.manifest.clone()), &options)?;
         let manifest = saved.named(manifest);
         let (only, skip) = saved.selectors();
@@ -118,24 +118,17 @@ fn compare(planned: &DecisionLog, now: &DecisionLog) -> Vec<Difference> {
     differences
 }
 
-fn is_same(planned: &Decision, now: &Decision) -> bool {
+fn is_same(planned: &RecordedDecision, now: &RecordedDecision) -> bool {
     planned.outcome == now.outcome && planned.actions == now.actions && planned.state == now.state
 }
 
-fn difference(planned: &Decision, now: &Decision) -> String {
+fn difference(planned: &RecordedDecision, now: &RecordedDecision) -> String {
     if let Some(found) = first_difference("", &planned.state, &now.state) {
         return found;
     }
     if planned.outcome != now.outcome {
-        let word = |outcome: PlanOutcome| {
-            serde_json::to_value(outcome).ok().and_then(|word| word.as_str().map(str::to_owned))
-        };
-        let (was, is) = (word(planned.outcome), word(now.outcome));
-        return format!(
-            "was planned as {}, now {}",
-            was.unwrap_or_default(),
-            is.unwrap_or_default()
-        );
+        let (was, is) = (planned.outcome.word(), now.outcome.word());
+        return format!("was planned as {was}, now {is}");
     }
     "would be changed in another way than planned".to_owned()
 }

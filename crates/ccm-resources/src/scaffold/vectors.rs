@@ -121,7 +121,7 @@ fn step(
         templates: engine,
         trigger: Trigger::Turn,
         detail: Detail::Decide,
-        decisions: &ccm_engine::Decisions::Free,
+        decisions: &ccm_engine::DecisionPolicy::Free,
         key: "",
         output: &mut |_| {},
     };

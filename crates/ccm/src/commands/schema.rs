@@ -1,6 +1,8 @@
 //! `ccm schema [NAME]`
 
+use ccm_engine::graph::GraphDocument;
 use ccm_engine::schema;
+use ccm_engine::why::Why;
 use ccm_resources::TYPES;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
@@ -9,7 +11,7 @@ use super::example;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
-const NAMES: [&str; 5] = ["manifest", "request", "response", "event", "plan"];
+const NAMES: [&str; 7] = ["manifest", "request", "response", "event", "plan", "graph", "why"];
 
 pub(super) fn command() -> Command {
     Command::new("schema")
@@ -36,6 +38,8 @@ fn render(name: &str) -> Value {
         "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
         "plan" => schema::of::<ccm_model::Plan>("plan", "Plan"),
+        "why" => schema::of::<Why>("why", "Explanation"),
+        "graph" => schema::of::<GraphDocument>("graph", "Graph"),
         _ => schema::manifest(TYPES),
     }
 }

@@ -17,6 +17,7 @@ mod ensure;
 mod env;
 mod faults;
 mod findings;
+mod graph;
 mod health;
 mod http;
 mod jet_file;
@@ -31,6 +32,7 @@ mod schema;
 mod secrets;
 mod session;
 mod strict;
+mod why;
 mod words;
 
 use env::TestEnv;

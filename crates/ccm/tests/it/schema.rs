@@ -24,7 +24,7 @@ fn schema(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn validator(name: &str) -> Validator {
+pub(crate) fn validator(name: &str) -> Validator {
     let schema = schema(name);
     jsonschema::meta::validate(&schema).unwrap_or_else(|error| panic!("{name}: {error}"));
     jsonschema::draft202012::new(&schema).unwrap()
@@ -68,7 +68,7 @@ fn corpus(name: &str) -> Vec<(String, String)> {
 #[test]
 fn the_schemas_are_current() {
     let env = TestEnv::new();
-    for name in ["manifest", "request", "response", "event", "plan"] {
+    for name in ["manifest", "request", "response", "event", "plan", "graph", "why"] {
         let printed = env.run(["schema", name]).stdout;
         let printed: Value = serde_json::from_slice(&printed).unwrap();
         assert!(printed == schema(name), "{name} is not current: run `cargo xtask schemas`");

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// What a run does with its decisions.
 #[derive(Clone, Debug, Default)]
-pub enum Decisions {
+pub enum DecisionPolicy {
     /// Acts on them.
     #[default]
     Free,
@@ -23,14 +23,14 @@ pub enum Decisions {
     Planned(Arc<DecisionLog>),
 }
 
-/// Decisions by resource. A key is the chain of manifests and the resource.
+/// DecisionPolicy by resource. A key is the chain of manifests and the resource.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct DecisionLog(BTreeMap<String, Decision>);
+pub struct DecisionLog(BTreeMap<String, RecordedDecision>);
 
 /// What was decided about one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decision {
+pub struct RecordedDecision {
     /// The resource, as `type#name`.
     pub resource: String,
     /// What becomes of it.
@@ -47,7 +47,7 @@ pub(crate) fn key(files: &[String], resource: &str) -> String {
     chain.collect::<Vec<_>>().join("\n")
 }
 
-impl Decisions {
+impl DecisionPolicy {
     /// Whether anyone looks at decisions.
     pub(crate) fn are_watched(&self) -> bool {
         !matches!(self, Self::Free)
@@ -94,12 +94,12 @@ impl Decisions {
 
 impl DecisionLog {
     /// Every decision with its key.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Decision)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RecordedDecision)> {
         self.0.iter().map(|(key, decision)| (key.as_str(), decision))
     }
 
     /// The decision with a key.
-    pub fn get(&self, key: &str) -> Option<&Decision> {
+    pub fn get(&self, key: &str) -> Option<&RecordedDecision> {
         self.0.get(key)
     }
 
@@ -115,7 +115,7 @@ impl DecisionLog {
         match self.0.get(key) {
             Some(decision) if decision.outcome == PlanOutcome::Provisional => Ok(()),
             Some(decision) if decision.actions.as_deref() == Some(actions) => Ok(()),
-            Some(Decision { actions: None, .. }) => not_planned("it was not to be managed"),
+            Some(RecordedDecision { actions: None, .. }) => not_planned("it was not to be managed"),
             Some(_) => not_planned("the changes are not those of the plan"),
             None if self.has_manifest_of(key) => not_planned("it is not in the plan"),
             None => Ok(()),
@@ -151,7 +151,7 @@ mod tests {
     fn only_what_was_planned_is_done() {
         let host = Host::new();
         let log = Arc::new(Mutex::new(DecisionLog::default()));
-        let record = Decisions::Record(Arc::clone(&log));
+        let record = DecisionPolicy::Record(Arc::clone(&log));
         let files = ["m.yaml".to_owned()];
         let [one, two, open] = ["file#1", "file#2", "file#3"].map(|name| key(&files, name));
         record.decided(&one, serde_json::json!({"mtime": 1, "x": 2}), &["a"], &host).unwrap();
@@ -161,7 +161,7 @@ mod tests {
         record.finished(&open, "file#3".into(), &provisional);
         let log = log.lock().unwrap().clone();
         assert_eq!(log.get(&one).unwrap().state, serde_json::json!({"x": 2}));
-        let planned = Decisions::Planned(Arc::new(log));
+        let planned = DecisionPolicy::Planned(Arc::new(log));
         let check = |key: &str, actions: &[&str]| {
             planned.decided(key, Value::Null, actions, &host).map_err(|error| error.to_string())
         };

@@ -1,0 +1,178 @@
+//! Why a resource or a data key is as it is: what set each property, what its
+//! expressions read, where that comes from, and what a run would do now.
+
+mod explain;
+mod reads;
+mod target;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+pub use target::{WhyError, WhyTarget};
+
+use ccm_model::PlanOutcome;
+
+use crate::decision::Decision;
+
+/// An explanation of one resource, or of one data key.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct Why {
+    /// The resource, as `type#name`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The data key
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The properties by name, or the data key alone
+    #[serde(serialize_with = "as_map")]
+    #[schemars(with = "BTreeMap<String, WhyProperty>")]
+    pub properties: Vec<(String, WhyProperty)>,
+    /// Every entry of the hierarchy, for a data key
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hierarchy: Vec<WhyEntry>,
+    /// What a run would do to the resource now
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// What it requires
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub require: Option<Vec<WhyReference>>,
+    /// What it subscribes to
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subscribe: Option<Vec<WhyReference>>,
+    /// The alias of the resource.
+    #[serde(skip)]
+    pub alias: Option<String>,
+    /// The one property that was asked about.
+    #[serde(skip)]
+    pub property: Option<&'static str>,
+}
+
+fn as_map<S: Serializer>(properties: &[(String, WhyProperty)], to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(properties.len()))?;
+    for (name, property) in properties {
+        map.serialize_entry(name, property)?;
+    }
+    map.end()
+}
+
+/// One property.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct WhyProperty {
+    /// Its final value; null where nothing sets it
+    pub value: Value,
+    /// What set it; null for a default of the type
+    pub set_by: Option<SetBy>,
+    /// What its expressions read
+    pub reads: Vec<WhyRead>,
+    /// Why the value could not be resolved
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The place that set a property.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SetBy {
+    /// The file
+    pub file: String,
+    /// The line, from 1
+    pub line: Option<usize>,
+    /// What stands there
+    pub kind: SetKind,
+}
+
+/// What set a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SetKind {
+    /// The resource's own entry, or a data key
+    Own,
+    /// The `defaults` of its block
+    Default,
+    /// A template that makes resources; file and line are those of its output
+    Template,
+}
+
+/// Something that an expression reads.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhyRead {
+    /// What it is
+    pub kind: WhyReadKind,
+    /// The key, with dots between its parts, `*` for all keys; it ends in `[…]` where the
+    /// rest is computed
+    pub key: String,
+    /// Its value; null for a file, and where there is none
+    pub value: Value,
+    /// The place that supplied the value of a data key
+    pub origin: Option<WhyOrigin>,
+    /// The places whose values it replaced, the strongest first
+    pub overrode: Vec<WhyOrigin>,
+    /// The places whose maps or lists were merged into the value, the strongest first
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<WhyOrigin>,
+    /// The expression, unless its property is secret.
+    #[serde(skip)]
+    pub expression: Option<String>,
+}
+
+/// What an expression reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WhyReadKind {
+    /// A data key
+    Data,
+    /// A fact
+    Fact,
+    /// A variable of the environment
+    Environment,
+    /// A file, which may be a template
+    File,
+}
+
+impl WhyReadKind {
+    /// The word, as JSON has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Fact => "fact",
+            Self::Environment => "environment",
+            Self::File => "file",
+        }
+    }
+}
+
+/// A place that has a data key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WhyOrigin {
+    /// The file
+    pub file: Option<String>,
+    /// The line, from 1
+    pub line: Option<usize>,
+    /// The level of the hierarchy: `data`, or the name of an override
+    pub level: String,
+}
+
+/// An entry of the hierarchy.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhyEntry {
+    /// The entry as written
+    pub entry: String,
+    /// The name that it has on this machine
+    pub name: Option<String>,
+    /// Whether it applies
+    pub applies: bool,
+    /// What became of it, in words
+    pub state: String,
+}
+
+/// A reference to another resource.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WhyReference {
+    /// The other resource, as `type#name`
+    pub resource: String,
+    /// What a run would do to it; null where that is not known
+    pub outcome: Option<PlanOutcome>,
+}

@@ -1,0 +1,240 @@
+//! Putting an explanation together.
+
+use ccm_hiera::{Document, EntryState, Explanation};
+use ccm_host::Host;
+use ccm_model::{Field, REDACTED, ResourceRef, Stage};
+use ccm_template::placeholder::Openers;
+use ccm_template::{ExpressionReads, reads_of_expression, reads_of_text};
+use serde_json::Value;
+
+use super::reads::Lookup;
+use super::{
+    SetBy, SetKind, Why, WhyEntry, WhyError, WhyProperty, WhyRead, WhyReference, WhyTarget,
+};
+use crate::decision::Decisions;
+use crate::engine::Engine;
+use crate::manifest::{Manifest, WrittenProperty};
+use crate::options::RunOptions;
+use crate::resource::find_type;
+
+/// A map with more keys is explained as one value.
+const MAX_LEAVES: usize = 200;
+
+impl Engine {
+    /// Explains a resource or a data key of a manifest. `decisions` are what a
+    /// run would do, if that is to be told.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the manifest's data cannot be followed, or that the target is
+    /// not one of this manifest.
+    pub fn why(
+        &self,
+        mut manifest: Manifest,
+        target: &WhyTarget,
+        options: &RunOptions,
+        decisions: Option<&Decisions>,
+    ) -> Result<Why, WhyError> {
+        let explained = explained(&manifest, options)?;
+        for resource in &manifest.declarations.resources {
+            options.host.add_secrets(resource.secrets());
+        }
+        let count = manifest.declarations.resources.len();
+        let mut why = match target {
+            WhyTarget::Data { path } => {
+                let lookup = Lookup { templates: &manifest.templates, explained: &explained };
+                key(path, &lookup)
+            }
+            WhyTarget::Resource { index, .. } if *index >= count => {
+                let message = "the resource is not in this manifest".to_owned();
+                return Err(WhyError { message, hint: None });
+            }
+            WhyTarget::Resource { index, property } => {
+                self.resource(&mut manifest, *index, *property, &explained, decisions)
+            }
+        };
+        why.redact(&options.host);
+        Ok(why)
+    }
+
+    fn resource(
+        &self,
+        manifest: &mut Manifest,
+        index: usize,
+        only: Option<&'static str>,
+        explained: &Explanation,
+        decisions: Option<&Decisions>,
+    ) -> Why {
+        let written = manifest.written(self.types(), index);
+        let templates = manifest.templates.clone();
+        let resource = &mut manifest.declarations.resources[index];
+        let failures = resource.resolve(Stage::Apply, &templates);
+        templates.host().add_secrets(resource.secrets());
+        let values = resource.properties();
+        let fields = find_type(self.types(), resource.kind()).map_or(&[][..], |kind| kind.fields());
+        let lookup = Lookup { templates: &templates, explained };
+        let resource = &manifest.declarations.resources[index];
+        let mut properties = Vec::new();
+        for field in fields {
+            let entry = written.iter().find(|entry| field.is_called(&entry.key));
+            let value = values.get(field.name).cloned().unwrap_or_default();
+            let is_wanted = only.map_or(!value.is_null(), |only| only == field.name);
+            if !is_wanted {
+                continue;
+            }
+            let is_secret = is_secret(field, &value);
+            let failure = failures.iter().find(|failure| failure.property == field.name);
+            let property = WhyProperty {
+                value,
+                set_by: entry.map(|entry| set_by(manifest, entry)),
+                reads: entry.map_or_else(Vec::new, |entry| {
+                    lookup.reads(expressions(field, entry), is_secret)
+                }),
+                error: failure.map(|failure| failure.error.to_string()),
+            };
+            properties.push((field.name.to_owned(), property));
+        }
+        let host = templates.host();
+        let reference = |reference: &ResourceRef| WhyReference {
+            resource: reference.to_string(),
+            outcome: decisions.and_then(|all| {
+                let found = all.first_manifest(&named(manifest, host, reference));
+                found.map(|decision| decision.outcome)
+            }),
+        };
+        let name = host.redactor().text(&resource.display()).into_owned();
+        let mut decision = decisions.and_then(|all| all.first_manifest(&name)).cloned();
+        if let (Some(decision), Some(only)) = (&mut decision, only) {
+            decision.changes.retain(|change| change.property == only);
+        }
+        Why {
+            decision,
+            resource: Some(name),
+            alias: resource.common().alias.clone(),
+            properties,
+            require: Some(resource.common().require.iter().map(reference).collect()),
+            subscribe: Some(resource.subscribe().iter().map(reference).collect()),
+            property: only,
+            ..Why::default()
+        }
+    }
+}
+
+/// The name under which the decision about a referenced resource is known: a
+/// reference may use the alias.
+fn named(manifest: &Manifest, host: &Host, reference: &ResourceRef) -> String {
+    let found = manifest.declarations.resources.iter().find(|resource| {
+        let common = resource.common();
+        resource.kind() == reference.kind
+            && (common.name == reference.name || common.alias.as_ref() == Some(&reference.name))
+    });
+    let name = found.map_or_else(|| reference.to_string(), |found| found.display());
+    host.redactor().text(&name).into_owned()
+}
+
+/// Where the data of the manifest comes from.
+fn explained(manifest: &Manifest, options: &RunOptions) -> Result<Explanation, WhyError> {
+    let source = &manifest.warnings.source;
+    let document = Document::parse(source.name(), source.text());
+    let explained = document.and_then(|document| options.inputs.explain(&document));
+    explained.map_err(|error| WhyError {
+        message: format!("cannot resolve data: {}", crate::chain(&error)),
+        hint: error.hint(),
+    })
+}
+
+/// Whether what a property reads must not be shown: its value is not.
+fn is_secret(field: &Field, value: &Value) -> bool {
+    field.secret || field.secret_values || value.as_str() == Some(REDACTED)
+}
+
+fn set_by(manifest: &Manifest, entry: &WrittenProperty) -> SetBy {
+    let source = manifest.source();
+    let kind = if manifest.declarations.rendered.is_some() {
+        SetKind::Template
+    } else if entry.is_default {
+        SetKind::Default
+    } else {
+        SetKind::Own
+    };
+    let line = Some(source.position(entry.span.start).line);
+    SetBy { file: source.name().to_owned(), line, kind }
+}
+
+/// The expressions of a property. Those of `control` stand without placeholders.
+fn expressions(field: &Field, entry: &WrittenProperty) -> Vec<ExpressionReads> {
+    if field.name == "control" {
+        return entry.texts.iter().map(|text| reads_of_expression(text)).collect();
+    }
+    entry.texts.iter().flat_map(|text| reads_of_text(text, Openers::All)).collect()
+}
+
+/// Explains a data key: a map by its leaves.
+fn key(path: &[String], lookup: &Lookup<'_>) -> Why {
+    let mut leaves = Vec::new();
+    add_leaves(&lookup.value(path), &mut path.to_vec(), &mut leaves);
+    if leaves.is_empty() || leaves.len() > MAX_LEAVES {
+        leaves = vec![path.to_vec()];
+    }
+    let whole = lookup.data(path);
+    let mut reads: Vec<WhyRead> = leaves.iter().map(|leaf| lookup.data(leaf)).collect();
+    let facts = leaves.iter().flat_map(|leaf| lookup.facts_of(leaf)).collect();
+    let is_secret = whole.value.as_str() == Some(REDACTED);
+    reads.extend(lookup.reads(facts, is_secret));
+    let set_by = whole.origin.map(|origin| SetBy {
+        file: origin.file.unwrap_or_default(),
+        line: origin.line,
+        kind: SetKind::Own,
+    });
+    let name = path.join(".");
+    let property = WhyProperty { value: whole.value, set_by, reads, error: None };
+    let entry = |entry: &ccm_hiera::HierarchyEntry| WhyEntry {
+        entry: entry.written.clone(),
+        name: entry.name.clone(),
+        applies: entry.state == EntryState::Applied,
+        state: entry.state.to_string(),
+    };
+    Why {
+        data: Some(name.clone()),
+        properties: vec![(name, property)],
+        hierarchy: lookup.explained.entries.iter().map(entry).collect(),
+        ..Why::default()
+    }
+}
+
+fn add_leaves(value: &Value, path: &mut Vec<String>, into: &mut Vec<Vec<String>>) {
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            for (key, below) in map {
+                path.push(key.clone());
+                add_leaves(below, path, into);
+                path.pop();
+            }
+        }
+        _ => into.push(path.clone()),
+    }
+}
+
+impl Why {
+    /// Takes out everything that the run knows to be secret.
+    fn redact(&mut self, host: &Host) {
+        let redactor = host.redactor();
+        let text = |text: &mut String| *text = redactor.text(text).into_owned();
+        let mut names: Vec<&mut String> = Vec::new();
+        names.extend(self.resource.iter_mut().chain(&mut self.alias));
+        for (_, property) in &mut self.properties {
+            redactor.value(&mut property.value);
+            names.extend(&mut property.error);
+            for read in &mut property.reads {
+                redactor.value(&mut read.value);
+                names.extend([&mut read.key].into_iter().chain(&mut read.expression));
+            }
+        }
+        let references = self.require.iter_mut().chain(&mut self.subscribe).flatten();
+        names.extend(references.map(|reference| &mut reference.resource));
+        for entry in &mut self.hierarchy {
+            names.extend([&mut entry.state].into_iter().chain(&mut entry.name));
+        }
+        names.into_iter().for_each(text);
+    }
+}

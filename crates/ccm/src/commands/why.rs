@@ -1,0 +1,57 @@
+//! `ccm why MANIFEST TARGET`
+
+mod tree;
+
+use ccm_engine::Stop;
+use ccm_engine::why::WhyTarget;
+use clap::{Arg, ArgMatches, Command};
+
+use super::{Result, example, flags, inputs, manifest};
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+pub(super) fn command() -> Command {
+    Command::new("why")
+        .about("Explain a resource, a property or a data key of a manifest")
+        .after_help(example(
+            "ccm why manifest.yaml file#/etc/app.conf\n  \
+             ccm why manifest.yaml file#/etc/app.conf.content --json\n  \
+             ccm why manifest.yaml data:port",
+        ))
+        .arg(manifest::argument())
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .required(true)
+                .help("What to explain: `type#name`, `type#name.property` or `data:KEY`"),
+        )
+        .args(inputs::flags())
+        .arg(flags::json("Print the explanation as JSON"))
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let engine = flags::engine();
+    let mut options = flags::options(&engine)?;
+    let source = manifest::source(matches)?;
+    options.inputs = inputs::inputs(&options, matches)?;
+    let loaded = engine.load(&source, &options)?;
+    let target = matches.get_one::<String>("target").map(String::as_str).unwrap_or_default();
+    let target = WhyTarget::find(target, &loaded, engine.types())?;
+    ui.warnings(&options.host);
+    let mut decisions = None;
+    if matches!(target, WhyTarget::Resource { .. }) {
+        // A preview uses its manifest up.
+        let (found, finished) = engine.decisions(engine.load(&source, &options)?, &options);
+        if let Some(Stop::Cancelled(reason)) = finished.stop {
+            return Ok(reason.into());
+        }
+        decisions = Some(found);
+    }
+    let why = engine.why(loaded, &target, &options, decisions.as_ref())?;
+    if matches.get_flag("json") {
+        ui.print_json(&why);
+    } else {
+        ui.print(&tree::render(&why));
+    }
+    Ok(Exit::Done)
+}
