@@ -38,9 +38,9 @@ pub(crate) enum Kind {
 /// Permission bits, and what becomes of them.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// EntryMetadata in full for root, and without what the umask hides for others.
+    /// Restore modes in full as root; as another user, apply the umask.
     Tar(u32),
-    /// EntryMetadata for everybody.
+    /// Restore modes in full, whoever runs ccm.
     Exact(u32),
     /// Not known: what new files get.
     Unknown(u32),

@@ -110,7 +110,7 @@ impl Systemd {
     }
 }
 
-/// ChangeCounters whenever a unit file or drop-in does. Links that only order what
+/// Changes whenever a unit file or drop-in does. Links that only order what
 /// starts with what are left out: `enable` makes them and tells systemd.
 fn unit_files(host: &Host) -> Result<u64> {
     let mut hasher = DefaultHasher::new();
