@@ -67,7 +67,7 @@ impl Inputs {
             InheritedData::Nothing | InheritedData::Some(_) => self.external_data(host)?,
             InheritedData::All(_) => None,
         };
-        let resolved = document.resolve_with(&self.facts, |data| {
+        let resolved = document.resolve_with(host, &self.facts, |data| {
             // A key that is handed down means below what it means above.
             if let InheritedData::Some(inherited) | InheritedData::All(inherited) = &self.inherited
             {
@@ -83,7 +83,7 @@ impl Inputs {
 
     fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {
         let Some(document) = &self.external else { return Ok(None) };
-        let resolved = document.resolve(&self.facts, None)?;
+        let resolved = document.resolve(host, &self.facts, None)?;
         host.add_secrets(resolved.secrets);
         Ok(Some(resolved.data))
     }

@@ -72,8 +72,8 @@ impl Resolver {
 
     /// A resolver for hierarchical data: of the functions only `lookup`, which
     /// gives the empty string for a missing key, and only facts in reach.
-    pub fn facts_only(facts: Facts) -> Self {
-        Self::restricted(Scope { facts, ..Scope::default() })
+    pub fn facts_only(host: &Host, facts: Facts) -> Self {
+        Self::restricted(Scope { facts, ..Scope::new(host) })
     }
 
     /// As [`Resolver::facts_only`], with more than facts in reach.
@@ -259,12 +259,6 @@ impl Language {
             restricted,
             programs: Mutex::default(),
         }
-    }
-}
-
-impl Default for Resolver {
-    fn default() -> Self {
-        Self::new(Scope::default())
     }
 }
 

@@ -15,7 +15,7 @@ fn resolver() -> Resolver {
         facts: Facts::known(Map::from_iter([("os", "linux")])),
         data: Map::from_iter([("port", Value::from(8080)), ("list", Value::array([1.into()]))]),
         environ: Scope::environ([("HOME", "/root")]),
-        ..Scope::default()
+        ..Scope::new(&ccm_host::Host::new())
     })
 }
 
@@ -36,8 +36,11 @@ fn facts_are_gathered_once_and_only_when_needed() {
         counter.fetch_add(1, Ordering::Relaxed);
         Map::from_iter([("os", "linux")])
     });
-    let resolver =
-        Resolver::new(Scope { facts, data: Map::from_iter([("a", 1)]), ..Scope::default() });
+    let resolver = Resolver::new(Scope {
+        facts,
+        data: Map::from_iter([("a", 1)]),
+        ..Scope::new(&ccm_host::Host::new())
+    });
     for text in [
         "plain",
         "{{ Data.a }}",
@@ -157,7 +160,10 @@ fn conditions_are_true_or_false() {
 
 #[test]
 fn hierarchical_data_sees_facts_alone() {
-    let resolver = Resolver::facts_only(Facts::known(Map::from_iter([("os", "linux")])));
+    let resolver = Resolver::facts_only(
+        &ccm_host::Host::new(),
+        Facts::known(Map::from_iter([("os", "linux")])),
+    );
     assert_eq!(resolver.value("{{ lookup('facts.os') }}").unwrap(), Value::from("linux"));
     assert_eq!(resolver.value("{{ lookup('data.x') }}").unwrap(), Value::from(""));
     assert_eq!(resolver.value("{{ Data.x }}").unwrap(), Value::Nil);

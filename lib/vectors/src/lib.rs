@@ -24,14 +24,14 @@ impl Vectors {
     /// `manifest_dir` lists in `tests/deviations.txt` (`id reason` per line).
     ///
     /// They are in `conformance/` at the root of the project, or where
-    /// `CCM_CONFORMANCE` says.
+    /// `CONFORMANCE_VECTORS` says.
     ///
     /// # Panics
     ///
     /// When the directory of vectors is missing.
     pub fn new(file: &str, manifest_dir: &str) -> Self {
         let root = Path::new(manifest_dir).join("../..");
-        let directory = std::env::var_os("CCM_CONFORMANCE")
+        let directory = std::env::var_os("CONFORMANCE_VECTORS")
             .map_or_else(|| root.join("conformance"), PathBuf::from);
         assert!(directory.is_dir(), "there are no conformance vectors in {}", directory.display());
         let deviations = Path::new(manifest_dir).join("tests/deviations.txt");
