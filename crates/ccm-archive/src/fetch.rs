@@ -16,7 +16,7 @@ pub struct TempTree {
 }
 
 impl TempTree {
-    /// Where it is.
+    /// The directory that holds the files, until the value is dropped.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }

@@ -30,7 +30,7 @@ use write::Writer;
 /// What an archive may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries.
+    /// The most entries that ccm extracts from one archive.
     pub entries: u64,
     /// Bytes that are always granted.
     pub bytes: u64,

@@ -64,7 +64,7 @@ pub type Facts = Map;
 /// All facts come within two seconds; what may block gets most of it.
 const GATHER_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What to gather.
+/// Where [`gather`] looks for facts files, and how long it waits.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where facts files are looked for, the later ones winning.

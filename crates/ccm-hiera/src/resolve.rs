@@ -10,7 +10,7 @@ use crate::{Document, Error, Rule, Warning, mapmerge, rules};
 /// Data, resolved and checked.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// The data.
+    /// The data after overrides and merges, as templates see it.
     pub data: Map,
     /// The rules that it keeps.
     pub rules: Vec<Rule>,

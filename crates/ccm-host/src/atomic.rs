@@ -25,9 +25,9 @@ const NAME_LENGTH: usize = PREFIX.len() + 24;
 /// Who owns a file and who may do what with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attributes {
-    /// Owner.
+    /// Numeric ID of the owner.
     pub uid: u32,
-    /// Group.
+    /// Numeric ID of the group.
     pub gid: u32,
     /// The nine permission bits.
     pub mode: u32,
@@ -41,7 +41,7 @@ impl Attributes {
 
 /// What goes into a file.
 pub enum Content<'a> {
-    /// These bytes.
+    /// Content that is in memory already.
     Bytes(&'a [u8]),
     /// What this file holds, from its position on.
     Copy(File),

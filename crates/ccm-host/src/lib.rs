@@ -187,7 +187,7 @@ impl Host {
         std::env::vars_os().filter_map(text).collect()
     }
 
-    /// The current directory.
+    /// The directory that ccm was started in. Fails if it was removed since.
     pub fn current_dir(&self) -> Result<PathBuf> {
         std::env::current_dir().map_err(|source| Error::Io {
             action: "find",

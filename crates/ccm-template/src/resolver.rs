@@ -132,7 +132,7 @@ impl Resolver {
         }))
     }
 
-    /// The facts.
+    /// The facts of the scope, gathered when something first reads them.
     pub fn facts(&self) -> &Facts {
         &self.0.facts
     }
@@ -162,7 +162,7 @@ impl Resolver {
         self.0.language.restricted
     }
 
-    /// Evaluates one expression.
+    /// Evaluates an expression without delimiters; its program is cached.
     pub fn evaluate(&self, expression: &str) -> Result<Value, Error> {
         self.run(expression, None)
     }
