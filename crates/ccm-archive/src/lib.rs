@@ -119,21 +119,6 @@ impl Extracted {
     }
 }
 
-/// Extracts the archive at a path, which nobody else may be able to write to.
-pub fn unpack(
-    host: &Host,
-    archive: &Path,
-    format: Format,
-    destination: &Path,
-    limits: &Limits,
-) -> Result<()> {
-    let (file, stat) = host.open(archive)?;
-    let (checksum, creates) = (None, None);
-    let extraction =
-        Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
-    extraction.run(host, file, stat.size, &archive.display().to_string())?.complete()
-}
-
 /// What is unpacked, and how.
 pub(crate) struct Extractor<'a> {
     host: &'a Host,

@@ -88,13 +88,6 @@ impl Resolver {
         Self::build(scope, Arc::clone(&self.0.language))
     }
 
-    /// The same resolver with files found from another directory.
-    #[must_use]
-    pub fn in_directory(&self, directory: &Path) -> Self {
-        let scope = Scope { directory: directory.to_owned(), ..self.scope() };
-        Self::build(scope, Arc::clone(&self.0.language))
-    }
-
     fn scope(&self) -> Scope {
         let map = |value: &Value| value.as_map().cloned().unwrap_or_default();
         Scope {
