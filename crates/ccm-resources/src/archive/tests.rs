@@ -428,7 +428,7 @@ fn what_is_sent_is_sent_and_not_told() {
 fn failures_leave_the_old_archive_and_nothing_else() {
     let sum = Digest::of(b"what it should be").to_string();
     for (server, words) in [
-        (Server::with_bytes(answer("404 Not CurrentArchive", "", b"")), "404 Not CurrentArchive"),
+        (Server::with_bytes(answer("404 Not Found", "", b"")), "404 Not Found"),
         (Server::with_bytes(answer("500 Internal Server Error", "", b"")), "500"),
         (Server::with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"), "cannot fetch"),
         (Server::with_body(tarball()), "checksum mismatch, expected \""),
