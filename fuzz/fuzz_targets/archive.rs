@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::path::PathBuf;
 
-use ccm_archive::{Format, Limits, unpack};
+use ccm_archive::{Extraction, Format, Limits};
 use ccm_host::Host;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,17 @@ fuzz_target!(|bytes: &[u8]| {
     let (path, into) = (stage.join("archive"), stage.join("in"));
     std::fs::write(&path, archive).unwrap();
     std::fs::create_dir(&into).unwrap();
-    let _ = unpack(&Host::new(), &path, Format::of(name).unwrap(), &into, &LIMITS);
+    let host = Host::new();
+    let (file, stat) = host.open(&path).unwrap();
+    let extraction = Extraction {
+        format: Format::of(name).unwrap(),
+        destination: &into,
+        limits: LIMITS,
+        checksum: None,
+        creates: None,
+        subject: &path,
+    };
+    let _ = extraction.run(&host, file, stat.size, name).and_then(|done| done.complete());
     assert_eq!(std::fs::read_dir(&stage).unwrap().count(), 3);
     assert_eq!(std::fs::read_dir(stage.join("out")).unwrap().count(), 1);
     assert_eq!(std::fs::read(stage.join("out/secret")).unwrap(), b"secret");

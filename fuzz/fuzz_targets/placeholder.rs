@@ -10,7 +10,7 @@ use govalue::Map;
 use libfuzzer_sys::fuzz_target;
 
 static ENGINE: LazyLock<Resolver> = LazyLock::new(|| {
-    Resolver::restricted(Scope { data: Map::from_iter([("port", 8080)]), ..Scope::default() })
+    Resolver::restricted(Scope { data: Map::from_iter([("port", 8080)]), ..Scope::new(&ccm_host::Host::new()) })
 });
 
 fuzz_target!(|text: &str| {

@@ -61,7 +61,7 @@ fn preview(engine: &Engine, mut options: RunOptions, manifest: Manifest) {
 /// As `hiera parse`.
 fn resolve(text: &str) {
     let resolved = Document::parse("d.yaml", text)
-        .and_then(|document| document.resolve(&Facts::known(Default::default()), None));
+        .and_then(|document| document.resolve(&ccm_host::Host::new(), &Facts::known(Default::default()), None));
     match resolved {
         Ok(resolved) => {
             for warning in &resolved.warnings {

@@ -1,8 +1,13 @@
 //! Rules that no compiler knows.
 
+mod invariants;
+mod layers;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::Result;
 
@@ -27,12 +32,17 @@ pub(crate) fn check(root: &Path) -> Result {
         .map_err(|error| format!("git: {error}"))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let mut problems = String::new();
-    for name in listed.lines().filter(|name| *name != "xtask/src/tidy.rs") {
+    let types = invariants::type_names(root);
+    for name in listed.lines().filter(|name| !name.starts_with("xtask/src/tidy")) {
         // Deleted but not yet committed, or not text: neither is ours to judge.
         let Ok(text) = std::fs::read_to_string(root.join(name)) else { continue };
         check_file(name, &text, &mut problems);
+        invariants::check(name, &text, &types, &mut problems);
     }
-    check_dependencies(root, &mut problems)?;
+    let metadata = crate::metadata(&["--no-deps"])?;
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    check_dependencies(root, packages, &mut problems)?;
+    layers::check(root, packages, &mut problems);
     if problems.is_empty() { Ok(()) } else { Err(format!("\n{problems}")) }
 }
 
@@ -64,10 +74,8 @@ fn check_file(name: &str, text: &str, problems: &mut String) {
 }
 
 /// Every crate that is not ours has its reason written down.
-fn check_dependencies(root: &Path, problems: &mut String) -> Result {
+fn check_dependencies(root: &Path, packages: &[Value], problems: &mut String) -> Result {
     let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap_or_default();
-    let metadata = crate::metadata(&["--no-deps"])?;
-    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     let is_ours = |name: &str| packages.iter().any(|package| package["name"] == name);
     let mut names: Vec<&str> = packages
         .iter()

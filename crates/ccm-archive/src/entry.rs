@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     /// The twelve permission bits.
     pub(crate) mode: Mode,
     pub(crate) owner: Option<Owner>,
-    /// Seconds and nanoseconds.
+    /// Time of the last change, as seconds and nanoseconds since 1970.
     pub(crate) mtime: Option<(i64, u32)>,
     /// Bytes of a file, holes included.
     pub(crate) size: u64,
@@ -38,9 +38,9 @@ pub(crate) enum Kind {
 /// Permission bits, and what becomes of them.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Restored in full for root, and without what the umask hides for others.
+    /// Restore modes in full as root; as another user, apply the umask.
     Tar(u32),
-    /// Restored for everybody.
+    /// Restore modes in full, whoever runs ccm.
     Exact(u32),
     /// Not known: what new files get.
     Unknown(u32),
@@ -81,7 +81,7 @@ pub(crate) trait Visitor {
     fn visit(&mut self, entry: Entry, contents: &mut dyn Contents) -> Result<()>;
 }
 
-/// What has none.
+/// The contents of entries that have none, such as directories.
 pub(crate) struct NoContents;
 
 impl Contents for NoContents {

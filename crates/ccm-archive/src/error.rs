@@ -13,7 +13,7 @@ pub enum Error {
     /// It cannot be read.
     #[error("cannot unpack {archive}: {reason}")]
     Damaged {
-        /// Which archive.
+        /// The path or URL of the archive, without credentials.
         archive: String,
         /// What is wrong with it.
         reason: String,
@@ -21,7 +21,7 @@ pub enum Error {
     /// It holds something that is not unpacked.
     #[error("refusing to unpack {archive}: {entry}: {reason}")]
     Refused {
-        /// Which archive.
+        /// The path or URL of the archive, without credentials.
         archive: String,
         /// Which entry, as far as it is known.
         entry: String,
@@ -31,21 +31,21 @@ pub enum Error {
     /// It asks for more than it may.
     #[error("refusing to unpack {archive}: {reason}")]
     Excessive {
-        /// Which archive.
+        /// The path or URL of the archive, without credentials.
         archive: String,
-        /// More of what.
+        /// The limit, and what exceeded it.
         reason: String,
     },
     /// The address does not name a tar archive of a known kind.
     #[error("archive type not supported: {name}")]
     Unsupported {
-        /// The name.
+        /// The file name, which has no known ending.
         name: String,
     },
     /// The run was interrupted.
     #[error("unpacking {archive} was interrupted")]
     Interrupted {
-        /// Which archive.
+        /// The path or URL of the archive, without credentials.
         archive: String,
     },
     /// The machine did not do what it was asked.

@@ -21,7 +21,7 @@ enum Place {
 }
 
 impl TempTree {
-    /// Where it is.
+    /// The directory that holds the files, until the value is dropped.
     pub fn path(&self) -> &Path {
         match &self.0 {
             Place::Own(directory) => directory.path(),

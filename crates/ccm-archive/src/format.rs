@@ -5,22 +5,22 @@
 pub enum Format {
     /// A tar archive, compressed like this.
     Tar(Compression),
-    /// A zip archive.
+    /// A zip archive, which has its directory at the end.
     Zip,
 }
 
 /// How a whole archive is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// The tar archive is stored as it is.
     None,
-    /// gzip
+    /// A tar archive in gzip, such as `.tar.gz`.
     Gzip,
-    /// bzip2
+    /// A tar archive in bzip2, such as `.tar.bz2`.
     Bzip2,
-    /// xz
+    /// A tar archive in xz, such as `.tar.xz`.
     Xz,
-    /// Zstandard
+    /// A tar archive in Zstandard, such as `.tar.zst`.
     Zstd,
 }
 

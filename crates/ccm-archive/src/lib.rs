@@ -30,7 +30,7 @@ use write::Writer;
 /// What an archive may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Entries.
+    /// The most entries that ccm extracts from one archive.
     pub entries: u64,
     /// Bytes that are always granted.
     pub bytes: u64,
@@ -117,21 +117,6 @@ impl Extracted {
     pub fn complete(self) -> Result<()> {
         Ok(self.0.complete()?)
     }
-}
-
-/// Extracts the archive at a path, which nobody else may be able to write to.
-pub fn unpack(
-    host: &Host,
-    archive: &Path,
-    format: Format,
-    destination: &Path,
-    limits: &Limits,
-) -> Result<()> {
-    let (file, stat) = host.open(archive)?;
-    let (checksum, creates) = (None, None);
-    let extraction =
-        Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
-    extraction.run(host, file, stat.size, &archive.display().to_string())?.complete()
 }
 
 /// What is unpacked, and how.

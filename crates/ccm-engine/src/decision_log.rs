@@ -23,7 +23,7 @@ pub enum DecisionPolicy {
     Planned(Arc<DecisionLog>),
 }
 
-/// DecisionPolicy by resource. A key is the chain of manifests and the resource.
+/// Decisions by resource. A key is the chain of manifests and the resource.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DecisionLog(BTreeMap<String, RecordedDecision>);

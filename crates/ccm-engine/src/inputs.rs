@@ -67,7 +67,7 @@ impl Inputs {
             InheritedData::Nothing | InheritedData::Some(_) => self.external_data(host)?,
             InheritedData::All(_) => None,
         };
-        let resolved = document.resolve_with(&self.facts, |data| {
+        let resolved = document.resolve_with(host, &self.facts, |data| {
             // A key that is handed down means below what it means above.
             if let InheritedData::Some(inherited) | InheritedData::All(inherited) = &self.inherited
             {
@@ -83,17 +83,17 @@ impl Inputs {
 
     /// Where the data of the first manifest of a run comes from: its own, and
     /// what external data lays over it.
-    pub fn explain(&self, document: &Document) -> Result<Explanation, Error> {
-        let mut explained = document.explain(&self.facts)?;
+    pub fn explain(&self, host: &Host, document: &Document) -> Result<Explanation, Error> {
+        let mut explained = document.explain(host, &self.facts)?;
         if let Some(external) = &self.external {
-            explained.lay_over(external.explain(&self.facts)?);
+            explained.lay_over(external.explain(host, &self.facts)?);
         }
         Ok(explained)
     }
 
     fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {
         let Some(document) = &self.external else { return Ok(None) };
-        let resolved = document.resolve(&self.facts, None)?;
+        let resolved = document.resolve(host, &self.facts, None)?;
         host.add_secrets(resolved.secrets);
         Ok(Some(resolved.data))
     }

@@ -60,9 +60,11 @@ pub(crate) struct ChildSummary {
 }
 
 impl ChildSummary {
-    fn add(&mut self, event: &Event) {
+    /// Counts an event. Names are for the event of the resource that applied the
+    /// manifest, which the first manifest does not have.
+    fn add(&mut self, event: &Event, is_child: bool) {
         self.applied += 1;
-        if event.changed && !event.failed {
+        if is_child && event.changed && !event.failed {
             self.changed.push(format!("{}#{}", event.kind, event.name));
         }
         self.failed += usize::from(event.failed);
@@ -175,10 +177,12 @@ impl LifecycleContext<'_, '_> {
         if let Some(message) = declarations.pre_message {
             self.observer.borrow_mut().message(&message);
         }
+        let is_child = frame.files.len() > 1;
         let mut summary =
             ChildSummary { resources: declarations.resources.len(), ..ChildSummary::default() };
-        summary.stop =
-            self.within(&frame).run_all(declarations.resources, |event| summary.add(event));
+        summary.stop = self
+            .within(&frame)
+            .run_all(declarations.resources, |event| summary.add(event, is_child));
         let message = declarations.post_message.filter(|_| summary.is_without_errors());
         (summary, message)
     }
@@ -314,7 +318,7 @@ mod tests {
             Event { skipped: true, ..event("c") },
             event("d"),
         ] {
-            summary.add(&event);
+            summary.add(&event, true);
         }
         assert_eq!((summary.applied, summary.failed, summary.unmet), (4, 1, 0));
         assert_eq!(summary.changed, ["file#a"]);

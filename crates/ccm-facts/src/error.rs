@@ -19,27 +19,27 @@ pub enum Error {
     /// The text is neither JSON nor YAML.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Syntax {
-        /// Which file.
+        /// The facts file, which ccm ignores then.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong.
+        /// Why the parser rejects it.
         message: String,
     },
     /// The document is a list or a scalar.
     #[error("{} holds {found}, not a map of facts", path.display())]
     NotAMap {
-        /// Which file.
+        /// The facts file, which ccm ignores then.
         path: PathBuf,
-        /// What it holds.
+        /// What the file holds instead of a map.
         found: &'static str,
     },
     /// An argument that is not `name=value`.
     #[error("`{argument}` is not a fact")]
     Argument {
-        /// The argument.
+        /// The argument as it was given.
         argument: String,
     },
 }

@@ -64,7 +64,7 @@ pub type Facts = Map;
 /// All facts come within two seconds; what may block gets most of it.
 const GATHER_TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// What to gather.
+/// Where [`gather`] looks for facts files, and how long it waits.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where facts files are looked for, the later ones winning.
@@ -87,8 +87,8 @@ impl Options {
 pub fn gather(host: &Host, options: &Options) -> Facts {
     let until = Instant::now() + options.timeout;
     let read = |directory: &PathBuf| {
-        let (host, directory) = (host.clone(), directory.clone());
-        BackgroundTask::start(move || custom::read_directory(&host, &directory))
+        let on = host.clone();
+        BackgroundTask::start(host, directory, move |path| custom::read_directory(&on, path))
     };
     let reading: Vec<_> = options.directories.iter().map(read).collect();
     let mut facts = machine_facts(&Tree::new(host), until);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use ccm_host::{Host, Space};
+use ccm_host::{Host, PendingQuery, Space};
 use govalue::Value;
 
 use crate::tree::{Tree, unescape};
@@ -65,7 +65,7 @@ impl Partitions {
             .collect();
         let paths = mounts.iter().map(|mount| PathBuf::from(&mount.mountpoint)).collect();
         let host = tree.host.clone();
-        let query = UsageQuery::start(paths, move |path| host.space(path).ok());
+        let query = UsageQuery::start(tree.host, paths, move |path| host.space(path).ok());
         Self { host: tree.host.clone(), mounts, query }
     }
 
@@ -173,27 +173,47 @@ enum Answer {
 
 type Ask = dyn Fn(&Path) -> Option<Space> + Send + Sync;
 
+/// What [`Host::try_query`] calls the question for free space.
+const QUERY: &str = "space";
+
 /// File systems being asked by threads, of which one is enough as long as
 /// nothing hangs.
 struct UsageQuery {
     work: Arc<Work>,
-    sender: Sender<(usize, Option<Space>)>,
-    answers: Receiver<(usize, Option<Space>)>,
+    sender: Sender<(usize, Progress)>,
+    answers: Receiver<(usize, Progress)>,
 }
 
 struct Work {
+    host: Host,
     paths: Vec<PathBuf>,
     next: AtomicUsize,
     ask: Box<Ask>,
 }
 
+/// What a thread reports of one file system.
+enum Progress {
+    Answered(Option<Space>),
+    /// A thread of this process is still waiting for it.
+    Pending,
+}
+
+impl Work {
+    fn ask(&self, at: usize, query: Option<PendingQuery>) -> Progress {
+        let Some(_until_answered) = query else { return Progress::Pending };
+        Progress::Answered((self.ask)(&self.paths[at]))
+    }
+}
+
 impl UsageQuery {
     fn start(
+        host: &Host,
         paths: Vec<PathBuf>,
         ask: impl Fn(&Path) -> Option<Space> + Send + Sync + 'static,
     ) -> Self {
         let (sender, answers) = channel();
-        let work = Work { paths, next: AtomicUsize::new(0), ask: Box::new(ask) };
+        let (host, next) = (host.clone(), AtomicUsize::new(0));
+        let work = Work { host, paths, next, ask: Box::new(ask) };
         let query = Self { work: Arc::new(work), sender, answers };
         query.add_thread();
         query
@@ -204,42 +224,77 @@ impl UsageQuery {
         if self.work.next.load(Ordering::Relaxed) >= self.work.paths.len() {
             return;
         }
-        let (work, sender) = (Arc::clone(&self.work), self.sender.clone());
-        let thread = std::thread::Builder::new().name("facts-space".to_owned());
-        let started = thread.spawn(move || {
+        self.spawn(|work, sender| {
             loop {
                 let at = work.next.fetch_add(1, Ordering::Relaxed);
                 let Some(path) = work.paths.get(at) else { return };
-                if sender.send((at, (work.ask)(path))).is_err() {
+                let query = work.host.try_query(QUERY, path);
+                if sender.send((at, work.ask(at, query))).is_err() {
                     return;
                 }
             }
         });
-        if let Err(error) = started {
+    }
+
+    fn spawn(&self, run: impl FnOnce(&Work, &Sender<(usize, Progress)>) + Send + 'static) {
+        let (work, sender) = (Arc::clone(&self.work), self.sender.clone());
+        let thread = std::thread::Builder::new().name("facts-space".to_owned());
+        if let Err(error) = thread.spawn(move || run(&work, &sender)) {
             tracing::warn!(%error, "cannot start a thread");
         }
     }
 
     fn finish(self, until: Instant) -> Vec<Answer> {
         let mut found = vec![Answer::Late; self.work.paths.len()];
+        let mut pending = Vec::new();
         let mut missing = found.len();
         while missing > 0 {
             let left = until.saturating_duration_since(Instant::now());
             match self.answers.recv_timeout(left.min(SUSPICION)) {
-                Ok((at, space)) => {
+                Ok((at, Progress::Answered(space))) => {
                     found[at] = space.map_or(Answer::Refused, Answer::Space);
+                    missing -= 1;
+                }
+                Ok((at, Progress::Pending)) => {
+                    pending.push(at);
                     missing -= 1;
                 }
                 Err(RecvTimeoutError::Timeout) if !left.is_zero() => self.add_thread(),
                 Err(_) => break,
             }
         }
+        for at in pending {
+            found[at] = self.ask_again(at, until);
+        }
         found
+    }
+
+    /// Asks a file system that another run was waiting for a moment ago. If that
+    /// run still waits at the end, so would a thread of ours.
+    fn ask_again(&self, at: usize, until: Instant) -> Answer {
+        let query = self.work.host.query_until(QUERY, &self.work.paths[at], until);
+        let Some(query) = query else { return Answer::Late };
+        self.spawn(move |work, sender| drop(sender.send((at, work.ask(at, Some(query))))));
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.answers.recv_timeout(left) {
+                Ok((from, Progress::Answered(space))) if from == at => {
+                    return space.map_or(Answer::Refused, Answer::Space);
+                }
+                // Someone else was late.
+                Ok(_) => {}
+                Err(_) => return Answer::Late,
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use ccm_host::{Cancel, System};
+
     use super::*;
 
     const MOUNTINFO: &str = "\
@@ -313,7 +368,7 @@ mod tests {
         let space = Space { total: 1, free: 1, available: 1, inodes: 0, inodes_free: 0 };
         let paths = ["/hangs", "/a", "/hangs/too", "/refuses", "/b"].map(PathBuf::from).to_vec();
         let start = Instant::now();
-        let query = UsageQuery::start(paths, move |path| {
+        let query = UsageQuery::start(&Host::new(), paths, move |path| {
             if path.starts_with("/hangs") {
                 std::thread::sleep(Duration::from_mins(10));
             }
@@ -327,7 +382,54 @@ mod tests {
 
     #[test]
     fn nothing_to_ask_takes_no_time() {
-        let query = UsageQuery::start(Vec::new(), |_| None);
+        let query = UsageQuery::start(&Host::new(), Vec::new(), |_| None);
         assert_eq!(query.finish(Instant::now() + Duration::from_mins(1)), []);
+    }
+
+    #[test]
+    fn one_thread_waits_for_one_that_hangs_however_often_it_is_asked() {
+        let space = Space { total: 1, free: 1, available: 1, inodes: 0, inodes_free: 0 };
+        let system = System::default();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (release, gate) = channel::<()>();
+        let gate = Arc::new(Mutex::new(gate));
+        let ask = || {
+            let (asked, gate) = (Arc::clone(&asked), Arc::clone(&gate));
+            let paths = ["/hangs", "/a"].map(PathBuf::from).to_vec();
+            UsageQuery::start(&system.begin(Cancel::default()), paths, move |path| {
+                if path.starts_with("/hangs") {
+                    asked.fetch_add(1, Ordering::SeqCst);
+                    let _ = gate.lock().unwrap().recv();
+                }
+                Some(space)
+            })
+        };
+        for _ in 0..3 {
+            let found = ask().finish(Instant::now() + Duration::from_millis(250));
+            assert_eq!(found, [Answer::Late, Answer::Space(space)]);
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        drop(release);
+        let found = ask().finish(Instant::now() + Duration::from_mins(1));
+        assert_eq!(found, [Answer::Space(space); 2]);
+    }
+
+    #[test]
+    fn runs_that_ask_at_the_same_time_get_an_answer_each() {
+        let system = System::default();
+        let ask = |host: Host| {
+            let query = UsageQuery::start(&host, vec![PathBuf::from("/")], |_| {
+                std::thread::sleep(Duration::from_millis(20));
+                Some(Space { total: 1, free: 1, available: 1, inodes: 0, inodes_free: 0 })
+            });
+            query.finish(Instant::now() + Duration::from_mins(1))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| ask(system.begin(Cancel::default())))).collect();
+            for thread in threads {
+                assert!(matches!(thread.join().unwrap()[..], [Answer::Space(_)]));
+            }
+        });
     }
 }

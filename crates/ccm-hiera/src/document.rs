@@ -205,7 +205,7 @@ mod tests {
         #[test]
         fn any_text_is_resolved_or_refused(text in r#"([-{}\[\]:#@&*"'| \n,~0-9a-c]|data:\n|\n  |\# @require|\# @validate |\{\{ ){0,40}"#) {
             if let Ok(document) = Document::parse("t", &text) {
-                let _ = document.resolve(&ccm_template::Facts::default(), None);
+                let _ = document.resolve(&ccm_host::Host::new(), &ccm_template::Facts::default(), None);
             }
         }
     }
@@ -218,7 +218,9 @@ mod tests {
         let (root, comments) = parse_annotated(&source).unwrap();
         let document = Document::from_node(&root, &comments, DATA).unwrap();
         assert!(!document.root().contains_key("ccm"));
-        let resolved = document.resolve(&ccm_template::Facts::default(), None).unwrap();
+        let resolved = document
+            .resolve(&ccm_host::Host::new(), &ccm_template::Facts::default(), None)
+            .unwrap();
         assert_eq!(Value::from(resolved.data).to_string(), "map[a:1 b:2]");
         assert_eq!(resolved.rules[0].key, "a");
     }

@@ -14,9 +14,9 @@ pub enum Error {
     Yaml {
         /// What people call the document.
         name: String,
-        /// Where.
+        /// Line and column in the document.
         position: Position,
-        /// What is wrong.
+        /// Why the YAML parser rejects it.
         source: ccm_yaml::SyntaxError,
     },
     /// The document is not JSON.
@@ -24,21 +24,21 @@ pub enum Error {
     Json {
         /// What people call the document.
         name: String,
-        /// Where.
+        /// Line and column in the document.
         position: Position,
-        /// What is wrong.
+        /// Why the JSON parser rejects it.
         source: govalue::json::ParseError,
     },
     /// The document is something other than a map.
     #[error("hierarchical data must be a map, not {found}")]
     NotAMap {
-        /// What it is.
+        /// What the document holds instead of a map.
         found: &'static str,
     },
     /// A section has the wrong shape.
     #[error("`{section}` must be {wanted}")]
     Shape {
-        /// Which.
+        /// The top-level key, such as `hierarchy`.
         section: &'static str,
         /// What it must be.
         wanted: &'static str,
@@ -46,13 +46,13 @@ pub enum Error {
     /// A way to merge that does not exist.
     #[error("`hierarchy.merge` must be `first` or `deep`, not `{found}`")]
     Merge {
-        /// The word.
+        /// The strategy as it was written.
         found: String,
     },
     /// A key of `hierarchy` that does not exist.
     #[error("unknown key `{key}` in `hierarchy`")]
     UnknownKey {
-        /// The key.
+        /// The key as it was written, for the hint.
         key: String,
     },
     /// A placeholder that cannot be resolved.
@@ -60,7 +60,7 @@ pub enum Error {
     Template {
         /// Where: the keys and indices that lead there.
         path: Vec<String>,
-        /// What is wrong.
+        /// Why the placeholder cannot be resolved.
         source: ccm_template::Error,
     },
     /// An error in a document of its own, with its position there.
@@ -68,9 +68,9 @@ pub enum Error {
     Located {
         /// What people call the document.
         name: String,
-        /// Where.
+        /// Line and column in the document.
         position: Position,
-        /// What is wrong.
+        /// The error that was found at this location.
         error: Box<Self>,
     },
     /// Data that breaks its rules.

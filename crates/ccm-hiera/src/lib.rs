@@ -12,7 +12,8 @@
 //!   ## @validate isIPv4(value)
 //!   address: ''
 //! ")?;
-//! let error = document.resolve(&Facts::default(), None).unwrap_err();
+//! let host = ccm_host::Host::new();
+//! let error = document.resolve(&host, &Facts::default(), None).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
 //!     "key `address` is required but has no value\n\

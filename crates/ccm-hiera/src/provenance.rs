@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use ccm_host::Host;
 use ccm_template::placeholder::Openers;
 use ccm_template::{Facts, ReadKind, reads_of_text};
 use govalue::{Map, Value};
@@ -118,7 +119,7 @@ impl Document {
     ///   os:linux: { port: 8080 }
     /// ")?;
     /// let facts = Facts::known(govalue::Map::from_iter([("os", "linux")]));
-    /// let explained = document.explain(&facts)?;
+    /// let explained = document.explain(&ccm_host::Host::new(), &facts)?;
     /// let origin = explained.origin(&["port".to_owned()]);
     /// assert_eq!((origin.supplied[0].level.as_str(), origin.supplied[0].line), ("os:linux", Some(5)));
     /// assert_eq!(origin.overrode[0].level, "data");
@@ -129,10 +130,10 @@ impl Document {
     /// # Errors
     ///
     /// Returns why the data cannot be resolved. Rules are not checked.
-    pub fn explain(&self, facts: &Facts) -> Result<Explanation, Error> {
+    pub fn explain(&self, host: &Host, facts: &Facts) -> Result<Explanation, Error> {
         let mut entries = Vec::new();
         let (levels, merge) =
-            self.levels(facts, Some(&mut entries)).map_err(|error| self.located(error))?;
+            self.levels(host, facts, Some(&mut entries)).map_err(|error| self.located(error))?;
         let mut values = Map::new();
         for level in levels.iter().cloned() {
             level.lay_over(&mut values, merge);
@@ -330,7 +331,7 @@ mod tests {
     }
 
     fn explain(text: &str) -> Explanation {
-        Document::parse("h.yaml", text).unwrap().explain(&facts()).unwrap()
+        Document::parse("h.yaml", text).unwrap().explain(&Host::new(), &facts()).unwrap()
     }
 
     fn shown(explained: &Explanation, key: &str) -> String {
@@ -423,7 +424,7 @@ overrides:
             "external.yaml",
             "data:\n  # @secret\n  port: 99\n  web: {host: c}\n  'a.b': 1\n",
         );
-        explained.lay_over(external.unwrap().explain(&facts()).unwrap());
+        explained.lay_over(external.unwrap().explain(&Host::new(), &facts()).unwrap());
         assert_eq!(shown(&explained, "port"), "data:3 < data:5 role:web:10 os:debian:14");
         assert_eq!(shown(&explained, "web.host"), "data:4 < data:6 role:web:11");
         let port = explained.origin(&["port".to_owned()]);
@@ -447,8 +448,8 @@ overrides:
                 "hierarchy: {{order: [one, two], merge: {merge}}}\ndata: {base}\noverrides:\n  one: {one}\n  two: {two}\n"
             );
             let document = Document::parse("t", &text).unwrap();
-            let data = document.resolve(&Facts::default(), None).unwrap().data;
-            let explained = document.explain(&Facts::default()).unwrap();
+            let data = document.resolve(&Host::new(), &Facts::default(), None).unwrap().data;
+            let explained = document.explain(&Host::new(), &Facts::default()).unwrap();
             for key in ["a", "a.b", "a.c", "a.c.b", "d", "e", "f", "g"] {
                 let path: Vec<String> = key.split('.').map(str::to_owned).collect();
                 let mut value = Some(&Value::from(data.clone())).cloned();

@@ -1,5 +1,6 @@
 //! Documents to data.
 
+use ccm_host::Host;
 use ccm_template::{Facts, Resolver};
 use govalue::{Map, Value};
 
@@ -10,7 +11,7 @@ use crate::{Document, Error, Rule, Warning, mapmerge, rules};
 /// Data, resolved and checked.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// The data.
+    /// The data after overrides and merges, as templates see it.
     pub data: Map,
     /// The rules that it keeps.
     pub rules: Vec<Rule>,
@@ -61,15 +62,21 @@ impl Document {
     /// overrides:
     ///   os:linux: { port: 8080 }
     /// ")?;
+    /// let host = ccm_host::Host::new();
     /// let facts = Facts::known(govalue::Map::from_iter([("os", "linux")]));
-    /// let resolved = document.resolve(&facts, None)?;
+    /// let resolved = document.resolve(&host, &facts, None)?;
     /// assert_eq!(resolved.data.get("port"), Some(&govalue::Value::Int(8080)));
     /// # Ok::<(), ccm_hiera::Error>(())
     /// ```
     ///
     /// `over` is laid over the result as it is, before the rules are checked.
-    pub fn resolve(&self, facts: &Facts, over: Option<&Map>) -> Result<Resolution, Error> {
-        self.resolve_with(facts, |data| {
+    pub fn resolve(
+        &self,
+        host: &Host,
+        facts: &Facts,
+        over: Option<&Map>,
+    ) -> Result<Resolution, Error> {
+        self.resolve_with(host, facts, |data| {
             if let Some(over) = over {
                 mapmerge::deep(data, over);
             }
@@ -80,18 +87,20 @@ impl Document {
     /// rules are checked.
     pub fn resolve_with(
         &self,
+        host: &Host,
         facts: &Facts,
         lay_over: impl FnOnce(&mut Map),
     ) -> Result<Resolution, Error> {
-        self.resolved(facts, lay_over).map_err(|error| self.located(error))
+        self.resolved(host, facts, lay_over).map_err(|error| self.located(error))
     }
 
     fn resolved(
         &self,
+        host: &Host,
         facts: &Facts,
         lay_over: impl FnOnce(&mut Map),
     ) -> Result<Resolution, Error> {
-        let (levels, merge) = self.levels(facts, None)?;
+        let (levels, merge) = self.levels(host, facts, None)?;
         let mut data = Map::new();
         for level in levels {
             level.lay_over(&mut data, merge);
@@ -114,10 +123,11 @@ impl Document {
     /// each entry of the hierarchy, if someone asks.
     pub(crate) fn levels(
         &self,
+        host: &Host,
         facts: &Facts,
         mut entries: Option<&mut Vec<HierarchyEntry>>,
     ) -> Result<(Vec<Level>, Merge), Error> {
-        let engine = Resolver::facts_only(facts.clone());
+        let engine = Resolver::facts_only(host, facts.clone());
         let (order, merge) = self.hierarchy()?;
         let overrides = match self.root.get("overrides") {
             None | Some(Value::Nil) => None,
@@ -233,7 +243,7 @@ mod tests {
 
     fn error(text: &str) -> Error {
         let document = Document::parse("h.yaml", text).unwrap();
-        document.resolve(&Facts::default(), None).unwrap_err()
+        document.resolve(&Host::new(), &Facts::default(), None).unwrap_err()
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Rule {
 pub struct Warning {
     /// The path to the key, with dots between its parts.
     pub key: String,
-    /// The comment.
+    /// The comment as it was written.
     pub annotation: String,
     /// Where the key stands.
     pub span: Span,
@@ -42,7 +42,7 @@ impl std::fmt::Display for Warning {
 pub struct Failure {
     /// The path to the key.
     pub key: String,
-    /// What is wrong.
+    /// How the value of the key breaks its rule.
     pub reason: Reason,
     /// Where the key stands.
     pub span: Span,
@@ -55,12 +55,12 @@ pub enum Reason {
     Missing,
     /// The expression does not hold.
     Fails {
-        /// The expression.
+        /// The expression as the comment has it.
         validation: String,
     },
     /// The expression cannot be used.
     Invalid {
-        /// The expression.
+        /// The expression as the comment has it.
         validation: String,
         /// What is wrong with it.
         message: String,

@@ -22,7 +22,7 @@ pub enum Invalid {
     /// It does not compile, or wants too much.
     #[error("{}", source.snippet(expression))]
     Expression {
-        /// The expression.
+        /// The expression as the rule has it.
         expression: String,
         /// What is wrong, and where.
         source: expr::Error,
@@ -30,7 +30,7 @@ pub enum Invalid {
     /// It is neither true nor false.
     #[error("`{expression}` must be true or false")]
     NotBoolean {
-        /// The expression.
+        /// The expression as the rule has it.
         expression: String,
     },
 }

@@ -17,7 +17,7 @@ fn resolve(input: &Json) -> Result<Resolution, ccm_hiera::Error> {
     let key = input["data_key"].as_str().unwrap_or(DATA);
     let document = Document::parse_keyed("case", input["text"].as_str().unwrap(), key)?;
     let over = input.get("data_overrides").map(map);
-    document.resolve(&Facts::known(map(&input["facts"])), over.as_ref())
+    document.resolve(&ccm_host::Host::new(), &Facts::known(map(&input["facts"])), over.as_ref())
 }
 
 #[test]

@@ -25,9 +25,9 @@ const NAME_LENGTH: usize = PREFIX.len() + 24;
 /// Who owns a file and who may do what with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attributes {
-    /// Owner.
+    /// Numeric ID of the owner.
     pub uid: u32,
-    /// Group.
+    /// Numeric ID of the group.
     pub gid: u32,
     /// The nine permission bits.
     pub mode: u32,
@@ -41,7 +41,7 @@ impl Attributes {
 
 /// What goes into a file.
 pub enum Content<'a> {
-    /// These bytes.
+    /// Content that is in memory already.
     Bytes(&'a [u8]),
     /// What this file holds, from its position on.
     Copy(File),
@@ -53,6 +53,16 @@ impl Host {
     pub fn replace(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let stat = self.replace_unsynced(path, content, wanted)?;
         self.inner.barrier.hold().file_changed(path, stat.dev);
+        Ok(())
+    }
+
+    /// As [`Host::replace`], where nothing was a moment ago: one system call
+    /// less. What has come there since is replaced in the same way.
+    pub fn create(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
+        let (parent, name) = self.open_parent(path)?;
+        let (temporary, created) = self.write_beside(&parent, path, content)?;
+        temporary.take_free_or_any_name(name, path, created, wanted)?;
+        self.inner.barrier.hold().file_changed(path, created.dev);
         Ok(())
     }
 
@@ -77,6 +87,18 @@ impl Host {
         content: Content<'_>,
         wanted: &Attributes,
     ) -> Result<Stat> {
+        let (temporary, created) = self.write_beside(parent, path, content)?;
+        temporary.take_the_name(name, path, created, wanted)?;
+        Ok(created)
+    }
+
+    /// Writes the content for `path` to a temporary file in the same directory.
+    fn write_beside<'a>(
+        &self,
+        parent: &'a OwnedFd,
+        path: &Path,
+        content: Content<'_>,
+    ) -> Result<(Temporary<&'a OwnedFd>, Stat)> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.sweep(parent, directory);
         let (mut temporary, created) = Temporary::create(self, parent, directory)?;
@@ -87,8 +109,7 @@ impl Host {
                 io::copy(&mut from, &mut temporary.file).map_err(failed)?;
             }
         }
-        temporary.take_the_name(name, path, created, wanted)?;
-        Ok(created)
+        Ok((temporary, created))
     }
 
     /// Sets owner, group and the nine permission bits of an existing file or
@@ -181,9 +202,22 @@ impl Host {
     }
 }
 
+/// Removes access lists that a new file has from a directory of another user.
+fn clear_foreign_lists(
+    parent: impl AsFd,
+    path: &Path,
+    to: &File,
+    wanted: &Attributes,
+) -> Result<()> {
+    if is_foreign(&Stat::of(&parent, path)?, wanted) {
+        remove_lists(to, FileKind::File).map_err(Error::io("remove access lists of", path))?;
+    }
+    Ok(())
+}
+
 /// Gives a new file what the one that it will replace has of extended
 /// attributes, and gives back its access list. What another user could have set
-/// is left out, and so is what the new file has from a directory of such a user.
+/// is left out.
 fn inherit(
     host: &Host,
     parent: impl AsFd,
@@ -192,9 +226,6 @@ fn inherit(
     to: &File,
     wanted: &Attributes,
 ) -> Result<Option<AccessList>> {
-    if is_foreign(&Stat::of(&parent, path)?, wanted) {
-        remove_lists(to, FileKind::File).map_err(Error::io("remove access lists of", path))?;
-    }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let old = match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
         Ok(old) => old,
@@ -276,12 +307,9 @@ impl<D: AsFd> Temporary<D> {
         created: Stat,
         wanted: &Attributes,
     ) -> Result<()> {
+        clear_foreign_lists(&self.directory, path, &self.file, wanted)?;
         let access_list = inherit(&self.host, &self.directory, name, path, &self.file, wanted)?;
-        if (created.uid, created.gid) != (wanted.uid, wanted.gid) {
-            let (uid, gid) = wanted.ids();
-            rustix::fs::fchown(&self.file, Some(uid), Some(gid))
-                .map_err(Error::io("set the owner of", path))?;
-        }
+        self.set_owner(path, created, wanted)?;
         // After the owner: a change of owner may clear bits. An access list
         // says the same mode and more, so it takes its place.
         let has_list = access_list.is_some_and(|list| list.set(&self.file, wanted.mode));
@@ -290,6 +318,46 @@ impl<D: AsFd> Temporary<D> {
                 .map_err(Error::io("set the mode of", path))?;
         }
         self.rename(name, path, true)
+    }
+
+    /// As [`Temporary::take_the_name`], where the name was free a moment ago: as
+    /// long as it is, nothing has attributes that could be inherited.
+    fn take_free_or_any_name(
+        mut self,
+        name: &Path,
+        path: &Path,
+        created: Stat,
+        wanted: &Attributes,
+    ) -> Result<()> {
+        clear_foreign_lists(&self.directory, path, &self.file, wanted)?;
+        self.set_owner(path, created, wanted)?;
+        let set_mode = |bits| {
+            rustix::fs::fchmod(&self.file, mode(bits)).map_err(Error::io("set the mode of", path))
+        };
+        set_mode(wanted.mode)?;
+        let (directory, old) = (&self.directory, Path::new(&self.name));
+        match rustix::fs::renameat_with(directory, old, directory, name, RenameFlags::NOREPLACE) {
+            Ok(()) => {
+                self.in_place = true;
+                Ok(())
+            }
+            // Something is there by now, or the file system cannot do this.
+            Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
+                set_mode(0o600)?;
+                let owned = Stat { uid: wanted.uid, gid: wanted.gid, ..created };
+                self.take_the_name(name, path, owned, wanted)
+            }
+            Err(errno) => Err(Error::Rename { path: path.to_owned(), source: errno.into() }),
+        }
+    }
+
+    fn set_owner(&self, path: &Path, created: Stat, wanted: &Attributes) -> Result<()> {
+        if (created.uid, created.gid) == (wanted.uid, wanted.gid) {
+            return Ok(());
+        }
+        let (uid, gid) = wanted.ids();
+        rustix::fs::fchown(&self.file, Some(uid), Some(gid))
+            .map_err(Error::io("set the owner of", path))
     }
 
     /// Takes a name, in place of what has it if that may be replaced.
@@ -466,5 +534,38 @@ mod tests {
         }
         Host::new().replace(&path, Content::Bytes(b"z"), &mine(0o644)).unwrap();
         assert!(rustix::fs::getxattr(&path, "user.many-0059", &mut value).is_ok());
+    }
+
+    #[test]
+    fn what_came_meanwhile_is_replaced_as_usual() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, host) = (dir.path().join("f"), Host::new());
+        host.create(&path, Content::Bytes(b"new"), &mine(0o640)).unwrap();
+        let stat = host.stat(&path).unwrap().unwrap();
+        assert_eq!((stat.mode, std::fs::read(&path).unwrap()), (0o640, b"new".to_vec()));
+        // It is there now: its extended attributes are kept, its mode is not.
+        let value = b"kept";
+        let has_attributes =
+            rustix::fs::setxattr(&path, "user.ccm-test", value, XattrFlags::empty()).is_ok();
+        host.create(&path, Content::Bytes(b"newer"), &mine(0o600)).unwrap();
+        let stat = host.stat(&path).unwrap().unwrap();
+        assert_eq!((stat.mode, std::fs::read(&path).unwrap()), (0o600, b"newer".to_vec()));
+        if has_attributes {
+            let mut buffer = [0; 16];
+            let length = rustix::fs::getxattr(&path, "user.ccm-test", &mut buffer[..]).unwrap();
+            assert_eq!(&buffer[..length], value);
+        }
+        // Neither a directory nor what a dangling symlink names is touched.
+        std::fs::create_dir(dir.path().join("d")).unwrap();
+        let error = host.create(&dir.path().join("d"), Content::Bytes(b"x"), &mine(0o600));
+        assert!(matches!(error, Err(Error::NotAFile { .. })), "{error:?}");
+        symlink("nowhere", dir.path().join("link")).unwrap();
+        host.create(&dir.path().join("link"), Content::Bytes(b"x"), &mine(0o600)).unwrap();
+        assert_eq!(host.lstat(&dir.path().join("link")).unwrap().unwrap().kind, FileKind::File);
+        assert!(!dir.path().join("nowhere").exists());
+        let names = std::fs::read_dir(dir.path()).unwrap().flatten();
+        assert!(
+            names.into_iter().all(|entry| !is_temporary_name(entry.file_name().as_encoded_bytes()))
+        );
     }
 }

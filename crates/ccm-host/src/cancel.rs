@@ -25,7 +25,7 @@ pub struct Cancel {
 /// Why a run was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelReason {
-    /// This signal came.
+    /// The process received this signal.
     Signal(i32),
     /// Somebody asked for it.
     Requested,

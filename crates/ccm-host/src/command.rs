@@ -74,23 +74,23 @@ pub enum Environment {
 pub enum Exit {
     /// By itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// A signal ended it, with this number.
     Signal(i32),
 }
 
 /// Where a line of output came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// Standard output.
+    /// Lines that the command prints as its result.
     Stdout,
-    /// Standard error.
+    /// Lines that the command logs or complains in.
     Stderr,
 }
 
 /// What became of a command.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// How it ended.
+    /// Exit code or signal; the caller decides which of them is a failure.
     pub exit: Exit,
     /// The last of its standard output, at least a mebibyte if there was more
     /// and the command does not say otherwise.

@@ -101,7 +101,7 @@ impl Destination {
         self
     }
 
-    /// Where it is.
+    /// The path that the destination was opened by, for messages only.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -39,7 +39,7 @@ pub struct Digesting<R> {
 }
 
 impl<R: io::Read> Digesting<R> {
-    /// From here on.
+    /// Digests everything that is read through it from the reader's current position on.
     pub fn new(from: R) -> Self {
         Self { from, hasher: Sha256::new() }
     }

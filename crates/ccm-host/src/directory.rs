@@ -27,7 +27,7 @@ pub struct TemporaryDirectory {
 }
 
 impl TemporaryDirectory {
-    /// Where it is.
+    /// The path, which is valid until the value is dropped.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -18,7 +18,7 @@ pub enum Error {
     Io {
         /// What was being done.
         action: &'static str,
-        /// To what.
+        /// The file or directory of the failed call.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -26,13 +26,13 @@ pub enum Error {
     /// A path that must be a directory.
     #[error("{} is not a directory", path.display())]
     NotADirectory {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A path that must be a regular file.
     #[error("{} is {found}, not a regular file", path.display())]
     NotAFile {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// What it is instead.
         found: &'static str,
@@ -40,21 +40,21 @@ pub enum Error {
     /// A link where none is followed.
     #[error("{} is a symbolic link, which is not followed", path.display())]
     Symlink {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A file of another user where ccm would write.
     #[error("{} belongs to another user (uid {uid}), it is not replaced", path.display())]
     Foreign {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
-        /// Its owner.
+        /// The user who owns it, and is not the one running ccm.
         uid: u32,
     },
     /// A new file that could not take its place.
     #[error("could not rename temporary file to {}", path.display())]
     Rename {
-        /// Its place.
+        /// The target, which keeps its old content.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -62,13 +62,13 @@ pub enum Error {
     /// A link that leads out of what is managed.
     #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
     LeadsOutside {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A directory tree that is not followed to its end.
     #[error("{} lies more than {limit} directories deep", path.display())]
     TooDeep {
-        /// Where.
+        /// The directory or file at which ccm gave up.
         path: PathBuf,
         /// How deep ccm goes.
         limit: usize,
@@ -79,9 +79,9 @@ pub enum Error {
          {target}: ccm does not follow it as root", path.display()
     )]
     ForeignLink {
-        /// The symlink.
+        /// The symlink on the way to the managed path.
         path: PathBuf,
-        /// Whose it is.
+        /// The user who owns the symlink.
         owner: u32,
         /// Whose that is which it leads to.
         target: u32,
@@ -89,7 +89,7 @@ pub enum Error {
     /// A file that decides what root does and that others can change.
     #[error("refusing to read {} as root: {doubt}", path.display())]
     Untrusted {
-        /// The file.
+        /// The file that ccm was asked to read.
         path: PathBuf,
         /// Who can change it.
         doubt: crate::Doubt,
@@ -97,7 +97,7 @@ pub enum Error {
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {
-        /// Which file.
+        /// The file that should hold text.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -107,9 +107,9 @@ pub enum Error {
     /// A file beyond what is read into memory.
     #[error("{} is larger than {limit} bytes", path.display())]
     TooLarge {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
-        /// The bound.
+        /// The most bytes that ccm reads of such a file.
         limit: u64,
     },
     /// A directory that cannot simply be removed.
@@ -118,19 +118,19 @@ pub enum Error {
          in it", path.display()
     )]
     NotEmpty {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A directory with entries where something else should be.
     #[error("{} is a directory with entries, it is not replaced", path.display())]
     InTheWay {
-        /// Which.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// Removal met another file system.
     #[error("cannot remove {}: another file system is mounted there", path.display())]
     MountPoint {
-        /// Where.
+        /// The directory or file at which ccm gave up.
         path: PathBuf,
     },
     /// Something that could not be fetched.
@@ -138,7 +138,7 @@ pub enum Error {
     Fetch {
         /// Where from, without credentials.
         url: String,
-        /// Why.
+        /// What the server or the connection did, without credentials.
         reason: String,
     },
     /// A URL that nothing registered can fetch.
@@ -146,7 +146,7 @@ pub enum Error {
     UnknownScheme {
         /// The URL, without credentials.
         url: String,
-        /// Its scheme.
+        /// What stands before `://` in the URL.
         scheme: String,
         /// The schemes that are available.
         known: Vec<&'static str>,
@@ -161,13 +161,13 @@ pub enum Error {
         /// The digest it has.
         actual: crate::Digest,
     },
-    /// No such user.
+    /// The user database has no user of this name.
     #[error("could not lookup user `{name}`")]
     UnknownUser {
         /// The name asked for.
         name: String,
     },
-    /// No such group.
+    /// The group database has no group of this name.
     #[error("could not lookup group `{name}`")]
     UnknownGroup {
         /// The name asked for.
@@ -184,7 +184,7 @@ pub enum Error {
     /// A numeric id beyond what the system has.
     #[error("`{id}` is not a user or group id")]
     InvalidId {
-        /// The digits.
+        /// The number as it was written, which does not fit into an ID.
         id: String,
     },
     /// A user or group without a name.
@@ -193,18 +193,18 @@ pub enum Error {
         /// `user` or `group`.
         what: &'static str,
     },
-    /// No such command.
+    /// No directory of the search path has an executable of this name.
     #[error("command not found: {command}")]
     CommandNotFound {
         /// What was looked for.
         command: String,
-        /// Where.
+        /// The search path, as `PATH` holds it.
         path: String,
     },
     /// A command that could not be started.
     #[error("cannot run {command}")]
     Spawn {
-        /// Which.
+        /// The program, without its arguments.
         command: String,
         /// What the system said.
         source: io::Error,
@@ -212,9 +212,9 @@ pub enum Error {
     /// A command that did not succeed.
     #[error("`{command}` {exit}{}{last_words}", if last_words.is_empty() { "" } else { "\n" })]
     Failed {
-        /// The command line.
+        /// The program with its arguments; secrets are redacted when it is shown.
         command: String,
-        /// How it ended.
+        /// The exit code or signal that made it a failure.
         exit: Exit,
         /// The last lines of its standard error.
         last_words: String,
@@ -222,7 +222,7 @@ pub enum Error {
     /// A command that took too long.
     #[error("{command} did not finish within {after:?} and was ended with its process group")]
     Timeout {
-        /// Which.
+        /// The program, without its arguments.
         command: String,
         /// The time it had.
         after: Duration,
@@ -230,7 +230,7 @@ pub enum Error {
     /// The run was interrupted while a command ran.
     #[error("{command} was ended because the run was interrupted")]
     Interrupted {
-        /// Which.
+        /// The program, without its arguments.
         command: String,
     },
 }

@@ -109,9 +109,9 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Gives up after this long without a byte; defaults to a minute.
-    #[must_use]
-    pub fn with_idle_timeout(mut self, idle_timeout: Duration) -> Self {
+    /// Gives up after this long without a byte, instead of after a minute.
+    #[cfg(test)]
+    pub(crate) fn with_idle_timeout(mut self, idle_timeout: Duration) -> Self {
         self.idle_timeout = idle_timeout;
         self
     }

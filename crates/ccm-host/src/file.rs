@@ -14,11 +14,11 @@ use crate::{Error, Host, Result};
 /// What a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A regular file.
+    /// A regular file, the only kind that ccm opens to read.
     File,
-    /// A directory.
+    /// A directory, whatever it holds.
     Directory,
-    /// A symbolic link.
+    /// A symlink, which only [`Host::lstat`] reports.
     Symlink,
     /// A socket, FIFO or device.
     Other,
@@ -27,21 +27,21 @@ pub enum FileKind {
 /// The attributes of what is at a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Stat {
-    /// What it is.
+    /// The kind of the file, after symlinks as far as the caller followed them.
     pub kind: FileKind,
-    /// Owner.
+    /// Numeric ID of the owner.
     pub uid: u32,
-    /// Group.
+    /// Numeric ID of the group.
     pub gid: u32,
     /// The twelve permission bits.
     pub mode: u32,
-    /// Size in bytes.
+    /// Size in bytes; 0 for files that the kernel generates, such as those in `/proc`.
     pub size: u64,
     /// When its content last changed.
     pub mtime: jiff::Timestamp,
     /// The file system it lies on.
     pub dev: u64,
-    /// Its number there.
+    /// The inode number, unique within `dev`.
     pub ino: u64,
 }
 

@@ -26,11 +26,11 @@ pub struct Folder {
 /// Whether what is read through a folder may be changed by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
-    /// It may.
+    /// Anyone may have written it.
     None,
     /// A warning is logged.
     Warn,
-    /// It is refused.
+    /// Reading fails with [`Error::Untrusted`].
     Refuse,
 }
 

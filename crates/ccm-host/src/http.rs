@@ -32,7 +32,7 @@ use crate::{Body, Error, Fetch, Host, Request, Result};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
 
-/// Fetches over HTTP.
+/// Downloads from `http` and `https` URLs.
 #[derive(Debug)]
 pub(crate) struct Http;
 

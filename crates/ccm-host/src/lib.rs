@@ -26,6 +26,7 @@ mod machine;
 mod marker;
 mod network;
 mod output;
+mod pending;
 mod random;
 mod remove;
 mod sources;
@@ -61,6 +62,7 @@ pub use input::StandardInput;
 pub use machine::{Space, Uname, ignored_signals};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
+pub use pending::PendingQuery;
 pub use sources::{RecordedFetch, RecordedFile, RecordedSources, Replay};
 pub use system::System;
 pub use tree::{Entries, Tree, TreeEntry};
@@ -195,7 +197,7 @@ impl Host {
         std::env::vars_os().filter_map(text).collect()
     }
 
-    /// The current directory.
+    /// The directory that ccm was started in. Fails if it was removed since.
     pub fn current_dir(&self) -> Result<PathBuf> {
         std::env::current_dir().map_err(|source| Error::Io {
             action: "find",

@@ -10,7 +10,7 @@ use crate::{Error, Host, Result};
 /// How the machine calls itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uname {
-    /// The host name.
+    /// The name that the kernel holds, without a domain on most machines.
     pub hostname: String,
     /// The kernel's release, such as `6.1.0-13-amd64`.
     pub release: String,
@@ -21,9 +21,9 @@ pub struct Uname {
 /// The room on a file system, in bytes and inodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Its size.
+    /// Bytes that the file system can hold.
     pub total: u64,
-    /// What nobody uses.
+    /// Unused bytes, those reserved for root included.
     pub free: u64,
     /// What of that is not reserved for root.
     pub available: u64,

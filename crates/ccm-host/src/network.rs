@@ -9,12 +9,12 @@ use nix::sys::socket::SockaddrStorage;
 
 use crate::{Error, Host, Result};
 
-/// A network interface.
+/// A network interface as the kernel lists it, without its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its number.
+    /// The number by which the kernel's tables refer to it.
     pub index: u32,
-    /// Its name.
+    /// The name that administrators use, such as `eth0`.
     pub name: String,
     /// Its flags, as words: `up`, `broadcast`, `loopback`, `pointtopoint`,
     /// `multicast`, in this order.
@@ -26,7 +26,7 @@ pub struct Interface {
 /// An address of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
-    /// The address.
+    /// IPv4 or IPv6, without the length of its prefix.
     pub ip: IpAddr,
     /// How many bits of it name the network.
     pub prefix: u8,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lock::Lock;
-use crate::{Cancel, Fetch, Fetchers, Host};
+use crate::{Cancel, Fetch, Fetchers, Host, pending};
 
 /// The machine as all runs of a process share it. Cheap to clone.
 ///
@@ -20,6 +20,7 @@ pub struct System {
 struct Shared {
     /// Tools that only one run may use at a time.
     tools: Lock<HashMap<&'static str, Arc<Mutex<()>>>>,
+    queries: Arc<pending::Queries>,
 }
 
 impl System {
@@ -35,6 +36,10 @@ impl System {
     pub fn with_fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetchers.add(fetch);
         self
+    }
+
+    pub(crate) fn queries(&self) -> &Arc<pending::Queries> {
+        &self.shared.queries
     }
 
     pub(crate) fn fetchers(&self) -> &Fetchers {

@@ -21,7 +21,7 @@ use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
 /// Directories inside one another that are walked.
 const MAX_DEPTH: usize = 200;
 
-/// A directory tree.
+/// A directory that is held open, with everything below it.
 #[derive(Debug)]
 pub struct Tree {
     host: Host,
@@ -32,7 +32,7 @@ pub struct Tree {
 /// What is at a place in a tree.
 #[derive(Debug)]
 pub enum TreeEntry {
-    /// Nothing.
+    /// No file system object has this name.
     Nothing,
     /// A regular file, or a link to one in the tree.
     File(File, Stat),

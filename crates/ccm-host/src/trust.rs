@@ -67,7 +67,7 @@ impl fmt::Display for Doubt {
 pub enum Refuse {
     /// With `CCM_STRICT=1`; otherwise ccm logs a warning.
     IfStrict,
-    /// Always.
+    /// In every run: nobody named these files, ccm finds them by itself.
     Always,
 }
 

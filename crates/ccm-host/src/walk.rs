@@ -91,7 +91,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The last directory.
+    /// The innermost directory, held open. Fails if the walk found none.
     pub(crate) fn directory(&self) -> Result<&OwnedFd, Errno> {
         self.directories.last().map(|(directory, _, _)| directory).ok_or(Errno::NOENT)
     }

@@ -52,11 +52,11 @@ pub struct Flag {
 /// What values a field takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// Text.
+    /// Any string, taken as written.
     Text,
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// A whole number; each property has its own range.
     Integer,
     /// `type#name`.
     Reference,
@@ -104,11 +104,11 @@ pub enum Phase {
 /// Whether a field must be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Required {
-    /// Always.
+    /// In every resource of the type.
     Always,
     /// Unless `ensure` has this value.
     UnlessEnsure(&'static str),
-    /// Never.
+    /// The property is optional.
     Never,
 }
 

@@ -30,9 +30,9 @@ pub enum Severity {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong.
+    /// What is wrong, in one line without a final period.
     pub message: String,
-    /// Where.
+    /// The bytes that are at fault; `None` if no part of the source is.
     pub span: Option<Span>,
     /// The text that it stands in, if not in the manifest itself.
     pub source: Option<Arc<Source>>,

@@ -150,12 +150,12 @@ impl Serialize for GossRules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(from = "u8", into = "u8")]
 pub enum Health {
-    /// Fine.
+    /// Exit code 0 of a Nagios plugin.
     #[default]
     Ok,
     /// Fine, with something to look at.
     Warning,
-    /// Not fine.
+    /// Exit code 2; the resource fails.
     Critical,
     /// Could not be told.
     Unknown,

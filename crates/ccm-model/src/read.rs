@@ -27,7 +27,7 @@ pub trait FromNode: Sized {
 }
 
 impl Reader {
-    /// Reads one value.
+    /// Reads one value; `None` means that a finding says what is wrong with it.
     pub fn read<T: FromNode>(&mut self, node: Node<'_>) -> Option<T> {
         T::from_node(node, self)
     }
@@ -92,9 +92,9 @@ impl Reader {
 /// A value that remembers where it was read.
 #[derive(Clone, Debug, Default)]
 pub struct Spanned<T> {
-    /// The value.
+    /// The value, as its own type reads it.
     pub value: T,
-    /// Where it stands.
+    /// The bytes of the source that the value was read from.
     pub span: Span,
 }
 

@@ -50,7 +50,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Learns secrets.
+    /// Adds values that must not be shown from now on.
     pub fn add(&mut self, values: impl IntoIterator<Item = String>) {
         for value in values {
             // Each line of a key is as secret as all of it.
@@ -110,7 +110,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts an event.
+    /// Replaces every known secret in all strings of an event.
     pub fn event(&self, event: &mut Event) {
         self.replace(&mut event.name);
         event.error.iter_mut().for_each(|text| self.replace(text));

@@ -21,7 +21,7 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{picture}")]
 pub struct TemplateError {
-    /// What is wrong.
+    /// What is wrong with the template, in one line.
     pub message: String,
     /// The part that is wrong with a caret, for messages without a source: what
     /// follows the message.

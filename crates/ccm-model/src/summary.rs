@@ -12,11 +12,11 @@ use crate::{Event, Health};
 /// How many resources became what.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
-    /// Events in all.
+    /// Events of the run, one for each time that a resource was managed.
     pub total: usize,
-    /// Different resources.
+    /// Different `type#name` among the events.
     pub unique: usize,
-    /// Already as desired.
+    /// Resources that were in the desired state already.
     pub stable: usize,
     /// Changed, or in noop would have been.
     pub changed: usize,
@@ -24,7 +24,7 @@ pub struct Summary {
     pub previewed: usize,
     /// Could not be brought to their desired state.
     pub failed: usize,
-    /// Not managed.
+    /// Resources that `control` or an unmet requirement held back.
     pub skipped: usize,
     /// Not chosen by `--only` and `--skip`, and not looked at.
     #[serde(skip_serializing_if = "is_zero")]
@@ -59,11 +59,11 @@ fn is_zero(count: &usize) -> bool {
 /// Results of health checks by status.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct HealthChecks {
-    /// Fine.
+    /// Checks with the result OK.
     pub ok: usize,
     /// Fine, with a warning.
     pub warning: usize,
-    /// Not fine.
+    /// Checks with the result CRITICAL.
     pub critical: usize,
     /// Could not be told.
     pub unknown: usize,

@@ -30,7 +30,7 @@ struct Used {
 }
 
 impl Nesting {
-    /// One template deeper.
+    /// The budget for a template within this one. Fails when they nest too deeply.
     pub(crate) fn deeper(&self) -> Result<Self, Error> {
         self.call()?;
         if self.depth >= MAX_DEPTH {

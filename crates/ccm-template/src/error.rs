@@ -11,7 +11,7 @@ pub enum Error {
     /// An expression cannot be compiled, or failed when it ran.
     #[error("{}", source.snippet(expression))]
     Expression {
-        /// The expression.
+        /// The expression as the placeholder has it.
         expression: String,
         /// What is wrong with it, and where.
         source: expr::Error,
@@ -19,13 +19,13 @@ pub enum Error {
     /// A placeholder with nothing in it.
     #[error("an empty placeholder: there is no expression in `{placeholder}`")]
     Empty {
-        /// The placeholder.
+        /// The placeholder with its delimiters.
         placeholder: String,
     },
     /// A condition that is neither true nor false.
     #[error("`{expression}` must be true or false, but is {found}")]
     NotBoolean {
-        /// The expression.
+        /// The expression as the placeholder has it.
         expression: String,
         /// What it is instead.
         found: String,
@@ -48,7 +48,7 @@ pub enum Error {
     /// A path into the data that leads nowhere.
     #[error("nothing is found under the key `{key}`{}", did_you_mean(suggestion.as_deref()))]
     Missing {
-        /// The path.
+        /// The GJSON path that `lookup` was given.
         key: String,
         /// The path that may have been meant.
         suggestion: Option<String>,
@@ -56,9 +56,9 @@ pub enum Error {
     /// A path that cannot be evaluated.
     #[error("the key `{key}` cannot be looked up: {source}")]
     Path {
-        /// The path.
+        /// The GJSON path that `lookup` was given.
         key: String,
-        /// Why.
+        /// Why the path cannot be followed.
         source: gjson::Error,
     },
     /// A placeholder that never ends.
@@ -67,7 +67,7 @@ pub enum Error {
     /// A placeholder in text whose expression gave nil.
     #[error("`{member}` has no value{}", did_you_mean(suggestion.as_deref()))]
     NoValue {
-        /// The expression.
+        /// The expression as the placeholder has it.
         expression: String,
         /// The part of it that has no value, or all of it.
         member: String,

@@ -15,7 +15,8 @@ impl Resolver {
     /// use ccm_template::{Resolver, Scope};
     ///
     /// let data = govalue::Map::from_iter([("name", "ann")]);
-    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// let host = ccm_host::Host::new();
+    /// let resolver = Resolver::new(Scope { data, ..Scope::new(&host) });
     /// let (go, data) = resolver.go_scope();
     /// let text = go.render("t", "{{ .data.name | upper }} {{ lookup \"data.name\" }}", &data)?;
     /// assert_eq!(text, "ANN ann");

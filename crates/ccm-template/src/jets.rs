@@ -18,7 +18,8 @@ impl Resolver {
     /// use ccm_template::{Resolver, Scope};
     ///
     /// let data = govalue::Map::from_iter([("name", "Ann")]);
-    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// let host = ccm_host::Host::new();
+    /// let resolver = Resolver::new(Scope { data, ..Scope::new(&host) });
     /// assert_eq!(resolver.jet("Hello [[ data.name ]]", None)?, "Hello Ann");
     /// assert_eq!(resolver.jet("Hello <% .Data.name %>", Some(("<%", "%>")))?, "Hello Ann");
     /// # Ok::<(), ccm_template::Error>(())

@@ -7,10 +7,11 @@
 //! use ccm_template::{Resolver, Facts, Scope};
 //! use govalue::{Map, Value};
 //!
+//! let host = ccm_host::Host::new();
 //! let resolver = Resolver::new(Scope {
 //!     facts: Facts::known(Map::from_iter([("os", "linux")])),
 //!     data: Map::from_iter([("port", 8080)]),
-//!     ..Scope::default()
+//!     ..Scope::new(&host)
 //! });
 //! assert_eq!(resolver.text("{{ Facts.os }}:${ Data.port + 1 }")?.text, "linux:8081");
 //! assert_eq!(resolver.value(" {{ Data.port }} ")?, Value::Int(8080));

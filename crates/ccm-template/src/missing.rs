@@ -140,7 +140,7 @@ mod tests {
             ("log-level", "info".into()),
         ]);
         let facts = Facts::known(Map::from_iter([("hostname", "web1")]));
-        Resolver::new(Scope { facts, data, ..Scope::default() })
+        Resolver::new(Scope { facts, data, ..Scope::new(&ccm_host::Host::new()) })
     }
 
     #[test]

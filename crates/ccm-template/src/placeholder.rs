@@ -40,7 +40,7 @@ pub enum ScanError {
     Unclosed {
         /// Offset of its first byte.
         start: usize,
-        /// How it begins.
+        /// The opening delimiter, `{{` or `${`.
         opener: &'static str,
         /// Whether a quote hides everything that could close it.
         in_quotes: bool,
@@ -102,7 +102,7 @@ enum Opener {
 
 /// Why an opener does not close.
 enum Open {
-    /// The text ends.
+    /// The string ends, and no quote is open.
     End,
     /// The text ends within a quote.
     Quote,

@@ -43,7 +43,8 @@ impl Resolver {
     /// ```
     /// use govalue::{Map, Value};
     ///
-    /// let resolver = ccm_template::Resolver::default();
+    /// let host = ccm_host::Host::new();
+    /// let resolver = ccm_template::Resolver::new(ccm_template::Scope::new(&host));
     /// let list = Value::array(["{{ 1 + 1 }}".into(), "n{{ 1 }}".into(), true.into()]);
     /// assert_eq!(resolver.expand(&list, false)?.to_string(), "[2 n1 true]");
     /// # Ok::<(), ccm_template::Error>(())

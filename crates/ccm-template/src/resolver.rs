@@ -72,8 +72,8 @@ impl Resolver {
 
     /// A resolver for hierarchical data: of the functions only `lookup`, which
     /// gives the empty string for a missing key, and only facts in reach.
-    pub fn facts_only(facts: Facts) -> Self {
-        Self::restricted(Scope { facts, ..Scope::default() })
+    pub fn facts_only(host: &Host, facts: Facts) -> Self {
+        Self::restricted(Scope { facts, ..Scope::new(host) })
     }
 
     /// As [`Resolver::facts_only`], with more than facts in reach.
@@ -85,13 +85,6 @@ impl Resolver {
     #[must_use]
     pub fn with_data(&self, data: Map) -> Self {
         let scope = Scope { data, ..self.scope() };
-        Self::build(scope, Arc::clone(&self.0.language))
-    }
-
-    /// The same resolver with files found from another directory.
-    #[must_use]
-    pub fn in_directory(&self, directory: &Path) -> Self {
-        let scope = Scope { directory: directory.to_owned(), ..self.scope() };
         Self::build(scope, Arc::clone(&self.0.language))
     }
 
@@ -132,7 +125,7 @@ impl Resolver {
         }))
     }
 
-    /// The facts.
+    /// The facts of the scope, gathered when something first reads them.
     pub fn facts(&self) -> &Facts {
         &self.0.facts
     }
@@ -162,7 +155,7 @@ impl Resolver {
         self.0.language.restricted
     }
 
-    /// Evaluates one expression.
+    /// Evaluates an expression without delimiters; its program is cached.
     pub fn evaluate(&self, expression: &str) -> Result<Value, Error> {
         self.run(expression, None)
     }
@@ -259,12 +252,6 @@ impl Language {
             restricted,
             programs: Mutex::default(),
         }
-    }
-}
-
-impl Default for Resolver {
-    fn default() -> Self {
-        Self::new(Scope::default())
     }
 }
 

@@ -65,26 +65,27 @@ pub struct Scope {
     pub host: Host,
 }
 
-impl Default for Scope {
-    fn default() -> Self {
+impl Scope {
+    /// A scope without facts, data and variables, which reads files through this
+    /// host.
+    pub fn new(host: &Host) -> Self {
         Self {
             facts: Facts::default(),
             data: Map::new(),
             environ: Map::with_shape(MapShape::Strings),
             directory: PathBuf::new(),
-            host: Host::default(),
+            host: host.clone(),
         }
     }
-}
 
-impl Scope {
     /// Variables of the environment as templates see them.
     ///
     /// ```
     /// use ccm_template::{Resolver, Scope};
     ///
+    /// let host = ccm_host::Host::new();
     /// let environ = Scope::environ([("HOME", "/root")]);
-    /// let resolver = Resolver::new(Scope { environ, ..Scope::default() });
+    /// let resolver = Resolver::new(Scope { environ, ..Scope::new(&host) });
     /// assert_eq!(resolver.text("{{ Environ.HOME }}")?.text, "/root");
     /// # Ok::<(), ccm_template::Error>(())
     /// ```

@@ -37,7 +37,7 @@ impl Worlds {
                 facts: Facts::known(member("facts", MapShape::StringAny)),
                 data: member("data", MapShape::StringAny),
                 environ: member("environ", MapShape::Strings),
-                ..Scope::default()
+                ..Scope::new(&ccm_host::Host::new())
             };
             if let Some(files) = recorded["files"].as_object() {
                 let directory = tempfile::tempdir().unwrap();

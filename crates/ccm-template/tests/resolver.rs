@@ -11,11 +11,16 @@ use ccm_template::{Error, Facts, Resolver, Scope};
 use govalue::{Map, Value};
 
 fn resolver() -> Resolver {
+    resolver_in(Path::new(""))
+}
+
+fn resolver_in(directory: &Path) -> Resolver {
     Resolver::new(Scope {
+        directory: directory.to_owned(),
         facts: Facts::known(Map::from_iter([("os", "linux")])),
         data: Map::from_iter([("port", Value::from(8080)), ("list", Value::array([1.into()]))]),
         environ: Scope::environ([("HOME", "/root")]),
-        ..Scope::default()
+        ..Scope::new(&ccm_host::Host::new())
     })
 }
 
@@ -24,7 +29,7 @@ fn in_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Resolver) {
     for (name, text) in files {
         std::fs::write(directory.path().join(name), text).unwrap();
     }
-    let resolver = resolver().in_directory(directory.path());
+    let resolver = resolver_in(directory.path());
     (directory, resolver)
 }
 
@@ -36,8 +41,11 @@ fn facts_are_gathered_once_and_only_when_needed() {
         counter.fetch_add(1, Ordering::Relaxed);
         Map::from_iter([("os", "linux")])
     });
-    let resolver =
-        Resolver::new(Scope { facts, data: Map::from_iter([("a", 1)]), ..Scope::default() });
+    let resolver = Resolver::new(Scope {
+        facts,
+        data: Map::from_iter([("a", 1)]),
+        ..Scope::new(&ccm_host::Host::new())
+    });
     for text in [
         "plain",
         "{{ Data.a }}",
@@ -57,15 +65,14 @@ fn facts_are_gathered_once_and_only_when_needed() {
 }
 
 #[test]
-fn other_data_and_directories_leave_the_rest_alone() {
-    let (directory, _) = in_files(&[("f", "text")]);
-    let resolver = resolver();
-    let other = resolver.with_data(Map::from_iter([("port", 1)])).in_directory(directory.path());
+fn other_data_leaves_the_rest_alone() {
+    let (directory, resolver) = in_files(&[("f", "text")]);
+    let other = resolver.with_data(Map::from_iter([("port", 1)]));
     let text = "{{ Data.port }} {{ Facts.os }} {{ Environ.HOME }}";
     assert_eq!(other.text(text).unwrap().text, "1 linux /root");
     assert_eq!(resolver.text(text).unwrap().text, "8080 linux /root");
     assert_eq!(other.text("{{ file('f') }}").unwrap().text, "text");
-    assert_eq!(resolver.directory(), Path::new(""));
+    assert_eq!(other.directory(), directory.path());
 }
 
 #[test]
@@ -157,7 +164,10 @@ fn conditions_are_true_or_false() {
 
 #[test]
 fn hierarchical_data_sees_facts_alone() {
-    let resolver = Resolver::facts_only(Facts::known(Map::from_iter([("os", "linux")])));
+    let resolver = Resolver::facts_only(
+        &ccm_host::Host::new(),
+        Facts::known(Map::from_iter([("os", "linux")])),
+    );
     assert_eq!(resolver.value("{{ lookup('facts.os') }}").unwrap(), Value::from("linux"));
     assert_eq!(resolver.value("{{ lookup('data.x') }}").unwrap(), Value::from(""));
     assert_eq!(resolver.value("{{ Data.x }}").unwrap(), Value::Nil);

@@ -25,9 +25,9 @@ const FEW_KEYS: usize = 8;
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SyntaxError {
-    /// What is wrong.
+    /// What is wrong, in one line without a location.
     pub message: String,
-    /// Where.
+    /// The bytes of the source that are at fault.
     pub span: Span,
     /// What to do about it.
     pub hint: Option<String>,

@@ -7,9 +7,9 @@ use crate::Span;
 /// One YAML node with its place.
 #[derive(Clone, Debug)]
 pub struct Node<'a> {
-    /// Where it stands.
+    /// The bytes of the source that it was read from.
     pub span: Span,
-    /// What it is.
+    /// A scalar, a list or a map.
     pub kind: Kind<'a>,
 }
 
@@ -18,7 +18,7 @@ pub struct Node<'a> {
 pub enum Kind<'a> {
     /// Text; its reader decides what it means.
     Scalar(Scalar<'a>),
-    /// A list.
+    /// A list in block or flow style.
     Sequence(Vec<Node<'a>>),
     /// A map in the order written, without duplicate keys.
     Mapping(Vec<Entry<'a>>),
@@ -27,7 +27,7 @@ pub enum Kind<'a> {
 /// A scalar as written, quotes and escapes undone.
 #[derive(Clone, Debug)]
 pub struct Scalar<'a> {
-    /// Its text.
+    /// The text with quotes and escapes resolved.
     pub text: Cow<'a, str>,
     /// Whether it was written without quotes or block markers, so that words
     /// such as `null`, `true` or `5.9` may mean more than their text.
@@ -37,18 +37,18 @@ pub struct Scalar<'a> {
 /// One key and its value.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
-    /// The key.
+    /// The key; only scalars are accepted.
     pub key: Key<'a>,
-    /// The value.
+    /// The value; null if nothing follows the key.
     pub value: Node<'a>,
 }
 
 /// A key of a mapping.
 #[derive(Clone, Debug)]
 pub struct Key<'a> {
-    /// Its text.
+    /// The text with quotes and escapes resolved.
     pub text: Cow<'a, str>,
-    /// Where it stands.
+    /// The bytes of the source that it was read from.
     pub span: Span,
 }
 

@@ -40,7 +40,7 @@ impl Source {
         &self.name
     }
 
-    /// The whole text.
+    /// The whole text, which all spans are offsets into.
     pub fn text(&self) -> &str {
         &self.text
     }

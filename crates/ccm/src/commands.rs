@@ -9,6 +9,8 @@ mod ensure;
 mod facts;
 mod flags;
 mod graph;
+#[cfg(test)]
+mod greet;
 mod hiera;
 mod inputs;
 mod man;
@@ -28,38 +30,42 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 12] {
-    [
-        apply::command(),
-        ensure::command(),
-        status::command(),
-        validate::command(),
-        graph::command(),
-        why::command(),
-        facts::command(),
-        hiera::command(),
-        session::command(),
-        schema::command(),
-        completion::command(),
-        man::command(),
-    ]
+/// A command: its name, how its arguments are parsed, and what it does.
+type Entry = (&'static str, fn() -> Command, fn(&mut Ui, &ArgMatches) -> Result<Exit>);
+
+/// Every command, in the order of the help.
+const COMMANDS: &[Entry] = &[
+    ("apply", apply::command, apply::run),
+    ("ensure", ensure::command, ensure::run),
+    ("status", status::command, status::run),
+    ("validate", validate::command, validate::run),
+    ("graph", graph::command, graph::run),
+    ("why", why::command, why::run),
+    ("facts", facts::command, facts::run),
+    ("hiera", hiera::command, hiera::run),
+    ("session", session::command, session::run),
+    ("schema", schema::command, |ui, matches| Ok(schema::run(ui, matches))),
+    ("completion", completion::command, completion::run),
+    ("man", man::command, man::run),
+];
+
+pub(crate) fn all() -> impl Iterator<Item = Command> {
+    parsers(COMMANDS)
 }
 
 pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    match matches.subcommand() {
-        Some(("apply", matches)) => apply::run(ui, matches),
-        Some(("ensure", matches)) => ensure::run(ui, matches),
-        Some(("status", matches)) => status::run(ui, matches),
-        Some(("validate", matches)) => validate::run(ui, matches),
-        Some(("graph", matches)) => graph::run(ui, matches),
-        Some(("why", matches)) => why::run(ui, matches),
-        Some(("facts", matches)) => facts::run(ui, matches),
-        Some(("hiera", matches)) => hiera::run(ui, matches),
-        Some(("schema", matches)) => Ok(schema::run(ui, matches)),
-        Some(("session", matches)) => session::run(ui, matches),
-        Some(("completion", matches)) => completion::run(ui, matches),
-        Some(("man", matches)) => man::run(ui, matches),
-        _ => Ok(Exit::Usage),
+    dispatch(COMMANDS, ui, matches)
+}
+
+fn parsers(commands: &[Entry]) -> impl Iterator<Item = Command> {
+    commands.iter().map(|(_, command, _)| command())
+}
+
+fn dispatch(commands: &[Entry], ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let Some((name, matches)) = matches.subcommand() else { return Ok(Exit::Usage) };
+    match commands.iter().find(|(known, _, _)| *known == name) {
+        Some((_, _, run)) => run(ui, matches),
+        None => Ok(Exit::Usage),
     }
 }
 
@@ -71,4 +77,39 @@ fn example(text: &str) -> String {
 /// The names of all types.
 fn type_names() -> Vec<&'static str> {
     TYPES.iter().map(|kind| kind.name()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::ColorChoice;
+
+    #[test]
+    fn commands_are_found_by_their_own_names() {
+        for (name, command, _) in COMMANDS {
+            assert_eq!(command().get_name(), *name);
+        }
+    }
+
+    /// `docs/extending.md` says which lines a command needs. This adds one with
+    /// just these: its module above, and its entry in a list.
+    #[test]
+    fn a_command_is_a_file_and_an_entry() {
+        let mut commands = COMMANDS.to_vec();
+        commands.push(("greet", greet::command, greet::run));
+        let cli = || Command::new("ccm").subcommands(parsers(&commands));
+        let run = |line: &[&str]| {
+            let matches = cli().try_get_matches_from(line).unwrap();
+            dispatch(&commands, &mut Ui::new(ColorChoice::Never), &matches).unwrap()
+        };
+        assert_eq!(run(&["ccm", "greet", "Ann"]), Exit::Done);
+        assert_eq!(run(&["ccm", "greet", "Ann", "--json"]), Exit::Done);
+        assert_eq!(run(&["ccm", "greet", ""]), Exit::Failed);
+        assert!(cli().try_get_matches_from(["ccm", "greet"]).is_err(), "the name is required");
+        cli().debug_assert();
+        assert!(cli().render_help().to_string().contains("Greet someone"));
+        let mut script = Vec::new();
+        clap_complete::generate(clap_complete::Shell::Bash, &mut cli(), "ccm", &mut script);
+        assert!(String::from_utf8_lossy(&script).contains("ccm__subcmd__greet"));
+    }
 }

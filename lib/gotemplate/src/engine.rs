@@ -29,7 +29,6 @@ pub type Random = dyn Fn(&mut [u8]) -> Result<(), Failure> + Send + Sync;
 pub struct Engine {
     left: String,
     right: String,
-    sprig: bool,
     functions: HashMap<String, Arc<HostFunction>>,
     settings: Settings,
 }
@@ -66,7 +65,6 @@ impl Engine {
         Self {
             left: "{{".to_owned(),
             right: "}}".to_owned(),
-            sprig: true,
             functions: HashMap::new(),
             settings: Settings {
                 limits: Limits::default(),
@@ -87,13 +85,6 @@ impl Engine {
         if right.is_empty() {
             "}}".clone_into(&mut self.right);
         }
-        self
-    }
-
-    /// Leaves out Sprig's functions.
-    #[must_use]
-    pub fn without_sprig(mut self) -> Self {
-        self.sprig = false;
         self
     }
 
@@ -141,7 +132,7 @@ impl Engine {
         if let Some(function) = self.functions.get(name) {
             return Some(Function::Host(Arc::clone(function)));
         }
-        self.sprig.then(|| functions::sprig(name)).flatten().or_else(|| functions::builtin(name))
+        functions::sprig(name).or_else(|| functions::builtin(name))
     }
 
     /// Parses a template under a name, by which errors and the template itself

@@ -91,11 +91,6 @@ impl Error {
     pub fn column(&self) -> usize {
         self.0.column
     }
-
-    /// The text of the line.
-    pub fn source_line(&self) -> &str {
-        &self.0.source_line
-    }
 }
 
 /// Lines longer than this are cut around the caret.

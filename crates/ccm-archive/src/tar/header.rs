@@ -13,7 +13,7 @@ pub(super) struct Header {
     pub(super) user: String,
     pub(super) group: String,
     pub(super) mtime: i64,
-    /// Bytes that follow.
+    /// Bytes of content that follow the header in the archive.
     pub(super) size: u64,
     /// Bytes of a sparse file.
     pub(super) real_size: u64,

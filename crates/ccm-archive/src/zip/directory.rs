@@ -234,7 +234,7 @@ pub(super) fn large_sizes(extra: &[u8], size: &mut u64, stored: &mut u64, header
     }
 }
 
-/// Tags and values.
+/// The extra fields of an entry as pairs of tag and value. A truncated one ends the list.
 fn fields(mut extra: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         if extra.len() < 4 {

@@ -7,9 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use ccm_archive::{Format, Limits, unpack};
+use ccm_archive::{Format, Limits};
 use ccm_host::Host;
 use ccm_testkit::snapshot;
+
+use crate::unpack;
 
 /// Runs a tool; `false` when the machine has none.
 fn run(directory: &Path, program: &str, args: &[&str]) -> bool {

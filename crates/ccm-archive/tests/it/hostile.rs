@@ -5,11 +5,12 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use ccm_archive::{Error, Format, Limits, unpack};
+use ccm_archive::{Error, Format, Limits};
 use ccm_host::Host;
 use ccm_testkit::snapshot;
 
 use crate::build::{Header, Tar, Zipped, deflated, gzip, header, pax, seal, zip, zip_with, zipped};
+use crate::unpack;
 
 /// Tight bounds, so that bombs can be small.
 const TIGHT: Limits = Limits { entries: 100, bytes: 1 << 20, ratio: 100 };

@@ -13,3 +13,23 @@ mod fetch;
 mod honest;
 mod hostile;
 mod mutations;
+
+use std::path::Path;
+
+use ccm_archive::{Error, Extraction, Format, Limits};
+use ccm_host::Host;
+
+/// Extracts the archive at a path, all of it.
+fn unpack(
+    host: &Host,
+    archive: &Path,
+    format: Format,
+    destination: &Path,
+    limits: &Limits,
+) -> Result<(), Error> {
+    let (file, stat) = host.open(archive)?;
+    let (checksum, creates) = (None, None);
+    let extraction =
+        Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
+    extraction.run(host, file, stat.size, &archive.display().to_string())?.complete()
+}

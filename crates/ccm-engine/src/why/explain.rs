@@ -136,7 +136,7 @@ fn named(manifest: &Manifest, host: &Host, reference: &ResourceRef) -> String {
 fn explained(manifest: &Manifest, options: &RunOptions) -> Result<Explanation, WhyError> {
     let source = &manifest.warnings.source;
     let document = Document::parse(source.name(), source.text());
-    let explained = document.and_then(|document| options.inputs.explain(&document));
+    let explained = document.and_then(|document| options.inputs.explain(&options.host, &document));
     explained.map_err(|error| WhyError {
         message: format!("cannot resolve data: {}", crate::chain(&error)),
         hint: error.hint(),

@@ -39,7 +39,7 @@ impl<'a> NewFile<'a> {
         self.into.path.join(&self.name)
     }
 
-    /// Writes bytes.
+    /// Appends bytes to the file, which has no name in the tree yet.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.ends_in_hole = false;
         self.file.write_all(bytes).map_err(|error| Error::std_io("write", &self.path())(error))

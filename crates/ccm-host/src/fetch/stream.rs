@@ -22,7 +22,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// How far a download is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that arrived.
+    /// Bytes that have arrived so far.
     pub received: u64,
     /// Bytes in total, if that is known.
     pub total: Option<u64>,
@@ -44,9 +44,9 @@ impl fmt::Debug for ProgressSink {
 pub struct Fetched {
     /// What was fetched, at its beginning.
     pub file: File,
-    /// Its size.
+    /// How many bytes arrived in total.
     pub size: u64,
-    /// Its digest.
+    /// The SHA-256 digest of these bytes.
     pub digest: Digest,
 }
 

@@ -13,13 +13,15 @@ const NAME: &str = "posix";
 pub(super) const DEF: ProviderDef<File> = ProviderDef {
     name: NAME,
     rank: |_, _| Some(1),
-    open: |host| Box::new(Posix { host: host.clone(), inline: None }),
+    open: |host| Box::new(Posix { host: host.clone(), inline: None, is_missing: false }),
 };
 
 struct Posix {
     host: Host,
     /// The digest of inline content, worked out once.
     inline: Option<Digest>,
+    /// Nothing was at the path when it was last observed.
+    is_missing: bool,
 }
 
 impl Posix {
@@ -167,6 +169,7 @@ impl Provider for Posix {
         let wanted = self.wanted(want)?;
         self.host.check_managed_path(want.path())?;
         let (found, stat) = self.found(want)?;
+        self.is_missing = found == CurrentFile::Nothing;
         let is_file_wanted = want.common.ensure == "present";
         let source = source(want, cx);
         let compared = match found {
@@ -218,6 +221,9 @@ impl Provider for Posix {
             Content::Text(text) => ccm_host::Content::Bytes(text.as_bytes()),
             Content::CopyOf(source) => ccm_host::Content::Copy(self.host.open_trusted(source)?.0),
         };
+        if self.is_missing {
+            return Ok(self.host.create(path, content, attributes)?);
+        }
         Ok(self.host.replace(path, content, attributes)?)
     }
 

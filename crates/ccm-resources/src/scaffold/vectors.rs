@@ -74,7 +74,7 @@ fn engine(environments: &Json, name: &str) -> Resolver {
         data: part(name, "data"),
         environ,
         directory: "/".into(),
-        ..Scope::default()
+        ..Scope::new(&ccm_host::Host::new())
     })
 }
 

@@ -196,7 +196,7 @@ fn the_forms_of_an_example_mean_the_same() {
 }
 
 fn resolver() -> Resolver {
-    Resolver::new(Scope::default())
+    Resolver::new(Scope::new(&ccm_host::Host::new()))
 }
 
 fn from_manifest(kind: &dyn AnyType, text: &str) -> Value {

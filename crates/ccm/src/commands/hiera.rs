@@ -128,7 +128,7 @@ fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         inputs::set_fact(&mut over, argument)?;
     }
     let document = DataSource::new(source).load(&host)?;
-    let resolved = document.resolve(&facts, Some(&over).filter(|over| !over.is_empty()))?;
+    let resolved = document.resolve(&host, &facts, Some(&over).filter(|over| !over.is_empty()))?;
     for warning in &resolved.warnings {
         host.warn(format!("{source}: {warning}"));
     }

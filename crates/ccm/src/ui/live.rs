@@ -2,6 +2,7 @@
 //! thread of its own, so that a long action is seen to be alive.
 
 use std::io::{self, Write as _};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,9 @@ struct State {
     /// How far the resource at work is.
     progress: Option<Progress>,
     is_drawn: bool,
-    is_ticking: bool,
+    /// Held while the thread draws: it ends at once when this is dropped, and
+    /// nothing waits for it.
+    ticking: Option<Sender<()>>,
     frame: usize,
 }
 
@@ -42,10 +45,13 @@ impl Live {
         let text: String = text().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         state.text = Some((text, Instant::now()));
         state.progress = None;
-        if !std::mem::replace(&mut state.is_ticking, true) {
+        if state.ticking.is_none() {
+            let (ticking, ended) = channel();
+            state.ticking = Some(ticking);
             let shared = Arc::clone(&self.state);
+            let draw = move || tick(&shared, &ended);
             // Without the thread there is no line; nothing else is lost.
-            let _ = std::thread::Builder::new().name("live".into()).spawn(move || tick(&shared));
+            let _ = std::thread::Builder::new().name("live".into()).spawn(draw);
         }
     }
 
@@ -67,7 +73,10 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.clear();
+        let mut state = self.lock();
+        state.text = None;
+        erase(&mut state);
+        state.ticking = None;
     }
 }
 
@@ -94,9 +103,9 @@ fn erase(state: &mut State) {
     }
 }
 
-fn tick(shared: &Mutex<State>) {
-    loop {
-        std::thread::sleep(PACE);
+/// Draws at its pace, until the other end of `ended` is gone.
+fn tick(shared: &Mutex<State>, ended: &Receiver<()>) {
+    while ended.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout) {
         let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((text, begin)) = &state.text else { continue };
         let elapsed = begin.elapsed();
@@ -119,6 +128,21 @@ fn tick(shared: &Mutex<State>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_thread_ends_with_the_line() {
+        let live = Live::new();
+        live.show(|| "at work".to_owned());
+        live.show(|| "still at work".to_owned());
+        let state = Arc::downgrade(&live.state);
+        let begin = Instant::now();
+        drop(live);
+        // The thread holds the state for as long as it lives.
+        while state.strong_count() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the thread goes on");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     #[test]
     fn bars_show_what_is_known() {

@@ -24,7 +24,7 @@ fn resolver() -> Resolver {
         ("users", Value::array(users)),
     ]);
     let directory = PathBuf::from("/");
-    Resolver::new(Scope { data, directory, ..Scope::default() })
+    Resolver::new(Scope { data, directory, ..Scope::new(&ccm_host::Host::new()) })
 }
 
 fn bare(cell: &str) -> &str {
