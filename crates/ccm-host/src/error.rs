@@ -259,7 +259,7 @@ impl Error {
             }
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             Self::NotADirectory { path } if !path.exists() => {
-                Some("declare it earlier as a `file` with `ensure: directory`".to_owned())
+                Some("create it first, or declare it earlier with `ensure: directory`".to_owned())
             }
             _ => None,
         }

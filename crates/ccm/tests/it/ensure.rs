@@ -173,7 +173,7 @@ fn a_resource_that_cannot_be_is_an_error() {
     exit: 1
     --- stdout ---
     ERROR file#[DIR]/no/f failed ensure=absent runtime=[TIME] provider=posix
-          [DIR]/no is not a directory (declare it earlier as a `file` with `ensure: directory`)
+          [DIR]/no is not a directory (create it first, or declare it earlier with `ensure: directory`)
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"
     exit: 1

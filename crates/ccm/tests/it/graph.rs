@@ -198,6 +198,7 @@ fn the_graph_goes_to_a_file() {
     --- stderr ---
     error: cannot write [DIR]/no/graph.svg
     caused by: [DIR]/no is not a directory
+    hint: create it first, or declare it earlier with `ensure: directory`
     ");
     insta::assert_snapshot!(env.ccm(["graph", "nothing.yaml"]), @r"
     exit: 1
