@@ -12,6 +12,7 @@ mod hiera;
 mod inputs;
 mod man;
 mod manifest;
+mod plan;
 mod schema;
 mod session;
 mod status;
@@ -26,9 +27,10 @@ use crate::ui::Ui;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 
-pub(crate) fn all() -> [Command; 10] {
+pub(crate) fn all() -> [Command; 11] {
     [
         apply::command(),
+        plan::command(),
         ensure::command(),
         status::command(),
         validate::command(),
@@ -44,6 +46,7 @@ pub(crate) fn all() -> [Command; 10] {
 pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     match matches.subcommand() {
         Some(("apply", matches)) => apply::run(ui, matches),
+        Some(("plan", matches)) => plan::run(ui, matches),
         Some(("ensure", matches)) => ensure::run(ui, matches),
         Some(("status", matches)) => status::run(ui, matches),
         Some(("validate", matches)) => validate::run(ui, matches),

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
+use ccm_engine::{
+    Diagnosis, EnsureError, Loss, ManifestError, SelectionError, SessionError, StatusError,
+};
 use ccm_model::RequestError;
 
 use crate::exit::Exit;
@@ -16,6 +18,8 @@ pub(crate) enum Error {
     Invalid { message: String, hint: Option<String> },
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -51,6 +55,7 @@ impl Error {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
             Self::Manifest(error) => error.hint(),
+            Self::Selection(error) => Some(error.hint().to_owned()),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
             Self::Report { source, .. } => match source {

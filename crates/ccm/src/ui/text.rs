@@ -1,59 +1,7 @@
-//! One line per resource.
+//! Texts made fit for a line: printable, cut, wrapped; and times.
 
 use std::borrow::Cow;
-use std::io::Write;
 use std::time::Duration;
-
-use anstyle::Style;
-use ccm_model::{Event, Health};
-
-use super::{CYAN, DIM, GREEN, RED, YELLOW};
-
-/// Writes `LEVEL type#name word key=value…`, errors indented below it. A
-/// manifest is named when a resource brought it.
-pub(super) fn write(out: &mut impl Write, event: &Event, manifest: Option<&str>, color: bool) {
-    let (level, style) = level(event);
-    let (on, off) = paint(style, color);
-    // What cannot be written has no reader; the run goes on.
-    let _ = write!(out, "{on}{level:<5}{off} {}#", event.kind);
-    let (name, mark) = match &event.alias {
-        Some(alias) => (alias, " (alias)"),
-        None => (&event.name, ""),
-    };
-    let _ = out.write_all(printable(name).as_bytes());
-    let _ = out.write_all(mark.as_bytes());
-    let _ = write!(out, " {on}{}{off}", event.outcome());
-    let (on, off) = paint(DIM, color);
-    let ensure =
-        if event.final_ensure.is_empty() { &event.requested_ensure } else { &event.final_ensure };
-    let _ = write!(out, "{on} ensure={ensure} runtime={}", brief(event.duration));
-    if !event.provider.is_empty() {
-        let _ = write!(out, " provider={}", event.provider);
-    }
-    if let Some(manifest) = manifest {
-        let _ = write!(out, " manifest={}", printable(manifest));
-    }
-    let _ = write!(out, "{off}");
-    if let Some(message) = &event.noop_message {
-        let _ = write!(out, " noop={message:?}");
-    }
-    if !event.unmet_requirements.is_empty() {
-        let names: Vec<String> = event.unmet_requirements.iter().map(ToString::to_string).collect();
-        let _ = write!(out, " requires={:?}", names.join(", "));
-    }
-    let _ = writeln!(out);
-    // Those that failed are among the errors.
-    for result in event.health_check.iter().filter(|result| !result.status.is_failure()) {
-        let style = if result.status == Health::Ok { GREEN } else { YELLOW };
-        let (on, off) = paint(style, color);
-        let _ = writeln!(out, "      {on}{}{off}", printable(&result.to_string()));
-    }
-    for error in &event.error {
-        for line in error.lines() {
-            let _ = writeln!(out, "      {}", printable(line));
-        }
-    }
-}
 
 /// A text on one line, and without anything that a terminal would obey.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
@@ -72,36 +20,73 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn level(event: &Event) -> (&'static str, Style) {
-    if event.failed || !event.unmet_requirements.is_empty() {
-        ("ERROR", RED)
-    } else if event.skipped || event.refreshed || event.changed || has_warning(event) {
-        ("WARN", YELLOW)
-    } else {
-        ("INFO", GREEN)
+/// How many columns a text takes, as far as each character takes one.
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A text of at most `room` columns: its end is cut off.
+pub(super) fn cut_end<'a>(text: &'a str, room: usize, ellipsis: &str) -> Cow<'a, str> {
+    // Bytes are at least as many as columns.
+    if text.len() <= room || columns(text) <= room {
+        return Cow::Borrowed(text);
     }
+    let kept: String = text.chars().take(room.saturating_sub(columns(ellipsis))).collect();
+    Cow::Owned(kept + ellipsis)
 }
 
-fn has_warning(event: &Event) -> bool {
-    event.health_check.iter().any(|result| result.status == Health::Warning)
-}
-
-fn paint(style: Style, color: bool) -> (String, String) {
-    if color { (style.to_string(), format!("{style:#}")) } else { (String::new(), String::new()) }
-}
-
-/// Writes a unified diff, indented so that it is seen to belong to its line.
-pub(super) fn write_diff(out: &mut impl Write, diff: &str, color: bool) {
-    for line in diff.lines() {
-        let style = match line.as_bytes().first() {
-            Some(b'+') if !line.starts_with("+++") => GREEN,
-            Some(b'-') if !line.starts_with("---") => RED,
-            Some(b'@') => CYAN,
-            _ => Style::new(),
-        };
-        let (on, off) = paint(style, color);
-        let _ = writeln!(out, "      {on}{}{off}", printable(line));
+/// A text of at most `room` columns: its middle is cut out, as the ends of a
+/// path tell more.
+pub(super) fn cut_middle<'a>(text: &'a str, room: usize, ellipsis: &str) -> Cow<'a, str> {
+    if text.len() <= room {
+        return Cow::Borrowed(text);
     }
+    let all: Vec<char> = text.chars().collect();
+    if all.len() <= room {
+        return Cow::Borrowed(text);
+    }
+    let kept = room.saturating_sub(columns(ellipsis));
+    let (start, end) = (kept / 2, kept - kept / 2);
+    let head = all[..start].iter().copied();
+    Cow::Owned(head.chain(ellipsis.chars()).chain(all[all.len() - end..].iter().copied()).collect())
+}
+
+/// A text broken between words into lines of at most `room` columns. A word
+/// that is longer has a line of its own.
+pub(super) fn wrap(text: &str, room: Option<usize>) -> Vec<Cow<'_, str>> {
+    break_at(text, room, |_| true)
+}
+
+/// The same, broken only behind commas and semicolons: a count stays with what
+/// it counts.
+pub(super) fn wrap_list(text: &str, room: Option<usize>) -> Vec<Cow<'_, str>> {
+    break_at(text, room, |before| before.ends_with([',', ';']))
+}
+
+/// Breaks a text at blanks, where `is_end` allows it for what stands before.
+fn break_at(text: &str, room: Option<usize>, is_end: impl Fn(&str) -> bool) -> Vec<Cow<'_, str>> {
+    let Some(room) = room.filter(|&room| columns(text) > room) else {
+        return vec![Cow::Borrowed(text)];
+    };
+    let mut lines: Vec<String> = Vec::new();
+    let mut part = String::new();
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        part.push_str(word);
+        if words.peek().is_some() && !is_end(&part) {
+            part.push(' ');
+            continue;
+        }
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(&part) <= room => {
+                line.push(' ');
+                line.push_str(&part);
+            }
+            _ => lines.push(std::mem::take(&mut part)),
+        }
+        part.clear();
+    }
+    lines.into_iter().map(Cow::Owned).collect()
 }
 
 /// A duration to the millisecond.
@@ -126,6 +111,19 @@ pub(super) fn precise(duration: Duration) -> String {
     brief(duration)
 }
 
+/// A duration as people say it: two digits that matter.
+pub(super) fn rough(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0 => format!("{}ms", duration.as_millis()),
+        1..60 => {
+            let tenths = duration.as_millis() / 100;
+            format!("{}.{}s", tenths / 10, tenths % 10)
+        }
+        _ => format!("{}m{}s", seconds / 60, seconds % 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,15 +136,36 @@ mod tests {
 
     #[test]
     fn durations_are_given_to_the_millisecond() {
-        for (milliseconds, text) in [
-            (0, "0ms"),
-            (12, "12ms"),
-            (999, "999ms"),
-            (1234, "1.234s"),
-            (59_999, "59.999s"),
-            (61_005, "1m1.005s"),
+        for (milliseconds, exact, about) in [
+            (0, "0ms", "0ms"),
+            (12, "12ms", "12ms"),
+            (999, "999ms", "999ms"),
+            (1234, "1.234s", "1.2s"),
+            (59_999, "59.999s", "59.9s"),
+            (61_005, "1m1.005s", "1m1s"),
         ] {
-            assert_eq!(brief(Duration::from_millis(milliseconds)), text);
+            let duration = Duration::from_millis(milliseconds);
+            assert_eq!((brief(duration).as_str(), rough(duration).as_str()), (exact, about));
         }
+    }
+
+    #[test]
+    fn long_texts_are_cut_where_it_hurts_least() {
+        assert_eq!(cut_end("äbcdef", 6, "…"), "äbcdef");
+        assert_eq!(cut_end("äbcdef", 4, "…"), "äbc…");
+        assert_eq!(cut_end("abcdef", 5, "..."), "ab...");
+        assert_eq!(cut_middle("file#/a/very/long/path", 11, "…"), "file#…/path");
+        assert_eq!(cut_middle("short", 5, "…"), "short");
+        assert_eq!(cut_middle("anything", 0, "…"), "…");
+        assert_eq!(cut_end("anything", 0, "…"), "…");
+    }
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        assert_eq!(wrap("one two three", Some(8)), ["one two", "three"]);
+        assert_eq!(wrap("one two three", None), ["one two three"]);
+        assert_eq!(wrap("incomprehensibilities a b", Some(4)), ["incomprehensibilities", "a b"]);
+        assert_eq!(wrap("", Some(4)), [""]);
+        assert_eq!(wrap_list("1 to do, 2 done; 3 left", Some(14)), ["1 to do,", "2 done; 3 left"]);
     }
 }

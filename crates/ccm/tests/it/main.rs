@@ -22,6 +22,7 @@ mod http;
 mod jet_file;
 mod nested;
 mod output;
+mod plan;
 mod planted;
 mod proxy;
 mod rendering;
