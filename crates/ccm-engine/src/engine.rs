@@ -123,8 +123,22 @@ impl Engine {
     ) -> Planned {
         let mode = Mode { noop: true, ..options.mode };
         let options = RunOptions { mode, detail: Detail::Report, ..options.clone() };
+        self.preview(manifest, &options, None, observer)
+    }
+
+    /// Applies a manifest in noop, as the options and the session say, and
+    /// collects what it would do.
+    pub fn preview(
+        &self,
+        manifest: Manifest,
+        options: &RunOptions,
+        session: Option<&mut dyn Session>,
+        observer: &mut dyn Observer,
+    ) -> Planned {
+        let mode = Mode { noop: true, ..options.mode };
+        let options = RunOptions { mode, ..options.clone() };
         let mut recorder = PlanRecorder::new(observer);
-        let finished = run_manifest(self.types, manifest, &options, None, &mut recorder);
+        let finished = run_manifest(self.types, manifest, &options, session, &mut recorder);
         let plan = recorder.into_plan(&finished, &options.host);
         Planned { plan, finished }
     }

@@ -15,6 +15,7 @@ mod hiera;
 mod inputs;
 mod man;
 mod manifest;
+mod plan;
 mod schema;
 mod session;
 mod status;
@@ -36,6 +37,7 @@ type Entry = (&'static str, fn() -> Command, fn(&mut Ui, &ArgMatches) -> Result<
 /// Every command, in the order of the help.
 const COMMANDS: &[Entry] = &[
     ("apply", apply::command, apply::run),
+    ("plan", plan::command, plan::run),
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use ccm_engine::why::WhyError;
-use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
+use ccm_engine::{
+    Diagnosis, EnsureError, Loss, ManifestError, SelectionError, SessionError, StatusError,
+};
 use ccm_model::RequestError;
 
 use crate::exit::Exit;
@@ -17,6 +19,8 @@ pub(crate) enum Error {
     Invalid { message: String, hint: Option<String> },
     #[error(transparent)]
     Manifest(#[from] ManifestError),
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -56,6 +60,7 @@ impl Error {
         match self {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
             Self::Manifest(error) => error.hint(),
+            Self::Selection(error) => Some(error.hint().to_owned()),
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
             Self::File { source, .. } | Self::Report { source, .. } => match source {

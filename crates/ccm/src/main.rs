@@ -64,7 +64,7 @@ fn cli() -> Command {
     Command::new("ccm")
         .version(VERSION)
         .about("Describe the state of a machine, preview it, apply it, trust the report")
-        .after_help("Example:\n  ccm apply manifest.yaml --noop --diff")
+        .after_help("Example:\n  ccm plan manifest.yaml")
         .arg_required_else_help(true)
         .subcommand_required(true)
         .infer_long_args(true)

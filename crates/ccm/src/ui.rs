@@ -1,21 +1,32 @@
 //! Everything that ccm says: results to standard output, the rest to standard
 //! error. Nothing else in the binary prints.
 
+mod change;
 mod live;
-mod outcome;
+mod plan;
+mod row;
 mod summary;
+mod tally;
+mod text;
+mod theme;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use ccm_engine::{AnyResource, Diagnosis, Observer, frame};
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, Report};
+use ccm_model::{Diagnostic, Event, Plan, PlanOutcome, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;
 use live::Live;
+pub(crate) use plan::PlanView;
+use row::{Place, Row};
+use summary::Ending;
+use tally::Tally;
+use text::{precise, printable};
+use theme::{BOLD, CYAN, DIM, RED, Theme, YELLOW};
 
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,38 +36,95 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
+/// What a run puts on standard output while it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// Rows for people, as resources are done.
+    #[default]
+    Rows,
+    /// One event per line, as JSON.
+    Events,
+    /// Nothing: what is printed follows at the end.
+    Nothing,
+}
+
+/// How many rows there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Amount {
+    /// Failures only.
+    Quiet,
+    /// Everything that is not stable.
+    #[default]
+    Normal,
+    /// Stable and skipped resources too.
+    Verbose,
+}
+
+/// How the end of a run is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// Failures in full, and a line with counts.
+    #[default]
+    Summary,
+    /// Nothing follows the rows, so each has its error in full.
+    None,
+    /// The same, and there is one resource only, which always has its row.
+    OneResource,
+}
+
 /// What is shown of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Show {
-    /// No lines: what is on standard output is for a machine.
-    pub(crate) quiet: bool,
+    pub(crate) output: Output,
+    pub(crate) amount: Amount,
+    pub(crate) closing: Closing,
     /// Remember the slowest resources.
     pub(crate) profile: bool,
+    /// Output of commands carries the name of its resource.
+    pub(crate) names_output: bool,
+}
+
+/// A manifest that a resource applies, while it runs.
+struct Frame {
+    manifest: String,
+    has_heading: bool,
+    /// Something in it is finished.
+    has_events: bool,
+    /// How many failures there were before.
+    failures: usize,
 }
 
 /// The screen, or whatever stands in its place.
 pub(crate) struct Ui {
     out: BufWriter<io::Stdout>,
-    color: bool,
-    /// Colour on standard error, which may be a file while the other is not.
+    theme: Theme,
+    /// Color on standard error, which may be a file while the other is not.
     error_color: bool,
     live: Option<Live>,
+    /// The machine of the run, which knows its secrets.
+    host: Option<Host>,
     show: Show,
-    /// The manifests that resources brought and that run now, the last inmost.
-    manifests: Vec<String>,
+    /// The manifests that resources apply and that run now, the last inmost.
+    frames: Vec<Frame>,
+    /// The manifest that has just run, until the resource that applies it is
+    /// finished too.
+    left: Option<Frame>,
+    /// The resource at work, and the first that had output.
+    current: String,
+    first_with_output: Option<String>,
+    has_rows: bool,
+    tally: Tally,
+    failed: usize,
+    failures: Vec<String>,
     slowest: Vec<(Duration, String)>,
     lost: Option<io::Error>,
     reader_is_gone: bool,
 }
 
 const SLOWEST: usize = 10;
-
-const BOLD: Style = Style::new().bold();
-const RED: Style = AnsiColor::Red.on_default().bold();
-const YELLOW: Style = AnsiColor::Yellow.on_default();
-const GREEN: Style = AnsiColor::Green.on_default();
-const CYAN: Style = AnsiColor::Cyan.on_default();
-const DIM: Style = Style::new().dimmed();
+/// The column that names are padded to while a run goes on. What follows is not
+/// known yet, so it cannot depend on other names.
+const COLUMN: usize = 32;
 
 impl Ui {
     pub(crate) fn new(color: ColorChoice) -> Self {
@@ -67,15 +135,24 @@ impl Ui {
             ColorChoice::Auto => is_terminal && environment_allows_color(),
         };
         let error_color = is_colored(io::stderr().is_terminal());
-        let color = is_colored(is_terminal);
-        let live = (is_terminal && io::stderr().is_terminal()).then(Live::new);
+        let theme = Theme::of_stdout(&Host::new(), is_colored(is_terminal));
+        let has_live_line = is_terminal && io::stderr().is_terminal();
+        let live = has_live_line.then(|| Live::new(theme.is_utf8, theme.width));
         Self {
             out: BufWriter::new(io::stdout()),
-            color,
+            theme,
             error_color,
             live,
+            host: None,
             show: Show::default(),
-            manifests: Vec::new(),
+            frames: Vec::new(),
+            left: None,
+            current: String::new(),
+            first_with_output: None,
+            has_rows: false,
+            tally: Tally::default(),
+            failed: 0,
+            failures: Vec::new(),
             slowest: Vec::new(),
             lost: None,
             reader_is_gone: false,
@@ -87,8 +164,10 @@ impl Ui {
         self.show = show;
     }
 
-    /// Shows how far downloads of this host are, where there is a screen.
-    pub(crate) fn follow(&self, host: &Host) {
+    /// Shows how far downloads of this host are, where there is a screen, and
+    /// nothing that its run knows to be secret.
+    pub(crate) fn follow(&mut self, host: &Host) {
+        self.host = Some(host.clone());
         if let Some(live) = &self.live {
             live.follow(host);
         }
@@ -144,10 +223,6 @@ impl Ui {
         }
     }
 
-    fn paint(&self, style: Style, text: &str) -> String {
-        paint(self.color, style, text)
-    }
-
     /// Says what went wrong, and what to do about it.
     pub(crate) fn error(&mut self, error: &Error) {
         if let Some(diagnosis) = error.diagnosis() {
@@ -201,23 +276,45 @@ impl Ui {
     }
 
     /// A line of its own about the run.
-    pub(crate) fn note(&mut self, level: &str, text: &str) {
-        let line = format!("{} {text}\n", self.paint(RED, level));
-        self.print(&line);
+    pub(crate) fn note(&mut self, text: &str) {
+        self.has_rows = true;
+        self.print(&format!("{text}\n"));
     }
 
-    /// Prints the summary of a run, and the slowest resources if asked for.
-    pub(crate) fn summary(&mut self, report: &Report) {
-        let text = summary::render(self, report);
+    /// Prints the failures of a run in full, and a line with counts.
+    pub(crate) fn summary(&mut self, report: &Report, is_interrupted: bool) {
+        self.tally.counts.not_selected = report.summary.not_selected;
+        let counts = self.tally.done();
+        // Those without the rest have been told in full.
+        let failures = match self.show.amount {
+            Amount::Quiet => &[][..],
+            _ => &self.failures,
+        };
+        let is_first = !self.has_rows;
+        let ending = Ending { report, counts, failures, is_interrupted, is_first };
+        let text = summary::render(&ending, self.theme);
         self.print(&text);
     }
 
+    /// Prints what became of the resources of a session.
+    pub(crate) fn session(&mut self, report: &Report) {
+        let text = summary::of_events(report, self.theme);
+        self.print(&text);
+    }
+
+    /// Prints a plan.
+    pub(crate) fn plan(&mut self, plan: &Plan, view: PlanView) {
+        let text = plan::render(plan, self.theme, view);
+        self.print(&text);
+    }
+
+    /// Prints the slowest resources.
     pub(crate) fn profile(&mut self) {
         let mut slowest = std::mem::take(&mut self.slowest);
         slowest.sort_by_key(|entry| std::cmp::Reverse(entry.0));
-        let mut text = format!("\n{}\n", self.paint(BOLD, "Slowest resources"));
+        let mut text = format!("\n{}\n", self.theme.paint(BOLD, "Slowest resources"));
         for (duration, name) in &slowest {
-            text.push_str(&format!("  {:>10}  {name}\n", outcome::precise(*duration)));
+            text.push_str(&format!("  {:>10}  {name}\n", precise(*duration)));
         }
         self.print(&text);
     }
@@ -246,33 +343,121 @@ fn environment_allows_color() -> bool {
     host.env("NO_COLOR").is_none() && host.env("TERM").is_none_or(|term| term != "dumb")
 }
 
+impl Ui {
+    /// Whether the row of a finished resource is shown. `is_parent` says that
+    /// the resources of the manifest that it applies had their own, `is_told`
+    /// that it failed with them.
+    fn is_shown(&self, event: &Event, row: &Row<'_>, is_parent: bool, is_told: bool) -> bool {
+        let is_bad = (row.outcome == PlanOutcome::Failed || row.is_unmet()) && !is_told;
+        let is_of_interest = is_bad || row.has_warning();
+        match (self.show.closing, self.show.amount) {
+            (_, Amount::Quiet) => is_bad,
+            (Closing::OneResource, _) => true,
+            (_, Amount::Verbose) => !is_parent || is_of_interest || is_told,
+            _ if is_parent => is_of_interest,
+            (_, Amount::Normal) => match row.outcome {
+                PlanOutcome::Stable if event.health_check_only => !row.health_checks.is_empty(),
+                PlanOutcome::Stable | PlanOutcome::Skipped => is_of_interest,
+                _ => true,
+            },
+        }
+    }
+
+    /// A name that does not come from an event, without what is secret in it.
+    fn without_secrets(&self, name: &str) -> String {
+        match &self.host {
+            Some(host) => host.redactor().text(name).into_owned(),
+            None => name.to_owned(),
+        }
+    }
+
+    /// Names the manifests that what follows is in, once each.
+    fn write_headings(&mut self, out: &mut String) {
+        for (depth, frame) in self.frames.iter_mut().enumerate() {
+            if !std::mem::replace(&mut frame.has_heading, true) {
+                let label = format!("apply#{}", printable(&frame.manifest));
+                summary::heading(out, &label, depth, self.theme);
+            }
+        }
+    }
+
+    /// Counts and shows a finished resource.
+    fn row(&mut self, event: &Event, diff: Option<&str>) {
+        let left = self.left.take().filter(|frame| frame.has_events);
+        let is_parent = left.is_some();
+        // A manifest fails for its resources, which have been told.
+        let is_told = event.failed && left.is_some_and(|frame| frame.failures < self.failed);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.has_events = true;
+        }
+        let row = Row::of_event(event, diff);
+        if !is_parent || event.failed && !is_told {
+            self.tally.add(event);
+        }
+        if event.failed && !is_told {
+            let manifest = self.frames.last().map(|frame| &*frame.manifest);
+            self.failures.push(summary::failure(event, manifest, self.theme));
+        }
+        self.failed += usize::from(event.failed || row.is_unmet());
+        if !self.is_shown(event, &row, is_parent, is_told) {
+            return;
+        }
+        let cuts_errors =
+            self.show.closing == Closing::Summary && self.show.amount != Amount::Quiet;
+        let column = if self.show.closing == Closing::OneResource { 0 } else { COLUMN };
+        let place = Place { depth: self.frames.len(), column, cuts_errors };
+        let mut text = String::new();
+        self.write_headings(&mut text);
+        row.write(&mut text, self.theme, place);
+        self.has_rows = true;
+        // Flushed: whoever reads it, or a second signal, must not wait for the
+        // next resource.
+        self.print(&text);
+    }
+}
+
 impl Observer for Ui {
     fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
+        self.current = self.without_secrets(&resource.display());
         if let Some(live) = &self.live {
-            live.show(|| {
-                let manifest = self.manifests.last().map(|manifest| format!(" {manifest}"));
-                let manifest = manifest.unwrap_or_default();
-                format!("[{number}/{total}{manifest}] {}", resource.display())
-            });
+            let manifest = self.frames.last().map(|frame| format!(" {}", frame.manifest));
+            let manifest = manifest.unwrap_or_default();
+            live.show(|| format!("[{number}/{total}{manifest}] {}", self.current));
         }
     }
 
     fn output(&mut self, line: &str) {
         self.clear_live();
-        if self.show.quiet {
-            let _ = writeln!(io::stderr(), "{}", outcome::printable(line));
+        if self.show.output != Output::Rows {
+            let _ = writeln!(io::stderr(), "{}", printable(line));
             return;
         }
-        let line = format!("{} {}\n", self.paint(DIM, "INFO "), outcome::printable(line));
-        self.print(&line);
+        if self.show.amount == Amount::Quiet {
+            return;
+        }
+        let first = self.first_with_output.get_or_insert_with(|| self.current.clone());
+        let is_named = self.show.names_output || *first != self.current;
+        let name = if is_named { format!("{}: ", printable(&self.current)) } else { String::new() };
+        let mut text = String::new();
+        self.write_headings(&mut text);
+        let bar = self.theme.paint(DIM, "|");
+        let indent = 2 + 2 * self.frames.len();
+        text.push_str(&format!("{:indent$}{bar} {name}{}\n", "", printable(line)));
+        self.has_rows = true;
+        self.print(&text);
     }
 
     fn entering(&mut self, manifest: &str) {
-        self.manifests.push(manifest.to_owned());
+        self.frames.push(Frame {
+            manifest: self.without_secrets(manifest),
+            has_heading: false,
+            has_events: false,
+            failures: self.failed,
+        });
     }
 
     fn leaving(&mut self) {
-        self.manifests.pop();
+        self.left = self.frames.pop();
     }
 
     fn diagnosed(&mut self, diagnosis: &Diagnosis) {
@@ -283,11 +468,11 @@ impl Observer for Ui {
         let resource = warning.resource.as_deref().map(|name| format!("{name}: "));
         let label = paint(self.error_color, YELLOW, "warning:");
         let text = format!("{}{}", resource.unwrap_or_default(), warning.message);
-        self.say(&format!("{label} {}\n", outcome::printable(&text)));
+        self.say(&format!("{label} {}\n", printable(&text)));
     }
 
     fn message(&mut self, text: &str) {
-        if !self.show.quiet {
+        if self.show.output == Output::Rows && self.show.amount != Amount::Quiet {
             let newline = if text.ends_with('\n') { "" } else { "\n" };
             self.print(&format!("{text}{newline}"));
         }
@@ -298,16 +483,13 @@ impl Observer for Ui {
         if self.show.profile {
             self.remember_duration(event);
         }
-        if self.show.quiet {
-            return;
+        match self.show.output {
+            Output::Rows => self.row(event, diff),
+            Output::Events => {
+                let line = serde_json::to_string(event).unwrap_or_default();
+                self.print(&format!("{line}\n"));
+            }
+            Output::Nothing => {}
         }
-        let manifest = self.manifests.last().map(String::as_str);
-        outcome::write(&mut self.out, event, manifest, self.color);
-        if let Some(diff) = diff {
-            outcome::write_diff(&mut self.out, diff, self.color);
-        }
-        // Whoever reads it, or a second signal, must not wait for the next
-        // resource.
-        self.flush();
     }
 }

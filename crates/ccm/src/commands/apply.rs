@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, Finished, Observer as _, Session, Stop};
+use ccm_engine::{Detail, Finished, Manifest, Observer as _, Planned, Session, Stop};
 use ccm_host::{Host, OutputFile};
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use super::{Result, example, flags, inputs, manifest};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::{Show, Ui};
+use crate::ui::{Amount, Closing, Output, PlanView, Show, Ui};
 
 pub(super) fn command() -> Command {
     let flag = |name: &'static str, help: &'static str| {
@@ -18,7 +18,7 @@ pub(super) fn command() -> Command {
     };
     Command::new("apply")
         .about("Apply a manifest")
-        .after_help(example("ccm apply manifest.yaml --noop --diff"))
+        .after_help(example("ccm apply manifest.yaml --diff"))
         .arg(manifest::argument())
         .arg(flags::noop())
         .arg(flags::diff())
@@ -37,10 +37,13 @@ pub(super) fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("Write all events and the summary to this file, as JSON; `-` prints them"),
         )
+        .args(flags::amount_flags())
         .arg(flags::json("Print the report as JSON instead of lines"))
+        .arg(flags::events())
+        .args(flags::selection_flags())
         .args(inputs::flags())
         .arg(flags::session())
-        .arg(flag("detailed-exitcodes", "Exit 2 for changes, 4 for failures, 6 for both"))
+        .arg(flags::detailed_exitcodes())
         .arg(flags::no_sync())
         .arg(flag("profile", "Show the slowest resources at the end"))
 }
@@ -57,32 +60,49 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.print(&ccm_yaml::to_yaml(&manifest.render()));
         return Ok(Exit::Done);
     }
+    flags::select(&engine, &manifest, &mut options, matches)?;
+    let show = show(matches, options.mode.noop, &manifest);
+    ui.show(show);
     let is_json = matches.get_flag("json");
-    let profile = matches.get_flag("profile");
-    ui.show(Show { quiet: is_json, profile });
+    let is_events = show.output == Output::Events;
     let report_file = matches.get_one::<PathBuf>("report-file");
     let report_file = report_file.map(|path| ReportFile::check(&options.host, path)).transpose()?;
     options.diffs = flags::diffs(matches);
-    if is_json || report_file.is_some() || options.has_history {
+    if is_json || is_events || report_file.is_some() || options.has_history {
         options.detail = Detail::Report;
     }
     let mut session = flags::open_session(&options.host, matches)?;
     let session = session.as_mut().map(|session| session as &mut dyn Session);
-    let finished = engine.apply(manifest, &options, session, ui);
+    let (plan, finished) = if options.mode.noop {
+        let Planned { plan, finished } = engine.preview(manifest, &options, session, ui);
+        (Some(plan), finished)
+    } else {
+        (None, engine.apply(manifest, &options, session, ui))
+    };
     let Finished { report, stop, .. } = &finished;
-    if *stop == Some(Stop::Failed) && !is_json {
-        ui.note("ERROR", "Terminating manifest execution due to failed resource");
+    let is_interrupted = matches!(stop, Some(Stop::Cancelled(_)));
+    let has_summary = show.closing == Closing::Summary;
+    match (is_json, is_events, plan) {
+        (true, ..) => ui.print_json(report),
+        (_, true, _) => {}
+        (.., Some(plan)) => {
+            let amount = show.amount;
+            ui.plan(&plan, PlanView { amount, has_summary, is_incomplete: is_interrupted });
+        }
+        (.., None) => {
+            if *stop == Some(Stop::Failed) && show.amount != Amount::Quiet {
+                ui.note("Terminating manifest execution due to failed resource");
+            }
+            if has_summary {
+                ui.summary(report, is_interrupted);
+            }
+        }
     }
-    if is_json {
-        ui.print_json(report);
-    } else if !matches.get_flag("no-report") {
-        ui.summary(report);
-    }
-    if profile && !is_json {
+    if show.profile && !is_json && !is_events {
         ui.profile();
     }
     let written = match report_file {
-        Some(ReportFile::StandardOutput) if !is_json => {
+        Some(ReportFile::StandardOutput) if !is_json && !is_events => {
             ui.print_json(report);
             Ok(())
         }
@@ -102,6 +122,37 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.message(&message);
     }
     Ok(exit)
+}
+
+/// What is shown of the run.
+fn show(matches: &ArgMatches, is_preview: bool, manifest: &Manifest) -> Show {
+    let output = match (matches.get_flag("json"), matches.get_flag("events")) {
+        (true, _) => Output::Nothing,
+        (_, true) => Output::Events,
+        // A plan is printed when all of it is known.
+        (false, false) if is_preview => Output::Nothing,
+        (false, false) => Output::Rows,
+    };
+    Show {
+        output,
+        amount: flags::amount(matches),
+        closing: if matches.get_flag("no-report") { Closing::None } else { Closing::Summary },
+        profile: matches.get_flag("profile"),
+        names_output: output == Output::Rows && may_mix_output(manifest),
+    }
+}
+
+/// Whether the output of more than one resource may be shown.
+fn may_mix_output(manifest: &Manifest) -> bool {
+    let mut resources = manifest.declarations.resources.iter();
+    let mut count = 0;
+    resources.any(|resource| {
+        // What is in a manifest below is not known yet.
+        let is_parent = resource.child().is_some();
+        let logs = || resource.properties()["logoutput"] == true;
+        count += if is_parent { 2 } else { usize::from(resource.kind() == "exec" && logs()) };
+        count > 1
+    })
 }
 
 /// Where `--report-file` goes.

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use super::{Result, api, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::ui::{Show, Ui};
+use crate::ui::{Closing, Output, Show, Ui};
 
 /// Common properties that are plain flags of every type. The others are
 /// arguments, or have flags of their own.
@@ -129,7 +129,9 @@ fn common_flags(command: Command) -> Command {
         .arg(common(flags::noop()))
         .arg(common(flags::diff()))
         .arg(common(flags::no_sync()))
+        .args(flags::amount_flags().map(common))
         .arg(common(flags::json("Print the event as JSON")))
+        .arg(common(flags::events()))
 }
 
 fn health_check_flags() -> [Arg; 3] {
@@ -166,9 +168,15 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let request = arguments(kind, matches, &options.host)?.into_request(kind.name());
     options.inputs = inputs::inputs_here(&options, matches)?;
     let is_json = matches.get_flag("json");
-    ui.show(Show { quiet: is_json, profile: false });
+    let output = match (is_json, matches.get_flag("events")) {
+        (true, _) => Output::Nothing,
+        (false, true) => Output::Events,
+        (false, false) => Output::Rows,
+    };
+    let (amount, closing) = (flags::amount(matches), Closing::OneResource);
+    ui.show(Show { output, amount, closing, ..Show::default() });
     options.diffs = flags::diffs(matches);
-    if is_json || options.has_history {
+    if output != Output::Rows || options.has_history {
         options.detail = Detail::Report;
     }
     let (mut none, mut directory) = (NoSession, flags::open_session(&options.host, matches)?);

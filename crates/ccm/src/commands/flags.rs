@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Diffs, DirectorySession, Engine, RunOptions};
+use ccm_engine::{Diffs, DirectorySession, Engine, Manifest, RunOptions};
 use ccm_host::{Host, System};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
 use crate::signals;
+use crate::ui::Amount;
 
 pub(super) fn noop() -> Arg {
     Arg::new("noop")
@@ -27,6 +28,68 @@ pub(super) fn diff() -> Arg {
         .default_missing_value("public")
         .value_parser(["public", "all"])
         .help("Show what changes in texts; `all` includes files hidden from others")
+}
+
+/// The flags that say how many rows are printed.
+pub(super) fn amount_flags() -> [Arg; 2] {
+    let flag = |name: &'static str, short: char, help: &'static str| {
+        Arg::new(name).long(name).short(short).action(ArgAction::SetTrue).help(help)
+    };
+    [
+        flag("verbose", 'v', "Show stable and skipped resources too"),
+        flag("quiet", 'q', "Show only failures and the final line").conflicts_with("verbose"),
+    ]
+}
+
+pub(super) fn amount(matches: &ArgMatches) -> Amount {
+    match (matches.get_flag("quiet"), matches.get_flag("verbose")) {
+        (true, _) => Amount::Quiet,
+        (false, true) => Amount::Verbose,
+        (false, false) => Amount::Normal,
+    }
+}
+
+pub(super) fn events() -> Arg {
+    Arg::new("events")
+        .long("events")
+        .action(ArgAction::SetTrue)
+        .conflicts_with("json")
+        .help("Print one event per line as JSON, as it happens")
+}
+
+pub(super) fn detailed_exitcodes() -> Arg {
+    Arg::new("detailed-exitcodes")
+        .long("detailed-exitcodes")
+        .action(ArgAction::SetTrue)
+        .help("Exit 2 for changes, 4 for failures, 6 for both")
+}
+
+/// The flags that choose a part of a manifest.
+pub(super) fn selection_flags() -> [Arg; 2] {
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("SELECTOR").action(ArgAction::Append).help(help)
+    };
+    [
+        flag("only", "Look only at this `type#name`, alias or tag; a trailing `*` matches any end"),
+        flag("skip", "Leave out this `type#name`, alias or tag"),
+    ]
+}
+
+/// Chooses the part of a manifest that the flags name.
+pub(super) fn select(
+    engine: &Engine,
+    manifest: &Manifest,
+    options: &mut RunOptions,
+    matches: &ArgMatches,
+) -> Result<()> {
+    let given = |name: &str| -> Vec<String> {
+        matches.get_many::<String>(name).into_iter().flatten().cloned().collect()
+    };
+    let (only, skip) = (given("only"), given("skip"));
+    if !only.is_empty() || !skip.is_empty() {
+        options.selection = engine.select(manifest, options, only, skip)?;
+    }
+    Ok(())
 }
 
 pub(super) fn no_sync() -> Arg {

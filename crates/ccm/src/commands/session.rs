@@ -91,7 +91,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if matches.get_flag("json") {
         ui.print_json(&report);
     } else {
-        ui.summary(&report);
+        ui.session(&report);
     }
     ui.warnings(&host);
     if matches.get_flag("remove") {

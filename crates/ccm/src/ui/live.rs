@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use ccm_host::{Host, Progress};
 
-const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAMES: &[char] = &['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const ASCII_FRAMES: &[char] = &['|', '/', '-', '\\'];
 const PACE: Duration = Duration::from_millis(100);
 /// What is done sooner than this needs no line.
 const DELAY: Duration = Duration::from_millis(150);
-const WIDTH: usize = 78;
+const WIDTH: usize = 80;
 
 pub(super) struct Live {
     state: Arc<Mutex<State>>,
@@ -28,11 +29,17 @@ struct State {
     /// nothing waits for it.
     ticking: Option<Sender<()>>,
     frame: usize,
+    is_utf8: bool,
+    /// The columns that the line may take, the sign at its start included.
+    width: usize,
 }
 
 impl Live {
-    pub(super) fn new() -> Self {
-        Self { state: Arc::default() }
+    /// A line for a terminal that is this wide.
+    pub(super) fn new(is_utf8: bool, width: Option<usize>) -> Self {
+        // One that is as long as the terminal is wide would wrap in some.
+        let width = width.unwrap_or(WIDTH) - 1;
+        Self { state: Arc::new(Mutex::new(State { is_utf8, width, ..State::default() })) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -81,7 +88,7 @@ impl Drop for Live {
 }
 
 /// How far a download is, as a bar where its end is known.
-fn bar(progress: Progress) -> String {
+fn bar(progress: Progress, is_utf8: bool) -> String {
     const CELLS: u64 = 20;
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let received = megabytes(progress.received);
@@ -89,7 +96,8 @@ fn bar(progress: Progress) -> String {
         Some(total) => {
             let done = progress.received.min(total);
             let cells = (done * CELLS / total) as usize;
-            let (full, empty) = ("█".repeat(cells), "░".repeat(CELLS as usize - cells));
+            let (full, empty) = if is_utf8 { ("█", "░") } else { ("#", ".") };
+            let (full, empty) = (full.repeat(cells), empty.repeat(CELLS as usize - cells));
             let percent = done * 100 / total;
             format!(" {full}{empty} {percent}% of {:.1} MB", megabytes(total))
         }
@@ -112,13 +120,16 @@ fn tick(shared: &Mutex<State>, ended: &Receiver<()>) {
         if elapsed < DELAY {
             continue;
         }
-        let bar = state.progress.map(bar).unwrap_or_default();
+        let is_utf8 = state.is_utf8;
+        let bar = state.progress.map(|progress| bar(progress, is_utf8)).unwrap_or_default();
+        let width = state.width.saturating_sub(2);
         // Where there is no room for both, the bar tells more.
-        let room = WIDTH.saturating_sub(bar.chars().count() + 8);
+        let room = width.saturating_sub(bar.chars().count() + 8);
         let text: String = text.chars().take(room).collect();
         let line = format!("{text}{bar} {}s", elapsed.as_secs());
-        let line: String = line.chars().take(WIDTH).collect();
-        let frame = FRAMES[state.frame % FRAMES.len()];
+        let line: String = line.chars().take(width).collect();
+        let frames = if is_utf8 { FRAMES } else { ASCII_FRAMES };
+        let frame = frames[state.frame % frames.len()];
         let _ = write!(io::stderr(), "\r\x1b[K{frame} {line}");
         state.frame += 1;
         state.is_drawn = true;
@@ -131,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_thread_ends_with_the_line() {
-        let live = Live::new();
+        let live = Live::new(true, None);
         live.show(|| "at work".to_owned());
         live.show(|| "still at work".to_owned());
         let state = Arc::downgrade(&live.state);
@@ -146,7 +157,9 @@ mod tests {
 
     #[test]
     fn bars_show_what_is_known() {
-        let bar = |received, total| bar(Progress { received, total });
+        let ascii = bar(Progress { received: 1, total: Some(2) }, false);
+        assert_eq!(ascii, " ##########.......... 50% of 0.0 MB");
+        let bar = |received, total| bar(Progress { received, total }, true);
         assert_eq!(bar(0, Some(10_000_000)), " ░░░░░░░░░░░░░░░░░░░░ 0% of 10.0 MB");
         assert_eq!(bar(5_500_000, Some(10_000_000)), " ███████████░░░░░░░░░ 55% of 10.0 MB");
         assert_eq!(bar(11, Some(10)), " ████████████████████ 100% of 0.0 MB");

@@ -1,49 +1,114 @@
-//! The block at the end of a run.
+//! The end of a run: failures in full, then one line.
 
 use std::fmt::Write as _;
 
-use ccm_model::Report;
+use ccm_model::{Event, Report};
 
-use super::{BOLD, GREEN, RED, Ui, YELLOW, outcome};
+use super::row::{Place, Row};
+use super::tally::{Tally, listed};
+use super::text::{printable, rough, wrap_list};
+use super::theme::{BOLD, Theme};
 
-pub(super) fn render(ui: &Ui, report: &Report) -> String {
-    let summary = &report.summary;
-    let verb = match (report.noop, report.health_check_only) {
+/// How a run ended, and what is to be said about it.
+pub(super) struct Ending<'a> {
+    pub(super) report: &'a Report,
+    pub(super) counts: String,
+    pub(super) failures: &'a [String],
+    pub(super) is_interrupted: bool,
+    /// Nothing stands above it.
+    pub(super) is_first: bool,
+}
+
+/// The failures, and the line that ends the output.
+pub(super) fn render(ending: &Ending<'_>, theme: Theme) -> String {
+    let Report { summary, manifest, .. } = ending.report;
+    let mut out = failures(ending.failures, theme);
+    if ending.is_first && !out.is_empty() {
+        out.remove(0);
+    }
+    if !ending.is_first || !out.is_empty() {
+        out.push('\n');
+    }
+    let verb = match (ending.report.noop, ending.report.health_check_only) {
+        _ if ending.is_interrupted => "Interrupted",
         (true, _) => "Previewed",
         (false, true) => "Checked",
         (false, false) => "Applied",
     };
-    let title = format!("{verb} {} in {}", report.manifest, outcome::brief(summary.duration));
-    let mut text = format!("\n{}\n", ui.paint(BOLD, &title));
-    let always = [
-        ("total", summary.total, None),
-        ("stable", summary.stable, Some(GREEN)),
-        ("changed", summary.changed, Some(YELLOW)),
-        ("skipped", summary.skipped, Some(YELLOW)),
-        ("failed", summary.failed, Some(RED)),
-    ];
-    let sometimes = [
-        ("unique", if summary.unique == summary.total { 0 } else { summary.unique }, None),
-        ("refreshed", summary.refreshed, Some(YELLOW)),
-        ("requirements unmet", summary.requirements_unmet, Some(RED)),
-        ("errors", summary.errors, Some(RED)),
-        ("checks ok", summary.health_checks.ok, Some(GREEN)),
-        ("checks warning", summary.health_checks.warning, Some(YELLOW)),
-        ("checks critical", summary.health_checks.critical, Some(RED)),
-        ("checks unknown", summary.health_checks.unknown, Some(RED)),
-    ];
-    let rows = always.into_iter().chain(sometimes.into_iter().filter(|row| row.1 > 0));
-    let rows: Vec<_> = rows.collect();
-    let name_width = rows.iter().map(|row| row.0.len()).max().unwrap_or_default();
-    let largest = rows.iter().map(|row| row.1).max().unwrap_or_default();
-    let count_width = largest.to_string().len();
-    for (name, count, style) in rows {
-        let number = format!("{count:>count_width$}");
-        let number = match style {
-            Some(style) if count > 0 => ui.paint(style, &number),
-            _ => number,
-        };
-        let _ = writeln!(text, "  {name:<name_width$}  {number}");
+    let title = format!("{verb} {} in {}", printable(manifest), rough(summary.duration));
+    let mut text = format!("{title}: {}", ending.counts);
+    let checks = &summary.health_checks;
+    let checks = listed(&[
+        (checks.ok, "ok"),
+        (checks.warning, "warning"),
+        (checks.critical, "critical"),
+        (checks.unknown, "unknown"),
+    ]);
+    if !checks.is_empty() {
+        let _ = write!(text, "; health checks: {checks}");
     }
+    match ending.report.warnings.len() {
+        0 => {}
+        1 => text.push_str("; 1 warning"),
+        more => {
+            let _ = write!(text, "; {more} warnings");
+        }
+    }
+    for line in wrap_list(&text, theme.width) {
+        match line.strip_prefix(&*title) {
+            Some(rest) => out.push_str(&format!("{}{rest}", theme.paint(BOLD, &title))),
+            None => out.push_str(&line),
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// All failures under a heading; nothing where nothing failed.
+pub(super) fn failures(all: &[String], theme: Theme) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    format!("\n{}\n{}", theme.paint(BOLD, "Failures"), all.concat())
+}
+
+/// The line above the resources of a manifest that a resource applies.
+pub(super) fn heading(out: &mut String, label: &str, depth: usize, theme: Theme) {
+    let _ = writeln!(out, "{:1$}{2}", "", 4 + 2 * depth, theme.paint(BOLD, label));
+}
+
+/// A failure in full, with the manifest that it is in.
+pub(super) fn failure(event: &Event, manifest: Option<&str>, theme: Theme) -> String {
+    let mut text = String::new();
+    Row::of_event(event, None).again(manifest).write(&mut text, theme, Place::default());
     text
+}
+
+/// What became of the resources of a session.
+pub(super) fn of_events(report: &Report, theme: Theme) -> String {
+    let events = &report.events;
+    let is_preview = events.iter().all(|event| event.noop);
+    let mut tally = Tally::default();
+    let mut all = Vec::new();
+    // The resources of a manifest are events too, and say more than the one
+    // that applied it.
+    let is_told = |event: &Event| {
+        let number = |name: &str| event.status[name].as_u64().unwrap_or(0);
+        let is_parent = event.kind == "apply" && number("resource_count") > 0;
+        !is_parent || event.failed && number("failed_count") == 0
+    };
+    for event in events.iter().filter(|event| is_told(event)) {
+        if is_preview {
+            let planned = ccm_model::PlannedResource::new(event, None);
+            tally.add_planned(&planned);
+        } else {
+            tally.add(event);
+        }
+        if event.failed {
+            all.push(failure(event, None, theme));
+        }
+    }
+    let counts = if is_preview && !events.is_empty() { tally.planned() } else { tally.done() };
+    let ending = Ending { report, counts, failures: &all, is_interrupted: false, is_first: true };
+    render(&ending, theme)
 }

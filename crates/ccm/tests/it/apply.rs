@@ -30,49 +30,33 @@ ccm:
 fn preview_apply_and_apply_again() {
     let env = TestEnv::new();
     env.manifest(MANIFEST);
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @"
     exit: 0
     --- stdout ---
-    Setting up
-    WARN  file#[DIR]/app changed ensure=absent runtime=[TIME] provider=posix noop="Would have created directory"
-    WARN  file#config (alias) changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
-          --- /dev/null
-          +++ [DIR]/app/a.conf
-          @@ -0,0 +1,2 @@
-          +one
-          +two
-    WARN  file#[DIR]/app/secret changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
-          [DIR]/app/secret: not shown, its mode hides it from others (--diff=all)
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
-    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+    Plan for manifest.yaml on [HOST]
 
-    Previewed manifest.yaml in [TIME]
-      total      5
-      stable     1
-      changed    4
-      skipped    0
-      failed     0
-      refreshed  1
-    All set
-    "#);
+      + file#[DIR]/app  directory, [ME], mode 0755
+      + file#[DIR]/app/a.conf (config)  content +2, [ME], mode 0644
+            @@ -0,0 +1,2 @@
+            +one
+            +two
+      + file#[DIR]/app/secret  content [redacted], [ME], mode 0600
+            [DIR]/app/secret: not shown, its mode hides it from others (--diff=all)
+      ↻ exec#reload  run, because file#config changes
+
+    3 to create, 1 to refresh; 1 already right
+    ");
     assert_eq!(env.names(), ["manifest.yaml"], "noop changed something");
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 0
     --- stdout ---
     Setting up
-    WARN  file#[DIR]/app changed ensure=directory runtime=[TIME] provider=posix
-    WARN  file#config (alias) changed ensure=present runtime=[TIME] provider=posix
-    WARN  file#[DIR]/app/secret changed ensure=present runtime=[TIME] provider=posix
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
-    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+      + file#[DIR]/app  directory, [ME], mode 0755
+      + file#[DIR]/app/a.conf (config)  content +2, [ME], mode 0644
+      + file#[DIR]/app/secret  content [redacted], [ME], mode 0600
+      ↻ exec#reload  ran, because file#config changed
 
-    Applied manifest.yaml in [TIME]
-      total      5
-      stable     1
-      changed    4
-      skipped    0
-      failed     0
-      refreshed  1
+    Applied manifest.yaml in [TIME]: 3 created, 1 refreshed, 1 stable
     All set
     ");
     assert_eq!(env.names(), ["app", "app/a.conf", "app/secret", "manifest.yaml", "reloaded"]);
@@ -80,18 +64,7 @@ fn preview_apply_and_apply_again() {
     exit: 0
     --- stdout ---
     Setting up
-    INFO  file#[DIR]/app stable ensure=directory runtime=[TIME] provider=posix
-    INFO  file#config (alias) stable ensure=present runtime=[TIME] provider=posix
-    INFO  file#[DIR]/app/secret stable ensure=present runtime=[TIME] provider=posix
-    INFO  exec#reload stable ensure=present runtime=[TIME] provider=posix
-    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
-
-    Applied manifest.yaml in [TIME]
-      total    5
-      stable   5
-      changed  0
-      skipped  0
-      failed   0
+    Applied manifest.yaml in [TIME]: 5 stable
     All set
     ");
 }
@@ -106,18 +79,13 @@ fn a_change_shows_its_diff() {
     exit: 0
     --- stdout ---
     Setting up
-    INFO  file#[DIR]/app stable ensure=directory runtime=[TIME] provider=posix
-    WARN  file#config (alias) changed ensure=present runtime=[TIME] provider=posix
-          --- [DIR]/app/a.conf
-          +++ [DIR]/app/a.conf
-          @@ -1,3 +1,2 @@
-           one
-          -2
-          -three
-          +two
-    INFO  file#[DIR]/app/secret stable ensure=present runtime=[TIME] provider=posix
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
-    INFO  file#[DIR]/app/last stable ensure=absent runtime=[TIME] provider=posix
+      ~ file#[DIR]/app/a.conf (config)  content +1 −2
+            @@ -1,3 +1,2 @@
+             one
+            -2
+            -three
+            +two
+      ↻ exec#reload  ran, because file#config changed
     All set
     ");
 }
@@ -160,29 +128,30 @@ ccm:
         - fine: {command: "true"}
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#broken failed ensure=present runtime=[TIME] provider=posix
-          failed to reach desired state: the command exited with code 7, not 0
-          reason
-    ERROR exec#dependent skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#broken"
-    ERROR exec#second skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#dependent"
-    ERROR exec#nowhere failed ensure=present runtime=[TIME] provider=posix
-          command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
-    ERROR exec#other failed ensure=present runtime=[TIME]
-          unknown provider `powershell` for type `exec` (the providers are posix, shell)
-    WARN  exec#fine changed ensure=present runtime=[TIME] provider=posix
+      ✗ exec#broken  sh -c 'echo reason >&2; exit 7'
+            failed to reach desired state: the command exited with code 7, not 0 …
+      · exec#dependent  skipped, requires exec#broken
+      · exec#second  skipped, requires exec#dependent
+      ✗ exec#nowhere
+            command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+      ✗ exec#other
+            unknown provider `powershell` for type `exec` (the providers are posix, shell)
+      » exec#fine  true
 
-    Applied manifest.yaml in [TIME]
-      total               6
-      stable              0
-      changed             1
-      skipped             2
-      failed              3
-      requirements unmet  2
-      errors              3
-    "#);
+    Failures
+      ✗ exec#broken  sh -c 'echo reason >&2; exit 7'
+            failed to reach desired state: the command exited with code 7, not 0
+            reason
+      ✗ exec#nowhere
+            command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+      ✗ exec#other
+            unknown provider `powershell` for type `exec` (the providers are posix, shell)
+
+    Applied manifest.yaml in [TIME]: 1 ran, 3 failed, 2 skipped for unmet requirements
+    ");
 }
 
 #[test]
@@ -194,17 +163,15 @@ fn fail_on_error_stops_at_the_first() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix
-          failed to reach desired state: the command exited with code 1, not 0
-    ERROR Terminating manifest execution due to failed resource
+      ✗ exec#false
+            failed to reach desired state: the command exited with code 1, not 0
+    Terminating manifest execution due to failed resource
 
-    Applied manifest.yaml in [TIME]
-      total    1
-      stable   0
-      changed  0
-      skipped  0
-      failed   1
-      errors   1
+    Failures
+      ✗ exec#false
+            failed to reach desired state: the command exited with code 1, not 0
+
+    Applied manifest.yaml in [TIME]: 1 failed
     ");
     assert!(!env.path("x").exists());
 }
@@ -287,11 +254,11 @@ fn control_keeps_resources_from_being_managed() {
         "ccm: {resources: [{exec: [{touch [DIR]/a: {control: {if: \"false\"}}}, {touch [DIR]/b: \
          {control: {unless: \"false\"}}}]}]}",
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report", "-v"]), @"
     exit: 0
     --- stdout ---
-    WARN  exec#touch [DIR]/a skipped ensure=present runtime=[TIME] provider=posix
-    WARN  exec#touch [DIR]/b changed ensure=present runtime=[TIME] provider=posix
+      · exec#touch [DIR]/a  skipped by control
+      » exec#touch [DIR]/b
     ");
     assert!(!env.path("a").exists() && env.path("b").exists());
 }

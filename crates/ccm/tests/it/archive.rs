@@ -17,7 +17,7 @@ fn an_archive_is_ensured_shown_and_removed() {
     let server = Server::with_body(EMPTY);
     let url = format!("http://me:secret@{}/a.tar", server.address);
     let noop = env.ccm(["ensure", "archive", "[DIR]/a.tar", &url, "--noop"]);
-    assert!(noop.contains("Would have downloaded"), "{noop}");
+    assert!(noop.contains("  + archive#[DIR]/a.tar  [ME]  (noop)\n"), "{noop}");
     assert!(env.names().is_empty() && server.requests().is_empty());
     let first =
         env.ccm(["ensure", "archive", "[DIR]/a.tar", &url, "-H", "X-One: 1", "--header=X-Two:2"]);
@@ -193,8 +193,10 @@ fn a_manifest_is_previewed_applied_and_then_stable() {
     ));
     let before = snapshot(env.dir());
     let noop = env.ccm(["apply", "manifest.yaml", "--noop"]);
+    assert!(noop.contains("  + archive#[DIR]/a.zip  [ME], extract_parent [DIR]/into\n"), "{noop}");
+    let events = env.ccm(["apply", "manifest.yaml", "--noop", "--events"]);
     let all = "Would have downloaded. Would have extracted. Would have cleaned up";
-    assert!(noop.contains(all), "{noop}");
+    assert!(events.contains(all), "{events}");
     assert_eq!(snapshot(env.dir()), before);
     let applied = env.ccm(["apply", "manifest.yaml"]);
     assert!(applied.starts_with("exit: 0\n"), "{applied}");

@@ -46,18 +46,11 @@ fn data_is_resolved_by_facts_and_reaches_every_property() {
     exit: 0
     --- stdout ---
     Installing apache2
-    WARN  file#apache2 (alias) changed ensure=present runtime=[TIME] provider=posix
-    INFO  [DIR] apache2
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=shell
-    WARN  exec#skipped skipped ensure=present runtime=[TIME] provider=posix
+      + file#[DIR]/apache2.conf (apache2)  content +2, [ME], mode 0644
+      | [DIR] apache2
+      ↻ exec#reload  ran, because file#apache2 changed
 
-    Applied manifest.yaml in [TIME]
-      total      3
-      stable     0
-      changed    2
-      skipped    1
-      failed     0
-      refreshed  1
+    Applied manifest.yaml in [TIME]: 1 created, 1 refreshed, 1 skipped
     ");
     assert_eq!(env.read("apache2.conf"), "port = 81\nwho = me\n");
     let again = env.run(["apply", "manifest.yaml", "--fact", "os=debian", "--no-read-env"]);
@@ -135,12 +128,12 @@ fn wrong_expressions_are_shown_with_a_caret() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
     exit: 1
     --- stdout ---
-    ERROR exec#later failed ensure=present runtime=[TIME] provider=posix
-          cannot resolve property `command`: lookup: nothing is found under the key `data.missing` (1:1)
-           | lookup('data.missing')
-           | ^^^^^^^^^^^^^^^^^^^^^^
-    ERROR exec#control failed ensure=present runtime=[TIME] provider=posix
-          cannot evaluate control `if`: `1 + 1` must be true or false, but is "2"
+      ✗ exec#later
+            cannot resolve property `command`: lookup: nothing is found under the key `data.missing` (1:1)
+             | lookup('data.missing')
+             | ^^^^^^^^^^^^^^^^^^^^^^
+      ✗ exec#control
+            cannot evaluate control `if`: `1 + 1` must be true or false, but is "2"
     "#);
 }
 
@@ -331,8 +324,8 @@ fn expressions_of_secrets_are_not_shown() {
     insta::assert_snapshot!(output, @"
     exit: 1
     --- stdout ---
-    ERROR exec#deferred failed ensure=present runtime=[TIME] provider=posix
-          cannot resolve property `environment`: the template cannot be resolved (ccm does not show expressions of secret properties; test the expression in another property)
+      ✗ exec#deferred
+            cannot resolve property `environment`: the template cannot be resolved (ccm does not show expressions of secret properties; test the expression in another property)
     ");
 }
 
@@ -348,22 +341,22 @@ fn nil_in_deferred_placeholders_fails_the_resource() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
     exit: 1
     --- stdout ---
-    ERROR file#[DIR]/a failed ensure=present runtime=[TIME] provider=posix
-          cannot resolve property `content`: `Data.prot` has no value; did you mean `Data.port`?
-           | port {{ Data.prot }}
-           |         ^^^^^^^^^
-    ERROR file#[DIR]/b failed ensure=present runtime=[TIME] provider=posix
-          cannot resolve property `content`: `Data.missing` has no value
-           | {{ Data.missing }}
-           |    ^^^^^^^^^^^^
-          (for an optional value, write `Data.missing ?? "default"`)
-    WARN  file#[DIR]/c changed ensure=present runtime=[TIME] provider=posix
-    WARN  exec#shell changed ensure=present runtime=[TIME] provider=shell
-    ERROR exec#unclosed failed ensure=present runtime=[TIME] provider=shell
-          cannot resolve property `command`: `{{` is never closed
-           | echo {{ x
-           |      ^^^^
-          (close it with `}}`, or write `{{ "{{" }}` for a literal `{{`)
+      ✗ file#[DIR]/a
+            cannot resolve property `content`: `Data.prot` has no value; did you mean `Data.port`?
+             | port {{ Data.prot }}
+             |         ^^^^^^^^^
+      ✗ file#[DIR]/b
+            cannot resolve property `content`: `Data.missing` has no value
+             | {{ Data.missing }}
+             |    ^^^^^^^^^^^^
+            (for an optional value, write `Data.missing ?? "default"`)
+      + file#[DIR]/c  content +1, [ME], mode 0644
+      » exec#shell  echo ${HOME#/} 80 > [DIR]/d
+      ✗ exec#unclosed
+            cannot resolve property `command`: `{{` is never closed
+             | echo {{ x
+             |      ^^^^
+            (close it with `}}`, or write `{{ "{{" }}` for a literal `{{`)
     "#);
     assert!(!env.path("a").exists() && !env.path("b").exists());
     assert_eq!(env.read("c"), "none x");

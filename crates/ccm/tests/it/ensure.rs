@@ -5,27 +5,27 @@ use crate::TestEnv;
 #[test]
 fn a_file_from_the_command_line() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x", "--noop"]), @r#"
+    insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x", "--noop"]), @"
     exit: 0
     --- stdout ---
-    WARN  file#[DIR]/f changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
-    "#);
+      + file#[DIR]/f  content +1, [ME], mode 0644  (noop)
+    ");
     assert!(!env.path("f").exists());
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"
     exit: 0
     --- stdout ---
-    WARN  file#[DIR]/f changed ensure=present runtime=[TIME] provider=posix
+      + file#[DIR]/f  content +1, [ME], mode 0644
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--content", "x"]), @"
     exit: 0
     --- stdout ---
-    INFO  file#[DIR]/f stable ensure=present runtime=[TIME] provider=posix
+      = file#[DIR]/f  stable
     ");
     assert_eq!(env.read("f"), "x");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "absent"]), @"
     exit: 0
     --- stdout ---
-    WARN  file#[DIR]/f changed ensure=absent runtime=[TIME] provider=posix
+      - file#[DIR]/f
     ");
     assert!(!env.path("f").exists());
 }
@@ -61,30 +61,30 @@ fn a_command_from_the_command_line() {
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    WARN  exec#touch made changed ensure=present runtime=[TIME] provider=posix
+      » exec#touch made
     ");
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    INFO  exec#touch made stable ensure=present runtime=[TIME] provider=posix
+      = exec#touch made  stable
     ");
     insta::assert_snapshot!(
         env.ccm(["ensure", "exec", "sh -c 'echo $A; exit 3'", "-e", "A=b", "--logoutput", "--returns", "3"]), @"
     exit: 0
     --- stdout ---
-    INFO  b
-    WARN  exec#sh -c 'echo $A; exit 3' changed ensure=present runtime=[TIME] provider=posix
+      | b
+      » exec#sh -c 'echo $A; exit 3'
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "sleep 9", "--timeout", "100ms"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#sleep 9 failed ensure=present runtime=[TIME] provider=posix
-          sleep did not finish within 100ms and was ended with its process group
+      ✗ exec#sleep 9
+            sleep did not finish within 100ms and was ended with its process group
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--exec-if", "false"]), @"
     exit: 0
     --- stdout ---
-    INFO  exec#true stable ensure=present runtime=[TIME] provider=posix
+      = exec#true  stable
     ");
 }
 
@@ -172,8 +172,8 @@ fn a_resource_that_cannot_be_is_an_error() {
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/no/f", "--content", "x"]), @"
     exit: 1
     --- stdout ---
-    ERROR file#[DIR]/no/f failed ensure=absent runtime=[TIME] provider=posix
-          [DIR]/no is not a directory (create it first, or declare it earlier with `ensure: directory`)
+      ✗ file#[DIR]/no/f
+            [DIR]/no is not a directory (create it first, or declare it earlier with `ensure: directory`)
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"
     exit: 1

@@ -76,6 +76,7 @@ impl TestEnv {
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", self.dir())
             .env("TMPDIR", self.dir())
+            .env("LC_ALL", "C.UTF-8")
             .env("RUST_BACKTRACE", "0");
         if let Some(session) = &self.session {
             command.env("CCM_SESSION_STORE", session);
@@ -113,13 +114,18 @@ impl TestEnv {
     /// Everything that differs from run to run, replaced by what it is.
     pub(crate) fn steady(&self, text: &str) -> String {
         let text = text.replace(self.dir().to_str().unwrap(), "[DIR]");
+        let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+        let text = text.replace(&format!("owner {user}, group {group}"), "[ME]");
+        let uname = rustix::system::uname();
+        let plan = format!(" on {}\n", uname.nodename().to_str().unwrap());
+        let text = text.replace(&plan, " on [HOST]\n");
         let mut steady = String::new();
         for line in text.split_inclusive('\n') {
             let mut line = line.to_owned();
             for before in ["runtime=", " in "] {
                 line = mask_duration(&line, before);
             }
-            steady.push_str(&line);
+            steady.push_str(&steady_row(&line));
         }
         steady
     }
@@ -143,12 +149,34 @@ impl TestEnv {
     }
 }
 
+/// The row of a resource without what depends on the machine: its padding,
+/// which follows the length of the test's directory, and its time.
+fn steady_row(line: &str) -> String {
+    const MARKERS: [&str; 9] = ["+ ", "~ ", "- ", "↻ ", "» ", "? ", "✗ ", "· ", "= "];
+    let rest = line.trim_start_matches(' ');
+    let indent = line.len() - rest.len();
+    if !(2..12).contains(&indent) || !MARKERS.iter().any(|marker| rest.starts_with(marker)) {
+        return line.to_owned();
+    }
+    let mut row = rest.to_owned();
+    while row.contains("   ") {
+        row = row.replace("   ", "  ");
+    }
+    if let Some((before, time)) = row.rsplit_once("  (")
+        && time.starts_with(|c: char| c.is_ascii_digit())
+        && time.ends_with("s)\n")
+    {
+        row = format!("{before}\n");
+    }
+    format!("{}{row}", &line[..indent])
+}
+
 /// Replaces the word behind `before` if it is a duration.
 fn mask_duration(line: &str, before: &str) -> String {
     let Some(start) = line.rfind(before).map(|at| at + before.len()) else {
         return line.to_owned();
     };
-    let end = line[start..].find([' ', '\n']).map_or(line.len(), |at| start + at);
+    let end = line[start..].find([' ', ':', '\n']).map_or(line.len(), |at| start + at);
     let is_duration = line[start..end].ends_with('s')
         && line[start..end].starts_with(|c: char| c.is_ascii_digit());
     if !is_duration {

@@ -130,9 +130,10 @@ fn an_interrupt_ends_the_run_with_its_report() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(code), "{text}");
         assert!(begin.elapsed() < Duration::from_secs(10));
-        assert!(text.contains("exec#first changed") && text.contains("exec#long failed"), "{text}");
+        assert!(text.contains("  » exec#first ") && text.contains("  ✗ exec#long"), "{text}");
         assert!(text.contains("because the run was interrupted"), "{text}");
-        assert!(text.contains("total    2"), "{text}");
+        assert!(text.contains("Interrupted manifest.yaml in "), "{text}");
+        assert!(text.ends_with(": 1 ran, 1 failed\n"), "{text}");
         assert!(!env.path("last").exists());
     }
 }

@@ -49,33 +49,27 @@ fn warnings_are_told_and_failures_fail() {
     let env = TestEnv::new();
     plugins(&env);
     env.manifest(MANIFEST);
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 1
     --- stdout ---
-    WARN  file#[DIR]/fine changed ensure=present runtime=[TIME] provider=posix
-          health check check_ok OK: OK - all fine
-    WARN  file#[DIR]/slow changed ensure=present runtime=[TIME] provider=posix
-          health check speed WARNING: WARNING - slow
-    ERROR file#[DIR]/bad failed ensure=present runtime=[TIME] provider=posix
-          health check check_ok OK: OK - all fine
-          health check check_crit CRITICAL after 2 tries: CRITICAL - refused
-          health check check_odd UNKNOWN: what?
-    WARN  file#[DIR]/plain changed ensure=present runtime=[TIME] provider=posix
-    ERROR exec#after skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="file#[DIR]/bad"
+      + file#[DIR]/fine  content +1, [ME], mode 0644
+            health check check_ok OK: OK - all fine
+      + file#[DIR]/slow  content +1, [ME], mode 0644
+            health check speed WARNING: WARNING - slow
+      ✗ file#[DIR]/bad  content +1, [ME], mode 0644
+            health check check_ok OK: OK - all fine
+            health check check_crit CRITICAL after 2 tries: CRITICAL - refused …
+      + file#[DIR]/plain  content +1, [ME], mode 0644
+      · exec#after  skipped, requires file#[DIR]/bad
 
-    Applied manifest.yaml in [TIME]
-      total               5
-      stable              0
-      changed             3
-      skipped             1
-      failed              1
-      requirements unmet  1
-      errors              2
-      checks ok           2
-      checks warning      1
-      checks critical     1
-      checks unknown      1
-    "#);
+    Failures
+      ✗ file#[DIR]/bad
+            health check check_ok OK: OK - all fine
+            health check check_crit CRITICAL after 2 tries: CRITICAL - refused
+            health check check_odd UNKNOWN: what?
+
+    Applied manifest.yaml in [TIME]: 3 created, 1 failed, 1 skipped for unmet requirements; health checks: 2 ok, 1 warning, 1 critical, 1 unknown
+    ");
     assert!(!env.path("after").exists(), "it requires what is not healthy");
     let code = |args: [&str; 3]| env.run(args).status.code();
     assert_eq!(code(["apply", "manifest.yaml", "--detailed-exitcodes"]), Some(4));
@@ -102,33 +96,26 @@ fn monitoring_changes_nothing_and_checks_everything() {
     plugins(&env);
     env.manifest(MANIFEST);
     let before = env.names();
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only"]), @"
     exit: 1
     --- stdout ---
-    INFO  file#[DIR]/fine stable ensure=present runtime=[TIME] provider=posix
-          health check check_ok OK: OK - all fine
-    WARN  file#[DIR]/slow stable ensure=present runtime=[TIME] provider=posix
-          health check speed WARNING: WARNING - slow
-    ERROR file#[DIR]/bad failed ensure=present runtime=[TIME] provider=posix
-          health check check_ok OK: OK - all fine
-          health check check_crit CRITICAL after 2 tries: CRITICAL - refused
-          health check check_odd UNKNOWN: what?
-    INFO  file#[DIR]/plain stable ensure=present runtime=[TIME] provider=posix
-    ERROR exec#after skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="file#[DIR]/bad"
+      = file#[DIR]/fine  stable
+            health check check_ok OK: OK - all fine
+      = file#[DIR]/slow  stable
+            health check speed WARNING: WARNING - slow
+      ✗ file#[DIR]/bad
+            health check check_ok OK: OK - all fine
+            health check check_crit CRITICAL after 2 tries: CRITICAL - refused …
+      · exec#after  skipped, requires file#[DIR]/bad
 
-    Checked manifest.yaml in [TIME]
-      total               5
-      stable              3
-      changed             0
-      skipped             1
-      failed              1
-      requirements unmet  1
-      errors              2
-      checks ok           2
-      checks warning      1
-      checks critical     1
-      checks unknown      1
-    "#);
+    Failures
+      ✗ file#[DIR]/bad
+            health check check_ok OK: OK - all fine
+            health check check_crit CRITICAL after 2 tries: CRITICAL - refused
+            health check check_odd UNKNOWN: what?
+
+    Checked manifest.yaml in [TIME]: 1 failed, 1 skipped for unmet requirements, 3 stable; health checks: 2 ok, 1 warning, 1 critical, 1 unknown
+    ");
     assert_eq!(env.names(), before);
 }
 
@@ -202,22 +189,22 @@ fn checks_at_the_command_line() {
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", check, "--check", "[DIR]/check_warn"]), @"
     exit: 0
     --- stdout ---
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
-          health check check_ok OK: OK - all fine
-          health check check_warn WARNING: WARNING - slow
+      » exec#true
+            health check check_ok OK: OK - all fine
+            health check check_warn WARNING: WARNING - slow
     ");
     let script = "sh -c 'echo x >> [DIR]/tries; test $(wc -l < [DIR]/tries) = 3'";
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", script, "--check-tries", "5", "--check-sleep", "10ms"]), @"
     exit: 0
     --- stdout ---
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
-          health check sh OK after 3 tries
+      » exec#true
+            health check sh OK after 3 tries
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", "[DIR]/check_crit"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#true failed ensure=present runtime=[TIME] provider=posix
-          health check check_crit CRITICAL: CRITICAL - refused
+      ✗ exec#true
+            health check check_crit CRITICAL: CRITICAL - refused
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", "x", "--check-sleep", "soon"]), @"
     exit: 1

@@ -57,57 +57,43 @@ ccm:
 fn manifests_within_manifests() {
     let env = site();
     let before = env.names();
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @"
     exit: 0
     --- stdout ---
-    site begins
-    WARN  file#[DIR]/out changed ensure=absent runtime=[TIME] provider=posix noop="Would have created directory"
-    WARN  file#[DIR]/out/a changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
-    child begins
-    WARN  file#[DIR]/out/b changed ensure=absent runtime=[TIME] provider=posix manifest=sub/child.yaml noop="Would have created the file"
-    WARN  file#c (alias) changed ensure=absent runtime=[TIME] provider=posix manifest=lib/grandchild.yaml noop="Would have created the file"
-    WARN  apply#lib/grandchild.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml noop="Would have applied the manifest"
-    WARN  file#[DIR]/out/b2 changed ensure=absent runtime=[TIME] provider=posix manifest=sub/child.yaml noop="Would have created the file"
-    child ends
-    WARN  apply#sub/child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
-    WARN  file#[DIR]/out/a2 changed ensure=absent runtime=[TIME] provider=posix noop="Would have created the file"
-    WARN  exec#notify refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix noop="Would have executed"
+    Plan for manifest.yaml on [HOST]
 
-    Previewed manifest.yaml in [TIME]
-      total      10
-      stable      0
-      changed    10
-      skipped     0
-      failed      0
-      refreshed   1
-    site ends
-    "#);
+      + file#[DIR]/out  directory, [ME], mode 0755
+      + file#[DIR]/out/a  [ME], mode 0644
+        apply#sub/child.yaml
+        + file#[DIR]/out/b  [ME], mode 0644
+          apply#lib/grandchild.yaml
+          + file#[DIR]/out/c (c)  [ME], mode 0644
+        + file#[DIR]/out/b2  [ME], mode 0644
+      + file#[DIR]/out/a2  [ME], mode 0644
+      ↻ exec#notify  run, because apply#sub/child.yaml changes
+      » exec#true
+
+    6 to create, 1 to refresh, 1 to run
+    ");
     assert_eq!(env.names(), before, "noop changed something");
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 0
     --- stdout ---
     site begins
-    WARN  file#[DIR]/out changed ensure=directory runtime=[TIME] provider=posix
-    WARN  file#[DIR]/out/a changed ensure=present runtime=[TIME] provider=posix
+      + file#[DIR]/out  directory, [ME], mode 0755
+      + file#[DIR]/out/a  [ME], mode 0644
     child begins
-    WARN  file#[DIR]/out/b changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
-    WARN  file#c (alias) changed ensure=present runtime=[TIME] provider=posix manifest=lib/grandchild.yaml
-    WARN  apply#lib/grandchild.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml
-    WARN  file#[DIR]/out/b2 changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
+        apply#sub/child.yaml
+        + file#[DIR]/out/b  [ME], mode 0644
+          apply#lib/grandchild.yaml
+          + file#[DIR]/out/c (c)  [ME], mode 0644
+        + file#[DIR]/out/b2  [ME], mode 0644
     child ends
-    WARN  apply#sub/child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
-    WARN  file#[DIR]/out/a2 changed ensure=present runtime=[TIME] provider=posix
-    WARN  exec#notify refreshed ensure=present runtime=[TIME] provider=posix
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+      + file#[DIR]/out/a2  [ME], mode 0644
+      ↻ exec#notify  ran, because apply#sub/child.yaml changed
+      » exec#true
 
-    Applied manifest.yaml in [TIME]
-      total      10
-      stable      0
-      changed    10
-      skipped     0
-      failed      0
-      refreshed   1
+    Applied manifest.yaml in [TIME]: 6 created, 1 refreshed, 1 ran
     site ends
     ");
     for (name, text) in [("a", "a\n"), ("b", "b\n"), ("c", "c\n"), ("a2", "a\n"), ("b2", "b\n")] {
@@ -118,18 +104,9 @@ fn manifests_within_manifests() {
     exit: 0
     --- stdout ---
     site begins
-    INFO  file#[DIR]/out stable ensure=directory runtime=[TIME] provider=posix
-    INFO  file#[DIR]/out/a stable ensure=present runtime=[TIME] provider=posix
     child begins
-    INFO  file#[DIR]/out/b stable ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
-    INFO  file#c (alias) stable ensure=present runtime=[TIME] provider=posix manifest=lib/grandchild.yaml
-    INFO  apply#lib/grandchild.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest manifest=sub/child.yaml
-    INFO  file#[DIR]/out/b2 stable ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
     child ends
-    INFO  apply#sub/child.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
-    INFO  file#[DIR]/out/a2 stable ensure=present runtime=[TIME] provider=posix
-    INFO  exec#notify stable ensure=present runtime=[TIME] provider=posix
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix
+      » exec#true
     site ends
     ");
 }
@@ -194,8 +171,9 @@ ccm:
         let output = env.command([&["apply", "manifest.yaml"], args].concat()).output().unwrap();
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
-        let lines = text.lines().filter_map(|line| line.strip_prefix("INFO  "));
-        lines.filter(|line| !line.contains('#')).map(str::to_owned).collect()
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("| exec#"));
+        let lines = lines.map(|line| line.split_once(": ").unwrap().1);
+        lines.map(str::to_owned).collect()
     };
     assert_eq!(
         lines(&[]),
@@ -229,7 +207,7 @@ fn lists_of_external_data_are_not_laid_over_twice() {
     env.manifest("data: {list: [m]}\nccm: {resources: [{apply: {name: a.yaml}}]}\n");
     let output = env.run(["apply", "manifest.yaml", "--hiera", "outside.yaml"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("INFO  [m x]\n"), "{text}");
+    assert!(text.contains("| exec#show: [m x]\n"), "{text}");
 }
 
 #[test]
@@ -246,27 +224,28 @@ ccm:
         - touch [DIR]/refreshed: {refresh_only: true, subscribe: ["apply#child.yaml"]}
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 0
     --- stdout ---
-    WARN  exec#touch [DIR]/child changed ensure=present runtime=[TIME] provider=posix manifest=child.yaml noop="Would have executed"
-    WARN  apply#child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
-    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
-    INFO  exec#touch [DIR]/refreshed stable ensure=present runtime=[TIME] provider=posix
-    "#);
+        apply#child.yaml
+        » exec#touch [DIR]/child  (noop)
+      » exec#touch [DIR]/parent
+    ");
     assert!(!env.path("child").exists() && env.path("parent").exists());
     assert!(!env.path("refreshed").exists(), "a preview moves nothing real");
     env.manifest(
         "ccm: {resources: [{apply: {name: child.yaml, noop: false, health_check_only: false}}]}\n",
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report", "--noop"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report", "--noop"]), @"
     exit: 0
     --- stdout ---
-    WARN  exec#touch [DIR]/child changed ensure=present runtime=[TIME] provider=posix manifest=child.yaml noop="Would have executed"
-    WARN  apply#child.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest noop="Would have applied the manifest"
+    Plan for manifest.yaml on [HOST]
+
+        apply#child.yaml
+        » exec#touch [DIR]/child
     --- stderr ---
     warning: apply#child.yaml: `noop: false` has no effect, the run above has it on
-    "#);
+    ");
     assert!(!env.path("child").exists());
 }
 
@@ -288,20 +267,15 @@ ccm:
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#touch [DIR]/child failed ensure=present runtime=[TIME] provider=posix manifest=child.yaml
-          health check sign CRITICAL
-    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          failed to reach desired state: 1 of 1 resources failed
-    INFO  exec#touch [DIR]/parent stable ensure=present runtime=[TIME] provider=posix
+        apply#child.yaml
+        ✗ exec#touch [DIR]/child
+              health check sign CRITICAL
 
-    Checked manifest.yaml in [TIME]
-      total            3
-      stable           1
-      changed          0
-      skipped          0
-      failed           2
-      errors           2
-      checks critical  1
+    Failures
+      ✗ exec#touch [DIR]/child  (in child.yaml)
+            health check sign CRITICAL
+
+    Checked manifest.yaml in [TIME]: 1 failed, 1 stable; health checks: 1 critical
     ");
     assert!(!env.path("child").exists() && !env.path("parent").exists());
     env.write("sign", "");
@@ -357,52 +331,42 @@ fn ten_levels_run_and_the_eleventh_does_not() {
     insta::assert_snapshot!(env.ccm(["apply", "level0.yaml", "--no-report"]), @"
     exit: 1
     --- stdout ---
-    WARN  exec#touch [DIR]/ran0 changed ensure=present runtime=[TIME] provider=posix
-    WARN  exec#touch [DIR]/ran1 changed ensure=present runtime=[TIME] provider=posix manifest=level1.yaml
-    WARN  exec#touch [DIR]/ran2 changed ensure=present runtime=[TIME] provider=posix manifest=level2.yaml
-    WARN  exec#touch [DIR]/ran3 changed ensure=present runtime=[TIME] provider=posix manifest=level3.yaml
-    WARN  exec#touch [DIR]/ran4 changed ensure=present runtime=[TIME] provider=posix manifest=level4.yaml
-    WARN  exec#touch [DIR]/ran5 changed ensure=present runtime=[TIME] provider=posix manifest=level5.yaml
-    WARN  exec#touch [DIR]/ran6 changed ensure=present runtime=[TIME] provider=posix manifest=level6.yaml
-    WARN  exec#touch [DIR]/ran7 changed ensure=present runtime=[TIME] provider=posix manifest=level7.yaml
-    WARN  exec#touch [DIR]/ran8 changed ensure=present runtime=[TIME] provider=posix manifest=level8.yaml
-    WARN  exec#touch [DIR]/ran9 changed ensure=present runtime=[TIME] provider=posix manifest=level9.yaml
-    WARN  exec#touch [DIR]/ran10 changed ensure=present runtime=[TIME] provider=posix manifest=level10.yaml
-    ERROR apply#level11.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level10.yaml
-          manifests are nested too deeply, 10 levels are the limit
-             0 [DIR]/level0.yaml
-             1 [DIR]/level1.yaml
-             2 [DIR]/level2.yaml
-             3 [DIR]/level3.yaml
-             4 [DIR]/level4.yaml
-             5 [DIR]/level5.yaml
-             6 [DIR]/level6.yaml
-             7 [DIR]/level7.yaml
-             8 [DIR]/level8.yaml
-             9 [DIR]/level9.yaml
-            10 [DIR]/level10.yaml
-            11 [DIR]/level11.yaml
-          (a manifest that applies itself needs a `control` that ends it)
-    ERROR apply#level10.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level9.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level9.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level8.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level8.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level7.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level7.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level6.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level6.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level5.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level5.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level4.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level4.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level3.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level3.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level2.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level2.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest manifest=level1.yaml
-          failed to reach desired state: 1 of 2 resources failed
-    ERROR apply#level1.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          failed to reach desired state: 1 of 2 resources failed
+      » exec#touch [DIR]/ran0
+        apply#level1.yaml
+        » exec#touch [DIR]/ran1
+          apply#level2.yaml
+          » exec#touch [DIR]/ran2
+            apply#level3.yaml
+            » exec#touch [DIR]/ran3
+              apply#level4.yaml
+              » exec#touch [DIR]/ran4
+                apply#level5.yaml
+                » exec#touch [DIR]/ran5
+                  apply#level6.yaml
+                  » exec#touch [DIR]/ran6
+                    apply#level7.yaml
+                    » exec#touch [DIR]/ran7
+                      apply#level8.yaml
+                      » exec#touch [DIR]/ran8
+                        apply#level9.yaml
+                        » exec#touch [DIR]/ran9
+                          apply#level10.yaml
+                          » exec#touch [DIR]/ran10
+                          ✗ apply#level11.yaml
+                                manifests are nested too deeply, 10 levels are the limit
+                                   0 [DIR]/level0.yaml
+                                   1 [DIR]/level1.yaml
+                                   2 [DIR]/level2.yaml
+                                   3 [DIR]/level3.yaml
+                                   4 [DIR]/level4.yaml
+                                   5 [DIR]/level5.yaml
+                                   6 [DIR]/level6.yaml
+                                   7 [DIR]/level7.yaml
+                                   8 [DIR]/level8.yaml
+                                   9 [DIR]/level9.yaml
+                                  10 [DIR]/level10.yaml
+                                  11 [DIR]/level11.yaml
+                                (a manifest that applies itself needs a `control` that ends it)
     ");
     assert!((0..=10).all(|level| env.path(&format!("ran{level}")).exists()));
     assert!(!env.path("ran11").exists());
@@ -458,9 +422,9 @@ fn whoever_is_not_trusted_applies_nothing_further() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 1
     --- stdout ---
-    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          manifest [DIR]/child.yaml is invalid
-          [DIR]/child.yaml:4:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+      ✗ apply#child.yaml
+            manifest [DIR]/child.yaml is invalid
+            [DIR]/child.yaml:4:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
     --- stderr ---
     error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
      --> [DIR]/child.yaml:4:7
@@ -496,29 +460,25 @@ ccm:
     - file: {name: [DIR]/copy, source: file, [ME], mode: "0644"}
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
-          failed to reach desired state: the command exited with code 1, not 0
-    WARN  exec#true changed ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml
-    ERROR exec#unmet skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix manifest=sub/child.yaml requires="exec#false"
-    ERROR apply#sub/child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          failed to reach desired state: 1 of 3 resources failed, 1 of 3 resources had unmet requirements
-    INFO  top
-    WARN  exec#echo top changed ensure=present runtime=[TIME] provider=posix
-    ERROR exec#dependent skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="apply#sub/child.yaml"
-    WARN  file#[DIR]/copy changed ensure=present runtime=[TIME] provider=posix
+        apply#sub/child.yaml
+        ✗ exec#false
+              failed to reach desired state: the command exited with code 1, not 0
+        » exec#true
+        · exec#unmet  skipped, requires exec#false
+      | exec#echo top: top
+      » exec#echo top
+      · exec#dependent  skipped, requires apply#sub/child.yaml
+      + file#[DIR]/copy  [ME], mode 0644
 
-    Applied manifest.yaml in [TIME]
-      total               7
-      stable              0
-      changed             3
-      skipped             2
-      failed              2
-      requirements unmet  2
-      errors              2
-    "#);
+    Failures
+      ✗ exec#false  (in sub/child.yaml)
+            failed to reach desired state: the command exited with code 1, not 0
+
+    Applied manifest.yaml in [TIME]: 1 created, 2 ran, 1 failed, 2 skipped for unmet requirements
+    ");
     assert_eq!(env.read("copy"), "top\n");
 }
 
@@ -536,18 +496,18 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 1
     --- stdout ---
-    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          manifest [DIR]/child.yaml is invalid
-          [DIR]/child.yaml:4:16: exec#ls: unknown property `comand` (did you mean `command`?)
-          [DIR]/child.yaml:4:37: exec#ls: returns: expected a whole number, found text
-    ERROR apply#rules.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          manifest [DIR]/rules.yaml is invalid
-          [DIR]/rules.yaml:3:3: key `port` is required but has no value
-    ERROR apply#missing.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          cannot read manifest [DIR]/missing.yaml: cannot open [DIR]/missing.yaml: No such file or directory (os error 2)
-    ERROR apply#rules.yaml/../x failed ensure=present runtime=[TIME] provider=ccmmanifest
-          cannot read manifest [DIR]/rules.yaml/../x: cannot open [DIR]/rules.yaml/../x: No such file or directory (os error 2)
-    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
+      ✗ apply#child.yaml
+            manifest [DIR]/child.yaml is invalid
+            [DIR]/child.yaml:4:16: exec#ls: unknown property `comand` (did you mean `command`?)
+            [DIR]/child.yaml:4:37: exec#ls: returns: expected a whole number, found text
+      ✗ apply#rules.yaml
+            manifest [DIR]/rules.yaml is invalid
+            [DIR]/rules.yaml:3:3: key `port` is required but has no value
+      ✗ apply#missing.yaml
+            cannot read manifest [DIR]/missing.yaml: cannot open [DIR]/missing.yaml: No such file or directory (os error 2)
+      ✗ apply#rules.yaml/../x
+            cannot read manifest [DIR]/rules.yaml/../x: cannot open [DIR]/rules.yaml/../x: No such file or directory (os error 2)
+      » exec#touch [DIR]/parent
     --- stderr ---
     error: exec#ls: unknown property `comand`
      --> [DIR]/child.yaml:4:16
@@ -586,11 +546,10 @@ fn a_child_may_stop_at_its_first_failure() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#false failed ensure=present runtime=[TIME] provider=posix manifest=child.yaml
-          failed to reach desired state: the command exited with code 1, not 0
-    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          failed to reach desired state: 1 of 2 resources failed, Terminating manifest execution due to failed resource
-    WARN  exec#touch [DIR]/parent changed ensure=present runtime=[TIME] provider=posix
+        apply#child.yaml
+        ✗ exec#false
+              failed to reach desired state: the command exited with code 1, not 0
+      » exec#touch [DIR]/parent
     ");
     assert!(!env.path("child").exists() && env.path("parent").exists());
     std::fs::remove_file(env.path("parent")).unwrap();
@@ -756,28 +715,26 @@ fn the_example_works_as_it_says() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 0
     --- stdout ---
-    WARN  file#[DIR]/srv changed ensure=directory runtime=[TIME] provider=posix
-    WARN  file#[DIR]/srv/blog.html changed ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
-          health check title OK
-    WARN  apply#site/blog.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
-    WARN  file#[DIR]/srv/shop.html changed ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
-          health check title OK
-    WARN  apply#site/shop.yaml changed ensure=present runtime=[TIME] provider=ccmmanifest
-    WARN  exec#record the change refreshed ensure=present runtime=[TIME] provider=shell
+      + file#[DIR]/srv  directory, [ME], mode 0755
+        apply#site/blog.yaml
+        + file#[DIR]/srv/blog.html  content +1, [ME], mode 0644
+              health check title OK
+        apply#site/shop.yaml
+        + file#[DIR]/srv/shop.html  content +1, [ME], mode 0644
+              health check title OK
+      ↻ exec#record the change  ran, because apply#site/blog.yaml, apply#site/shop.yaml changed
     ");
     assert_eq!(env.read("srv/blog.html"), "<title>My blog</title>\n");
     assert_eq!(env.read("srv/shop.html"), "<title>Shop</title>\n");
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--monitor-only", "--no-report"]), @"
     exit: 0
     --- stdout ---
-    INFO  file#[DIR]/srv stable ensure=directory runtime=[TIME] provider=posix
-    INFO  file#[DIR]/srv/blog.html stable ensure=present runtime=[TIME] provider=posix manifest=site/blog.yaml
-          health check title OK
-    INFO  apply#site/blog.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
-    INFO  file#[DIR]/srv/shop.html stable ensure=present runtime=[TIME] provider=posix manifest=site/shop.yaml
-          health check title OK
-    INFO  apply#site/shop.yaml stable ensure=present runtime=[TIME] provider=ccmmanifest
-    INFO  exec#record the change stable ensure=present runtime=[TIME] provider=shell
+        apply#site/blog.yaml
+        = file#[DIR]/srv/blog.html  stable
+              health check title OK
+        apply#site/shop.yaml
+        = file#[DIR]/srv/shop.html  stable
+              health check title OK
     ");
     let again = env.run(["apply", "manifest.yaml", "--detailed-exitcodes"]);
     assert_eq!(again.status.code(), Some(0), "the second run is stable");
@@ -793,9 +750,9 @@ fn what_a_template_brings_below_is_checked_too() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
     exit: 1
     --- stdout ---
-    ERROR apply#child.yaml failed ensure=present runtime=[TIME] provider=ccmmanifest
-          manifest [DIR]/child.yaml is invalid
-          [DIR]/r.jet (rendered):3:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+      ✗ apply#child.yaml
+            manifest [DIR]/child.yaml is invalid
+            [DIR]/r.jet (rendered):3:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
     --- stderr ---
     error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
      --> [DIR]/r.jet (rendered):3:7

@@ -68,34 +68,24 @@ ccm:
 fn renders_once_previews_and_is_stable_the_second_time() {
     let env = TestEnv::new();
     example(&env);
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @r#"
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop"]), @"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/target changed ensure=absent runtime=[TIME] provider=choria noop="Would have changed 5 scaffold files"
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+    Plan for manifest.yaml on [HOST]
 
-    Previewed manifest.yaml in [TIME]
-      total      2
-      stable     0
-      changed    2
-      skipped    0
-      failed     0
-      refreshed  1
-    "#);
+      + scaffold#[DIR]/target  added app.conf, bin/run.sh, sites/list and 2 more
+      ↻ exec#reload  run, because scaffold#[DIR]/target changes
+
+    1 to create, 1 to refresh
+    ");
     assert!(!env.path("target").exists());
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/target changed ensure=present runtime=[TIME] provider=choria
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix
+      + scaffold#[DIR]/target  added app.conf, bin/run.sh, sites/list and 2 more
+      ↻ exec#reload  ran, because scaffold#[DIR]/target changed
 
-    Applied manifest.yaml in [TIME]
-      total      2
-      stable     0
-      changed    2
-      skipped    0
-      failed     0
-      refreshed  1
+    Applied manifest.yaml in [TIME]: 1 created, 1 refreshed
     ");
     insta::assert_debug_snapshot!(tree(&env.path("target")), @r#"
     {
@@ -118,23 +108,21 @@ fn renders_once_previews_and_is_stable_the_second_time() {
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]), @r#"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/target changed ensure=present runtime=[TIME] provider=choria noop="Would have changed 2 scaffold files"
-          --- [DIR]/target/app.conf
-          +++ [DIR]/target/app.conf
-          @@ -1 +1,2 @@
-          -changed
-          \ No newline at end of file
-          +# shop, made by ccm
-          +port = 8080
-    WARN  exec#reload refreshed ensure=present runtime=[TIME] provider=posix noop="Would have executed via subscribe"
+    Plan for manifest.yaml on [HOST]
 
-    Previewed manifest.yaml in [TIME]
-      total      2
-      stable     0
-      changed    2
-      skipped    0
-      failed     0
-      refreshed  1
+      ~ scaffold#[DIR]/target
+            updated  app.conf
+            removed  foreign
+            --- [DIR]/target/app.conf
+            +++ [DIR]/target/app.conf
+            @@ -1 +1,2 @@
+            -changed
+            \ No newline at end of file
+            +# shop, made by ccm
+            +port = 8080
+      ↻ exec#reload  run, because scaffold#[DIR]/target changes
+
+    1 to change, 1 to refresh
     "#);
     assert_eq!(tree(&env.path("target")), before);
     assert!(env.run(["apply", "manifest.yaml"]).status.success());
@@ -173,7 +161,7 @@ fn at_the_command_line_with_status_and_removal() {
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria
+      + scaffold#[DIR]/t  added a.txt, sub/b.sh
     ");
     insta::assert_debug_snapshot!(tree(&env.path("t")), @r#"
     {
@@ -199,17 +187,17 @@ fn at_the_command_line_with_status_and_removal() {
         "ensure", "scaffold", "[DIR]/t", "src", "absent", "--fact", "role=web", "--engine", "go",
         "--noop",
     ];
-    insta::assert_snapshot!(env.ccm(args), @r#"
+    insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria noop="Would have removed 2 scaffold files"
-    "#);
+      - scaffold#[DIR]/t  removed a.txt, sub/b.sh  (noop)
+    ");
     let args =
         ["ensure", "scaffold", "[DIR]/t", "src", "absent", "--fact", "role=web", "--engine", "go"];
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    WARN  scaffold#[DIR]/t changed ensure=present runtime=[TIME] provider=choria
+      - scaffold#[DIR]/t  removed a.txt, sub/b.sh
     ");
     // Only what is foreign is left.
     assert_eq!(tree(&env.path("t")).into_keys().collect::<Vec<_>>(), ["foreign"]);
@@ -220,7 +208,7 @@ fn at_the_command_line_with_status_and_removal() {
     insta::assert_snapshot!(env.ccm(["ensure", "scaffold", "[DIR]/t", "src", "absent"]), @"
     exit: 0
     --- stdout ---
-    INFO  scaffold#[DIR]/t stable ensure=absent runtime=[TIME] provider=choria
+      = scaffold#[DIR]/t  stable
     ");
 }
 
@@ -270,7 +258,7 @@ fn errors_name_the_file_and_change_nothing() {
         env.steady(&String::from_utf8(output.stdout).unwrap())
     };
     insta::assert_snapshot!(apply("one\n[[ data.nope.x ]]\n", &[]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: there is no member `nope`
            --> b:2:8
             |
@@ -278,7 +266,7 @@ fn errors_name_the_file_and_change_nothing() {
             |        ^^^^^
     ");
     insta::assert_snapshot!(apply("[[ if ]]", &[]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: unexpected `]]` in if: an expression is missing
            --> b:1:7
             |
@@ -286,7 +274,7 @@ fn errors_name_the_file_and_change_nothing() {
             |       ^^
     ");
     insta::assert_snapshot!(apply("[[ write(\"../x\", \"y\") ]]", &[]), @r#"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: ../x is not in the target directory
            --> b:1:4
             |
@@ -294,7 +282,7 @@ fn errors_name_the_file_and_change_nothing() {
             |    ^^^^^
     "#);
     insta::assert_snapshot!(apply("[[ render(\"../../etc/passwd\", .) ]]", &[]), @r#"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: ../../etc/passwd is not in source directory [DIR]/src
            --> b:1:4
             |
@@ -302,15 +290,15 @@ fn errors_name_the_file_and_change_nothing() {
             |    ^^^^^^
     "#);
     insta::assert_snapshot!(apply("[[ render(\"b\", .) ]]", &[]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: templates render one another without end: b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b
     ");
     insta::assert_snapshot!(apply("{{ render \"b\" . }}", &["--engine", "go"]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: templates render one another without end: b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b renders b
     ");
     insta::assert_snapshot!(apply("[[ write(\"x\", 5) ]]", &[]), @r#"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: the content must be a string, not float64
            --> b:1:4
             |
@@ -318,25 +306,25 @@ fn errors_name_the_file_and_change_nothing() {
             |    ^^^^^
     "#);
     insta::assert_snapshot!(apply("{{ upper 5 }}", &["--engine", "go"]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: b:1:10: expected string; found 5
             |
           1 | {{ upper 5 }}
             |          ^
     ");
     insta::assert_snapshot!(apply("{{ range until 100000000 }}{{ end }}", &["--engine", "go"]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           cannot render b: b:1:10: the template takes too many steps
             |
           1 | {{ range until 100000000 }}{{ end }}
             |          ^^^^^^^^^^^^^^^
     ");
     insta::assert_snapshot!(apply("x", &["--post", "b=sh -c 'echo oh no >&2; exit 3'"]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           post command `sh -c 'echo oh no >&2; exit 3'` failed for b: exit code 3: oh no
     ");
     insta::assert_snapshot!(apply("x", &["--post", "b=/nonexistent/tool"]), @"
-    ERROR scaffold#[DIR]/t failed ensure=present runtime=[TIME] provider=choria
+    ✗ scaffold#[DIR]/t
           post command `/nonexistent/tool` failed for b: command not found: /nonexistent/tool
     ");
 }

@@ -16,7 +16,7 @@ fn a_script_with_a_session() {
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    WARN  exec#touch [DIR]/r refreshed ensure=present runtime=[TIME] provider=posix
+      ↻ exec#touch [DIR]/r  ran, because file#conf changed
     ");
     assert!(env.path("r").exists());
     assert!(
@@ -27,34 +27,30 @@ fn a_script_with_a_session() {
     insta::assert_snapshot!(env.ccm(args), @"
     exit: 0
     --- stdout ---
-    INFO  exec#touch [DIR]/r stable ensure=present runtime=[TIME] provider=posix
+      = exec#touch [DIR]/r  stable
     ");
     assert_eq!(env.run(["ensure", "exec", "false"]).status.code(), Some(1));
-    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#false"]), @r#"
+    insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#false"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#true skipped due to unmet requirement ensure=present runtime=[TIME] provider=posix requires="exec#false"
-    "#);
+      · exec#true  skipped, requires exec#false
+    ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "exec#other"]), @"
     exit: 1
     --- stdout ---
-    ERROR exec#true failed ensure=present runtime=[TIME] provider=posix
-          exec#other has not been applied in this run or session
+      ✗ exec#true
+            exec#other has not been applied in this run or session
     ");
     insta::assert_snapshot!(env.ccm(["session", "report"]), @"
     exit: 0
     --- stdout ---
+    Failures
+      ✗ exec#false
+            failed to reach desired state: the command exited with code 1, not 0
+      ✗ exec#true
+            exec#other has not been applied in this run or session
 
-    Applied [DIR]/session in [TIME]
-      total               7
-      stable              2
-      changed             2
-      skipped             1
-      failed              2
-      unique              4
-      refreshed           1
-      requirements unmet  1
-      errors              2
+    Applied [DIR]/session in [TIME]: 1 created, 1 refreshed, 2 failed, 1 skipped for unmet requirements, 2 stable
     ");
     let report = env.run(["session", "report", "--json"]);
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
@@ -172,7 +168,7 @@ fn a_session_that_goes_away_does_not_end_the_run() {
     let output = env.run(["apply", "manifest.yaml", "--report-file", "report.json"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("exec#second changed") && text.contains("total    2"), "{text}");
+    assert!(text.contains("  » exec#second ") && text.ends_with(": 2 ran\n"), "{text}");
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write session"));
     assert!(env.path("second").exists() && env.path("report.json").exists());
 }

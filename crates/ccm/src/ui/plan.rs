@@ -1,0 +1,253 @@
+//! Plans as people read them: what would change, in order, then counts.
+
+use std::fmt::Write as _;
+
+use ccm_model::{Plan, PlanOutcome, PlannedResource};
+
+use super::row::{Place, Row};
+use super::summary::failures;
+use super::tally::Tally;
+use super::text::{columns, printable, wrap_list};
+use super::theme::{BOLD, Theme};
+use super::{Amount, summary};
+
+/// Names are aligned up to this column; longer ones push their text aside.
+const COLUMN: usize = 50;
+
+/// How much of a plan is shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanView {
+    pub(crate) amount: Amount,
+    /// Failures in full and counts at the end.
+    pub(crate) has_summary: bool,
+    /// The preview was interrupted: more may change than is shown.
+    pub(crate) is_incomplete: bool,
+}
+
+/// A line of the plan: a resource at its depth.
+struct Line<'a> {
+    resource: &'a PlannedResource,
+    depth: usize,
+}
+
+pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
+    let mut lines = Vec::new();
+    collect(&plan.resources, 0, view.amount, &mut lines);
+    let title = format!("Plan for {} on {}", printable(&plan.manifest), printable(&plan.host.name));
+    let mut out = format!("{}\n", theme.paint(BOLD, &title));
+    if !lines.is_empty() {
+        out.push('\n');
+    }
+    let ends = lines.iter().filter_map(|line| {
+        let width = 4 + 2 * line.depth + columns(&Row::of_plan(line.resource).label());
+        (width <= COLUMN).then_some(width)
+    });
+    let column = ends.max().unwrap_or(0);
+    // Where there are only failures, each is told in full at once.
+    let repeats_failures = view.has_summary && view.amount != Amount::Quiet;
+    for Line { resource, depth } in lines {
+        let row = Row::of_plan(resource);
+        let is_heading = !resource.children.is_empty() && resource.outcome != PlanOutcome::Failed;
+        if is_heading {
+            summary::heading(&mut out, &row.label(), depth, theme);
+        } else {
+            row.write(&mut out, theme, Place { depth, column, cuts_errors: repeats_failures });
+        }
+    }
+    if !view.has_summary {
+        return out;
+    }
+    if repeats_failures {
+        let mut failed = Vec::new();
+        repeated(&plan.resources, None, theme, &mut failed);
+        out.push_str(&failures(&failed, theme));
+    }
+    let mut tally = Tally::default();
+    plan.resources.iter().for_each(|resource| tally.add_planned(resource));
+    tally.counts.not_selected = plan.summary.not_selected;
+    let interrupted = if view.is_incomplete { "Interrupted: " } else { "" };
+    out.push('\n');
+    for line in wrap_list(&format!("{interrupted}{}", tally.planned()), theme.width) {
+        let _ = writeln!(out, "{line}");
+    }
+    out
+}
+
+/// The resources that are shown, and those that they stand in.
+fn collect<'a>(
+    resources: &'a [PlannedResource],
+    depth: usize,
+    amount: Amount,
+    lines: &mut Vec<Line<'a>>,
+) {
+    for resource in resources {
+        let at = lines.len();
+        lines.push(Line { resource, depth });
+        collect(&resource.children, depth + 1, amount, lines);
+        let has_shown = lines.len() > at + 1;
+        let is_shown = match (resource.children.is_empty(), amount) {
+            (false, _) => has_shown || resource.outcome == PlanOutcome::Failed,
+            (true, Amount::Verbose) => true,
+            (true, amount) => {
+                let row = Row::of_plan(resource);
+                match resource.outcome {
+                    PlanOutcome::Failed => true,
+                    PlanOutcome::Skipped => row.is_unmet(),
+                    PlanOutcome::Stable => false,
+                    _ => amount == Amount::Normal,
+                }
+            }
+        };
+        if !is_shown {
+            lines.truncate(at);
+        }
+    }
+}
+
+/// The failures of a plan in full. A resource that applies a manifest fails for
+/// those within it, which say more.
+fn repeated(
+    resources: &[PlannedResource],
+    manifest: Option<&str>,
+    theme: Theme,
+    all: &mut Vec<String>,
+) {
+    for resource in resources {
+        let before = all.len();
+        repeated(&resource.children, Some(&resource.name), theme, all);
+        if resource.outcome == PlanOutcome::Failed && all.len() == before {
+            let mut text = String::new();
+            Row::of_plan(resource).again(manifest).write(&mut text, theme, Place::default());
+            all.push(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ccm_model::{Change, PlanHost, PlanSummary};
+
+    use super::*;
+
+    fn row(kind: &'static str, name: &str, outcome: PlanOutcome) -> PlannedResource {
+        PlannedResource { kind: kind.into(), name: name.into(), outcome, ..Default::default() }
+    }
+
+    fn plan() -> Plan {
+        let error = Some("no such user\nask for another".to_owned());
+        let failed = PlannedResource { error, ..row("file", "/srv/own", PlanOutcome::Failed) };
+        let children = vec![
+            row("file", "/srv/same", PlanOutcome::Stable),
+            row("file", "/srv/old", PlanOutcome::Remove),
+            failed,
+        ];
+        let error = Some("1 of 3 resources failed".to_owned());
+        let nested =
+            PlannedResource { error, children, ..row("apply", "c.yaml", PlanOutcome::Failed) };
+        let quiet = PlannedResource {
+            children: vec![row("file", "/srv/calm", PlanOutcome::Stable)],
+            ..row("apply", "calm.yaml", PlanOutcome::Stable)
+        };
+        let changes = vec![Change::of("ensure").from("absent").to("1.22.1")];
+        let package = PlannedResource { changes, ..row("package", "nginx", PlanOutcome::Create) };
+        let modes = vec![
+            Change::of("mode").from("0600").to("0644"),
+            Change::of("content").from("a").to("b").lines((2, 1)),
+        ];
+        let diff = Some("@@ -1 +1 @@\n-a\n+b\n".to_owned());
+        let name = "/etc/nginx/conf.d/a-name-that-is-longer-than-the-column.conf";
+        let file = PlannedResource {
+            changes: modes,
+            diff,
+            alias: Some("config".into()),
+            ..row("file", name, PlanOutcome::Change)
+        };
+        let service = PlannedResource {
+            verbs: vec![ccm_model::Verb::Reloaded],
+            because: vec!["file#config".into()],
+            ..row("service", "nginx", PlanOutcome::Refresh)
+        };
+        let skipped = row("exec", "never", PlanOutcome::Skipped);
+        Plan {
+            manifest: "site.yaml".into(),
+            host: PlanHost { name: "web1".into(), id: String::new() },
+            summary: PlanSummary { not_selected: 2, ..PlanSummary::default() },
+            resources: vec![package, file, quiet, service, nested, skipped],
+            ..Plan::default()
+        }
+    }
+
+    fn picture(amount: Amount, width: Option<usize>, is_utf8: bool) -> String {
+        let theme = Theme { has_color: false, is_utf8, width };
+        render(&plan(), theme, PlanView { amount, has_summary: true, is_incomplete: false })
+    }
+
+    #[test]
+    fn a_plan_shows_what_would_change_and_counts() {
+        insta::assert_snapshot!(picture(Amount::Normal, None, true), @"
+        Plan for site.yaml on web1
+
+          + package#nginx    absent → 1.22.1
+          ~ file#/etc/nginx/conf.d/a-name-that-is-longer-than-the-column.conf (config)
+                mode     0600 → 0644
+                content  +2 −1
+                @@ -1 +1 @@
+                -a
+                +b
+          ↻ service#nginx    reload, because file#config changes
+          ✗ apply#c.yaml
+                1 of 3 resources failed
+            - file#/srv/old
+            ✗ file#/srv/own
+                  no such user …
+
+        Failures
+          ✗ file#/srv/own  (in c.yaml)
+                no such user
+                ask for another
+
+        1 to create, 1 to change, 1 to remove, 1 to refresh, 1 failed; 2 already right, 1 skipped, 2 not selected
+        ");
+        insta::assert_snapshot!(picture(Amount::Verbose, Some(60), false), @"
+        Plan for site.yaml on web1
+
+          + package#nginx     absent -> 1.22.1
+          ~ file#/etc/nginx/conf.d/a-n...an-the-column.conf (config)
+                mode     0600 -> 0644
+                content  +2 -1
+                @@ -1 +1 @@
+                -a
+                +b
+            apply#calm.yaml
+            = file#/srv/calm  stable
+          * service#nginx     reload, because file#config changes
+          x apply#c.yaml
+                1 of 3 resources failed
+            = file#/srv/same  stable
+            - file#/srv/old
+            x file#/srv/own
+                  no such user ...
+          . exec#never        skipped by control
+
+        Failures
+          x file#/srv/own  (in c.yaml)
+                no such user
+                ask for another
+
+        1 to create, 1 to change, 1 to remove, 1 to refresh,
+        1 failed; 2 already right, 1 skipped, 2 not selected
+        ");
+        insta::assert_snapshot!(picture(Amount::Quiet, Some(60), true), @"
+        Plan for site.yaml on web1
+
+          ✗ apply#c.yaml
+                1 of 3 resources failed
+            ✗ file#/srv/own
+                  no such user
+                  ask for another
+
+        1 to create, 1 to change, 1 to remove, 1 to refresh,
+        1 failed; 2 already right, 1 skipped, 2 not selected
+        ");
+    }
+}

@@ -1,0 +1,265 @@
+//! `ccm plan`, choosing a part of a manifest, and how much is printed.
+
+use serde_json::{Value, json};
+
+use crate::TestEnv;
+
+/// A file to create, one to change, one to remove, a reaction, a command, and
+/// something that only the real run can judge.
+fn site() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("new/same", "same\n");
+    env.write("changes", "one\ntwo\n");
+    env.write("goes", "");
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - file:
+        - defaults: {[ME], mode: "0644"}
+        - [DIR]/new/same: {content: "same\n"}
+        - [DIR]/made: {content: "a\n", tags: [web]}
+        - [DIR]/changes: {content: "one\n2\nthree\n", alias: config, tags: [web]}
+        - [DIR]/goes: {ensure: absent}
+    - exec:
+        - reload: {command: touch [DIR]/reloaded, refresh_only: true, subscribe: ["file#config"]}
+        - touch [DIR]/ran: {}
+        - never: {command: "false", control: {if: "false"}}
+    - file:
+        - [DIR]/private: {ensure: directory, owner: nobody-made-this-user, group: "0", mode: "0700"}
+"#,
+    );
+    env
+}
+
+#[test]
+fn a_plan_shows_what_would_change() {
+    let env = site();
+    let before = env.names();
+    insta::assert_snapshot!(env.ccm(["plan", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    Plan for manifest.yaml on [HOST]
+
+      + file#[DIR]/made  content +1, [ME], mode 0644
+            @@ -0,0 +1 @@
+            +a
+      ~ file#[DIR]/changes (config)  content +2 −1
+            @@ -1,2 +1,3 @@
+             one
+            -two
+            +2
+            +three
+      - file#[DIR]/goes
+      ↻ exec#reload  run, because file#config changes
+      » exec#touch [DIR]/ran
+      ? file#[DIR]/private  directory, owner nobody-made-this-user, group 0, mode 0700, provisional: after exec#touch [DIR]/ran
+
+    1 to create, 1 to change, 1 to remove, 1 to refresh, 1 to run, 1 provisional; 1 already right, 1 skipped
+    ");
+    let plain = env.ccm(["plan", "manifest.yaml", "--no-diff"]);
+    assert!(!plain.contains("@@") && plain.contains("content +2 −1"), "{plain}");
+    assert_eq!(env.ccm(["apply", "manifest.yaml", "--noop"]), plain);
+    assert_eq!(
+        env.ccm(["apply", "manifest.yaml", "--noop", "--diff"]),
+        env.ccm(["plan", "manifest.yaml"])
+    );
+    let verbose = env.ccm(["plan", "manifest.yaml", "-v", "--no-diff"]);
+    assert!(verbose.contains("  = file#[DIR]/new/same  stable\n"), "{verbose}");
+    assert!(verbose.contains("  · exec#never  skipped by control\n"), "{verbose}");
+    assert_eq!(env.names(), before, "a plan changed something");
+}
+
+#[test]
+fn a_plan_is_data_too() {
+    let env = site();
+    let output = env.run(["plan", "manifest.yaml", "--json"]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(plan["protocol"], "io.choria.ccm.v1.plan");
+    assert_eq!(
+        plan["summary"],
+        json!({"create": 1, "change": 1, "remove": 1, "refresh": 1, "run": 1, "provisional": 1,
+               "failed": 0, "skipped": 1, "stable": 1, "not_selected": 0})
+    );
+    let change = &plan["resources"][2];
+    assert_eq!((&change["alias"], &change["outcome"]), (&json!("config"), &json!("change")));
+    assert!(change["diff"].as_str().unwrap().contains("+three"), "{change}");
+}
+
+#[test]
+fn codes_of_plans_are_those_of_previews() {
+    let env = site();
+    let code = |args: &[&str]| {
+        let args = args.iter().map(|arg| arg.replace("[DIR]", env.dir().to_str().unwrap()));
+        env.command(args).output().unwrap().status.code()
+    };
+    let detailed = ["plan", "manifest.yaml", "--detailed-exitcodes"];
+    assert_eq!((code(&["plan", "manifest.yaml"]), code(&detailed)), (Some(0), Some(2)));
+    let only = |name: &'static str| [&detailed[..], &["--only", name]].concat();
+    assert_eq!(code(&only("file#[DIR]/new/same")), Some(0));
+    // Without the command before it, nothing could make the user.
+    let user = "file#[DIR]/private";
+    assert_eq!(code(&only(user)), Some(4));
+    assert_eq!(code(&["plan", "manifest.yaml", "--only", user]), Some(1));
+    assert_eq!(code(&[&only(user)[..], &["--only", "web"]].concat()), Some(6));
+    assert_eq!(code(&["plan", "missing.yaml"]), Some(1));
+    assert_eq!(code(&["plan"]), Some(64));
+}
+
+#[test]
+fn failures_are_repeated_in_full() {
+    let env = site();
+    let user = ["plan", "manifest.yaml", "--only", "file#[DIR]/private"];
+    insta::assert_snapshot!(env.ccm(user), @"
+    exit: 1
+    --- stdout ---
+    Plan for manifest.yaml on [HOST]
+
+      ✗ file#[DIR]/private
+            could not lookup user `nobody-made-this-user`
+
+    Failures
+      ✗ file#[DIR]/private
+            could not lookup user `nobody-made-this-user`
+
+    1 failed; 7 not selected
+    ");
+    insta::assert_snapshot!(env.ccm(["plan", "manifest.yaml", "-q", "--only", "file#[DIR]/private"]), @"
+    exit: 1
+    --- stdout ---
+    Plan for manifest.yaml on [HOST]
+
+      ✗ file#[DIR]/private
+            could not lookup user `nobody-made-this-user`
+
+    1 failed; 7 not selected
+    ");
+}
+
+#[test]
+fn a_part_is_chosen_by_name_alias_and_tag() {
+    let env = site();
+    let applied = |env: &TestEnv, flags: &[&str]| {
+        let flags = flags.iter().map(|flag| flag.replace("[DIR]", env.dir().to_str().unwrap()));
+        let args = ["apply", "manifest.yaml"].into_iter().map(str::to_owned).chain(flags);
+        let output = env.command(args).output().unwrap();
+        env.steady(&String::from_utf8(output.stdout).unwrap())
+    };
+    insta::assert_snapshot!(applied(&env, &["--only", "web", "--skip", "config"]), @"
+      + file#[DIR]/made  content +1, [ME], mode 0644
+
+    Applied manifest.yaml in [TIME]: 1 created, 7 not selected
+    ");
+    assert_eq!((env.path("made").exists(), env.path("ran").exists()), (true, false));
+    insta::assert_snapshot!(applied(&env, &["--only", "config", "--only", "exec#re*"]), @"
+      ~ file#[DIR]/changes (config)  content +2 −1
+      ↻ exec#reload  ran, because file#config changed
+
+    Applied manifest.yaml in [TIME]: 1 changed, 1 refreshed, 6 not selected
+    ");
+    assert!(env.path("reloaded").exists() && env.path("goes").exists());
+    for (flag, selector, hint) in [
+        ("--only", "wep", "did you mean `web`?"),
+        ("--skip", "confg", "did you mean `config`?"),
+        ("--only", "nothing-like-it-at-all", "a selector is `type#name`, an alias or a tag"),
+    ] {
+        let picture = env.ccm(["apply", "manifest.yaml", flag, selector]);
+        let message = format!("error: {flag} {selector} matches no resource\nhint: {hint}");
+        assert!(picture.starts_with("exit: 1\n--- stderr ---\n"), "{picture}");
+        assert!(picture.contains(&message), "{picture}");
+    }
+    assert!(!env.path("ran").exists(), "a wrong selector ran something");
+}
+
+#[test]
+fn as_much_is_printed_as_was_asked_for() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  pre_message: hello
+  resources:
+    - file: [{[DIR]/f: {content: x, [ME], mode: "0644"}}]
+    - exec:
+        - one: {command: echo 1, logoutput: true}
+        - bad: {command: "sh -c 'echo reason >&2; exit 3'"}
+        - two: {command: echo 2, logoutput: true, control: {if: "true"}}
+        - off: {command: "true", control: {if: "false"}}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--quiet"]), @"
+    exit: 1
+    --- stdout ---
+      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
+            failed to reach desired state: the command exited with code 3, not 0
+            reason
+
+    Applied manifest.yaml in [TIME]: 1 created, 2 ran, 1 failed, 1 skipped
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
+    exit: 1
+    --- stdout ---
+    hello
+      | exec#one: 1
+      » exec#one  echo 1
+      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
+            failed to reach desired state: the command exited with code 3, not 0 …
+      | exec#two: 2
+      » exec#two  echo 2
+
+    Failures
+      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
+            failed to reach desired state: the command exited with code 3, not 0
+            reason
+
+    Applied manifest.yaml in [TIME]: 2 ran, 1 failed, 1 stable, 1 skipped
+    ");
+    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--verbose", "--no-report"]), @"
+    exit: 1
+    --- stdout ---
+    hello
+      = file#[DIR]/f  stable
+      | exec#one: 1
+      » exec#one  echo 1
+      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
+            failed to reach desired state: the command exited with code 3, not 0
+            reason
+      | exec#two: 2
+      » exec#two  echo 2
+      · exec#off  skipped by control
+    ");
+    let output = env.run(["apply", "manifest.yaml", "--events"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [env.path("f").to_str().unwrap(), "one", "bad", "two", "off"]);
+    assert_eq!(events[2]["failed"], true);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "1\n2\n");
+    let output = env.run(["ensure", "exec", "true", "--events"]);
+    let event: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(event["protocol"], "io.choria.ccm.v1.transaction.event");
+    for flags in [["-q", "-v"], ["--json", "--events"]] {
+        let output = env.command(["apply", "manifest.yaml"]).args(flags).output().unwrap();
+        assert_eq!(output.status.code(), Some(64), "{flags:?}");
+    }
+    assert_eq!(env.ccm(["ensure", "exec", "true", "-q"]), "exit: 0\n");
+    assert!(env.ccm(["ensure", "exec", "false", "-q"]).contains("✗ exec#false"));
+}
+
+#[test]
+fn signs_follow_the_locale() {
+    let env = site();
+    for (name, value, is_utf8) in [
+        ("LANG", "de_DE.UTF-8", true),
+        ("LC_CTYPE", "C.utf8", true),
+        ("LC_ALL", "C", false),
+        ("OTHER", "C.UTF-8", false),
+    ] {
+        let mut command = env.command(["plan", "manifest.yaml"]);
+        let output = command.env_remove("LC_ALL").env(name, value).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(!text.is_ascii(), is_utf8, "{name}={value}: {text}");
+        assert_eq!(text.contains("  » exec#touch"), is_utf8, "{text}");
+        assert_eq!(text.contains("  > exec#touch"), !is_utf8, "{text}");
+    }
+}
