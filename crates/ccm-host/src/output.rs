@@ -38,16 +38,26 @@ impl Host {
 }
 
 impl OutputFile {
+    /// Replaces the file atomically by one that only its owner can read, whatever
+    /// permissions it had.
+    pub fn write_private(&self, bytes: &[u8]) -> Result<()> {
+        self.replace_with(bytes, |_| 0o600)
+    }
+
     /// Replaces the file atomically. A new one gets `new_mode`, one that is
     /// there keeps its permissions.
     pub fn write(&self, bytes: &[u8], new_mode: u32) -> Result<()> {
+        self.replace_with(bytes, |kept| kept.unwrap_or(new_mode))
+    }
+
+    fn replace_with(&self, bytes: &[u8], bits: impl Fn(Option<u32>) -> u32) -> Result<()> {
         let (path, directory) = (&*self.path, self.path.parent().unwrap_or(Path::new("/")));
         let before = self.check()?;
         let (mut temporary, _) = Temporary::create(&self.host, &self.parent, directory)?;
         temporary.file.write_all(bytes).map_err(Error::std_io("write", path))?;
         // A second name of the file may be how someone made it look like ours.
         let kept = before.filter(|&(_, links)| links == 1).map(|(found, _)| found.mode & 0o777);
-        rustix::fs::fchmod(&temporary.file, mode(kept.unwrap_or(new_mode)))
+        rustix::fs::fchmod(&temporary.file, mode(bits(kept)))
             .map_err(Error::io("set the mode of", path))?;
         // Nobody may have put something there since the check.
         let replace = self.check()?.is_some();

@@ -42,7 +42,7 @@ pub use event_id::EventId;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use health_check::{GossRules, Health, HealthCheck, HealthCheckResult};
-pub use plan::{Plan, PlanHost, PlanOutcome, PlanSummary, PlannedResource};
+pub use plan::{Plan, PlanDifference, PlanHost, PlanOutcome, PlanSummary, PlannedResource};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Reader, Spanned};
 pub use redact::{is_secret_name, mask_credentials, redact_credentials};

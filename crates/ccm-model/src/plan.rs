@@ -1,6 +1,7 @@
 //! Plans: what a run would do, as data.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -255,6 +256,71 @@ impl PlannedResource {
     }
 }
 
+/// One resource that two plans see differently.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlanDifference {
+    /// The resource, as `type#name`, behind the manifests that lead to it
+    pub resource: String,
+    /// What the first plan says; absent where it does not have the resource
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<PlannedResource>,
+    /// What the second plan says; absent where it does not have the resource
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<PlannedResource>,
+}
+
+impl Plan {
+    /// The resources that another plan sees differently, in the order of this
+    /// plan, then those that only the other has.
+    pub fn diff(&self, other: &Self) -> Vec<PlanDifference> {
+        let mut before = Vec::new();
+        let mut after = Vec::new();
+        flatten("", &self.resources, &mut before);
+        flatten("", &other.resources, &mut after);
+        let index: HashMap<&str, &PlannedResource> =
+            after.iter().map(|(name, resource)| (name.as_str(), *resource)).collect();
+        let known: HashSet<&str> = before.iter().map(|(name, _)| name.as_str()).collect();
+        let mut differences = Vec::new();
+        for (name, was) in &before {
+            let is = index.get(name.as_str()).copied();
+            if is.is_none_or(|is| !was.is_alike(is)) {
+                let resource = name.clone();
+                let (before, after) = (Some(was.alone()), is.map(PlannedResource::alone));
+                differences.push(PlanDifference { resource, before, after });
+            }
+        }
+        for (name, is) in after.iter().filter(|(name, _)| !known.contains(name.as_str())) {
+            let after = Some(is.alone());
+            differences.push(PlanDifference { resource: name.clone(), before: None, after });
+        }
+        differences
+    }
+}
+
+impl PlannedResource {
+    /// Whether another plan says the same, children aside.
+    fn is_alike(&self, other: &Self) -> bool {
+        self.alone() == other.alone()
+    }
+
+    fn alone(&self) -> Self {
+        Self { children: Vec::new(), ..self.clone() }
+    }
+}
+
+/// Every resource with its name behind those of the resources that lead to it.
+fn flatten<'p>(
+    above: &str,
+    resources: &'p [PlannedResource],
+    into: &mut Vec<(String, &'p PlannedResource)>,
+) {
+    for resource in resources {
+        let name = format!("{above}{}#{}", resource.kind, resource.name);
+        flatten(&format!("{name} / "), &resource.children, into);
+        into.push((name, resource));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +359,29 @@ mod tests {
             assert_eq!(json, format!("\"{}\"", outcome.word()));
             assert!(glyphs.insert(outcome.glyph()));
         }
+    }
+
+    #[test]
+    fn plans_are_compared_by_resource() {
+        let leaf = |name: &str, outcome| PlannedResource {
+            kind: "file".into(),
+            name: name.into(),
+            outcome,
+            ..PlannedResource::default()
+        };
+        let apply = |children| PlannedResource {
+            kind: "apply".into(),
+            name: "c".into(),
+            children,
+            ..PlannedResource::default()
+        };
+        let plan = |resources| Plan { resources, ..Plan::default() };
+        let (stable, create) = (PlanOutcome::Stable, PlanOutcome::Create);
+        let one = plan(vec![leaf("a", stable), leaf("b", stable), apply(vec![leaf("x", create)])]);
+        let two = plan(vec![leaf("a", stable), apply(vec![leaf("x", stable)]), leaf("n", create)]);
+        let names: Vec<_> = one.diff(&two).into_iter().map(|found| found.resource).collect();
+        assert_eq!(names, ["file#b", "apply#c / file#x", "file#n"]);
+        assert_eq!(one.diff(&one), []);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod inputs;
 mod man;
 mod manifest;
 mod plan;
+mod saved_plan;
 mod schema;
 mod session;
 mod status;

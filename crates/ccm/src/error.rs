@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use ccm_engine::why::WhyError;
 use ccm_engine::{
-    Diagnosis, EnsureError, Loss, ManifestError, SelectionError, SessionError, StatusError,
+    Diagnosis, Difference, EnsureError, Loss, ManifestError, SavedPlanError, SelectionError,
+    SessionError, StatusError, VerifyError,
 };
 use ccm_model::RequestError;
 
@@ -21,6 +22,10 @@ pub(crate) enum Error {
     Manifest(#[from] ManifestError),
     #[error(transparent)]
     Selection(#[from] SelectionError),
+    #[error(transparent)]
+    SavedPlan(#[from] SavedPlanError),
+    #[error("the plan is stale: nothing was changed{}", listed(differences))]
+    Stale { differences: Vec<Difference> },
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -61,6 +66,10 @@ impl Error {
             Self::Usage { hint, .. } | Self::Invalid { hint, .. } => hint.clone(),
             Self::Manifest(error) => error.hint(),
             Self::Selection(error) => Some(error.hint().to_owned()),
+            Self::SavedPlan(error) => error.hint(),
+            Self::Stale { .. } => {
+                Some("make a new plan with `ccm plan MANIFEST --out FILE`".to_owned())
+            }
             Self::Resource(error) => error.hint(),
             Self::Host(error) => error.hint(),
             Self::File { source, .. } | Self::Report { source, .. } => match source {
@@ -81,6 +90,20 @@ impl Error {
         match self {
             Self::Manifest(ManifestError::Invalid(diagnosis)) => Some(diagnosis),
             _ => None,
+        }
+    }
+}
+
+/// One difference per line.
+fn listed(differences: &[Difference]) -> String {
+    differences.iter().map(|difference| format!("\n  {difference}")).collect()
+}
+
+impl From<VerifyError> for Error {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Manifest(error) => error.into(),
+            VerifyError::Selection(error) => error.into(),
         }
     }
 }

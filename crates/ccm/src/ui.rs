@@ -16,7 +16,7 @@ use std::time::Duration;
 use anstyle::Style;
 use ccm_engine::{AnyResource, Diagnosis, Observer, frame};
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, Plan, PlanOutcome, Report};
+use ccm_model::{Diagnostic, Event, Plan, PlanDifference, PlanOutcome, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;
@@ -305,6 +305,12 @@ impl Ui {
     /// Prints a plan.
     pub(crate) fn plan(&mut self, plan: &Plan, view: PlanView) {
         let text = plan::render(plan, self.theme, view);
+        self.print(&text);
+    }
+
+    /// Prints what two plans see differently.
+    pub(crate) fn plan_differences(&mut self, differences: &[PlanDifference]) {
+        let text = plan::render_differences(differences, self.theme);
         self.print(&text);
     }
 

@@ -7,7 +7,7 @@ use ccm_host::{Host, OutputFile};
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs, manifest};
+use super::{Result, example, flags, inputs, manifest, saved_plan};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Amount, Closing, Output, PlanView, Show, Ui};
@@ -17,7 +17,7 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
     Command::new("apply")
-        .about("Apply a manifest")
+        .about("Apply a manifest, or a saved plan")
         .after_help(example("ccm apply manifest.yaml --diff"))
         .arg(manifest::argument())
         .arg(flags::noop())
@@ -44,6 +44,7 @@ pub(super) fn command() -> Command {
         .args(inputs::flags())
         .arg(flags::session())
         .arg(flags::detailed_exitcodes())
+        .args(saved_plan::apply_flags())
         .arg(flags::no_sync())
         .arg(flag("profile", "Show the slowest resources at the end"))
 }
@@ -52,15 +53,22 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine();
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
-    options.inputs = inputs::inputs(&options, matches)?;
     options.mode.health_check_only = matches.get_flag("monitor-only");
-    let manifest = engine.load(&manifest::source(matches)?, &options)?;
+    let source = manifest::source(matches)?;
+    let (manifest, _replay) = if let Some(path) = saved_plan::given(&source, &options) {
+        let (manifest, replay) = saved_plan::open(&engine, &mut options, matches, &path)?;
+        (manifest, Some(replay))
+    } else {
+        options.inputs = inputs::inputs(&options, matches)?;
+        let manifest = engine.load(&source, &options)?;
+        flags::select(&engine, &manifest, &mut options, matches)?;
+        (manifest, None)
+    };
     if matches.get_flag("render") {
         ui.diagnosis(&manifest.warnings);
         ui.print(&ccm_yaml::to_yaml(&manifest.render()));
         return Ok(Exit::Done);
     }
-    flags::select(&engine, &manifest, &mut options, matches)?;
     let show = show(matches, options.mode.noop, &manifest);
     ui.show(show);
     let is_json = matches.get_flag("json");

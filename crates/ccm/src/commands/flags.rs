@@ -75,6 +75,11 @@ pub(super) fn selection_flags() -> [Arg; 2] {
     ]
 }
 
+/// The values of a flag that can be repeated.
+pub(super) fn given(matches: &ArgMatches, name: &str) -> Vec<String> {
+    matches.get_many::<String>(name).into_iter().flatten().cloned().collect()
+}
+
 /// Chooses the part of a manifest that the flags name.
 pub(super) fn select(
     engine: &Engine,
@@ -82,10 +87,7 @@ pub(super) fn select(
     options: &mut RunOptions,
     matches: &ArgMatches,
 ) -> Result<()> {
-    let given = |name: &str| -> Vec<String> {
-        matches.get_many::<String>(name).into_iter().flatten().cloned().collect()
-    };
-    let (only, skip) = (given("only"), given("skip"));
+    let (only, skip) = (given(matches, "only"), given(matches, "skip"));
     if !only.is_empty() || !skip.is_empty() {
         options.selection = engine.select(manifest, options, only, skip)?;
     }

@@ -3,6 +3,7 @@
 use ccm_engine::{Diffs, Planned, Stop};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::saved_plan::{self, Saving};
 use super::{Result, example, flags, inputs, manifest};
 use crate::exit::Exit;
 use crate::ui::{Output, PlanView, Show, Ui};
@@ -11,7 +12,7 @@ pub(super) fn command() -> Command {
     Command::new("plan")
         .about("Show what applying a manifest would change")
         .after_help(example("ccm plan manifest.yaml"))
-        // Room for commands about saved plans beside the manifest.
+        // `show` and `diff` are about saved plans and take no manifest.
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .arg(manifest::argument())
@@ -28,12 +29,21 @@ pub(super) fn command() -> Command {
         .args(flags::selection_flags())
         .args(inputs::flags())
         .arg(flags::detailed_exitcodes())
+        .arg(saved_plan::out_flag())
+        .subcommands(saved_plan::subcommands())
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    match matches.subcommand() {
+        Some(("show", matches)) => return saved_plan::show(ui, matches),
+        Some(("diff", matches)) => return saved_plan::diff(ui, matches),
+        _ => {}
+    }
     let engine = flags::engine();
     let mut options = flags::options(&engine)?;
     ui.follow(&options.host);
+    // Everything that the plan depends on is read after this.
+    let saving = Saving::start(&mut options, matches)?;
     options.inputs = inputs::inputs(&options, matches)?;
     options.mode.noop = true;
     let manifest = engine.load(&manifest::source(matches)?, &options)?;
@@ -41,7 +51,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let is_plain = matches.get_flag("no-diff");
     options.diffs = if is_plain { Diffs::None } else { flags::diffs(matches) };
     ui.show(Show { output: Output::Nothing, ..Show::default() });
+    let path = manifest.path.clone();
     let Planned { plan, finished } = engine.plan(manifest, &options, ui);
+    let is_whole = !matches!(finished.stop, Some(Stop::Cancelled(_)));
+    if let Some(saving) = saving.filter(|_| is_whole) {
+        saving.finish(plan.clone(), path, &options, matches)?;
+    }
     if matches.get_flag("json") {
         ui.print_json(&plan);
     } else {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ccm_model::{Plan, PlanOutcome, PlannedResource};
+use ccm_model::{Plan, PlanDifference, PlanOutcome, PlannedResource};
 
 use super::row::{Place, Row};
 use super::summary::failures;
@@ -15,7 +15,7 @@ use super::{Amount, summary};
 const COLUMN: usize = 50;
 
 /// How much of a plan is shown.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlanView {
     pub(crate) amount: Amount,
     /// Failures in full and counts at the end.
@@ -69,6 +69,30 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     out.push('\n');
     for line in wrap_list(&format!("{interrupted}{}", tally.planned()), theme.width) {
         let _ = writeln!(out, "{line}");
+    }
+    out
+}
+
+/// Two plans side by side: what each resource was and is to become, then its row
+/// in the second plan.
+pub(super) fn render_differences(differences: &[PlanDifference], theme: Theme) -> String {
+    let mut out = String::new();
+    for PlanDifference { resource, before, after } in differences {
+        let word = |planned: &Option<PlannedResource>| {
+            planned.as_ref().map_or("not in the plan", |planned| planned.outcome.word())
+        };
+        let (was, is) = (word(before), word(after));
+        let name = theme.paint(BOLD, &printable(resource));
+        let outcome =
+            if was == is { is.to_owned() } else { format!("{was} {} {is}", theme.arrow()) };
+        let _ = writeln!(out, "{name}: {outcome}");
+        for (planned, mark) in [(before, "was"), (after, "now")] {
+            if let Some(planned) = planned.as_ref().filter(|found| !found.changes.is_empty()) {
+                let _ = writeln!(out, "  {mark}");
+                let place = Place { depth: 1, column: 0, cuts_errors: true };
+                Row::of_plan(planned).write(&mut out, theme, place);
+            }
+        }
     }
     out
 }
