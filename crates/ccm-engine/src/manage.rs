@@ -104,7 +104,11 @@ impl<T: ResourceType> Manage for T {
             detail: options.detail,
             decisions: &options.decisions,
             key: &turn.key,
-            output: &mut |line| observer.borrow_mut().output(&options.host.redactor().text(line)),
+            output: &mut |line| {
+                // The redactor is free again by the time that the observer may ask it.
+                let line = options.host.redactor().text(line).into_owned();
+                observer.borrow_mut().output(&line);
+            },
         };
         let mut on = (T::PROVIDERS[provider].open)(&options.host);
         let mut outcome = Outcome::default();

@@ -69,6 +69,9 @@ pub trait Provider {
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Removes what is there, with everything in it if `force`.
     fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
+    /// A digest of what is at a path: of a file's content, of the names in a
+    /// directory. `None` if it cannot be read.
+    fn fingerprint(&mut self, path: &Path) -> Option<String>;
     /// Records what an action would leave behind.
     fn predict(&mut self, action: &Action) -> Result<()>;
     /// The text at a path before and after it gets this content, where both are
@@ -402,6 +405,17 @@ impl ResourceType for File {
             Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
             Action::RemoveTree { path } => on.remove(path, true),
         }
+    }
+
+    /// What is to be removed counts with everything in it.
+    fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
+        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+        if have.wanted.is_none()
+            && let Some(evidence) = evidence.as_object_mut()
+        {
+            evidence.insert("content".to_owned(), on.fingerprint(Path::new(&have.name)).into());
+        }
+        evidence
     }
 
     fn predict(

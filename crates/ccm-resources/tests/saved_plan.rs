@@ -179,7 +179,8 @@ fn a_plan_is_applied_exactly_and_without_its_sources() {
 }
 
 /// What someone does behind the back of a plan, and what the refusal names.
-const OUTSIDE: [(&str, &str); 32] = [
+const OUTSIDE: [(&str, &str); 33] = [
+    ("echo more >> t/gone", "t/gone: content is"),
     ("echo other > t/stable", "t/stable"),
     ("chmod 600 t/stable", "t/stable: mode is 0600, was 0644"),
     ("rm t/stable", "t/stable"),

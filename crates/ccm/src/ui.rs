@@ -5,6 +5,7 @@ mod change;
 mod live;
 mod plan;
 mod row;
+mod show;
 mod summary;
 mod tally;
 mod text;
@@ -23,6 +24,8 @@ use crate::error::Error;
 use live::Live;
 pub(crate) use plan::PlanView;
 use row::{Place, Row};
+use show::Frame;
+pub(crate) use show::{Amount, Closing, Output, Show};
 use summary::Ending;
 use tally::Tally;
 use text::{precise, printable};
@@ -34,64 +37,6 @@ pub(crate) enum ColorChoice {
     Auto,
     Always,
     Never,
-}
-
-/// What a run puts on standard output while it goes on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Output {
-    /// Rows for people, as resources are done.
-    #[default]
-    Rows,
-    /// One event per line, as JSON.
-    Events,
-    /// Nothing: what is printed follows at the end.
-    Nothing,
-}
-
-/// How many rows there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Amount {
-    /// Failures only.
-    Quiet,
-    /// Everything that is not stable.
-    #[default]
-    Normal,
-    /// Stable and skipped resources too.
-    Verbose,
-}
-
-/// How the end of a run is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Closing {
-    /// Failures in full, and a line with counts.
-    #[default]
-    Summary,
-    /// Nothing follows the rows, so each has its error in full.
-    None,
-    /// The same, and there is one resource only, which always has its row.
-    OneResource,
-}
-
-/// What is shown of a run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Show {
-    pub(crate) output: Output,
-    pub(crate) amount: Amount,
-    pub(crate) closing: Closing,
-    /// Remember the slowest resources.
-    pub(crate) profile: bool,
-    /// Output of commands carries the name of its resource.
-    pub(crate) names_output: bool,
-}
-
-/// A manifest that a resource applies, while it runs.
-struct Frame {
-    manifest: String,
-    has_heading: bool,
-    /// Something in it is finished.
-    has_events: bool,
-    /// How many failures there were before.
-    failures: usize,
 }
 
 /// The screen, or whatever stands in its place.
@@ -412,7 +357,7 @@ impl Ui {
             self.show.closing == Closing::Summary && self.show.amount != Amount::Quiet;
         let column = if self.show.closing == Closing::OneResource { 0 } else { COLUMN };
         let place = Place { depth: self.frames.len(), column, cuts_errors };
-        let mut text = String::new();
+        let mut text = String::with_capacity(160);
         self.write_headings(&mut text);
         row.write(&mut text, self.theme, place);
         self.has_rows = true;
@@ -424,6 +369,7 @@ impl Ui {
 
 impl Observer for Ui {
     fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
+        // Now, as the run holds its redactor while a resource has output.
         self.current = self.without_secrets(&resource.display());
         if let Some(live) = &self.live {
             let manifest = self.frames.last().map(|frame| format!(" {}", frame.manifest));

@@ -240,6 +240,23 @@ impl Provider for Posix {
         Ok(removed?)
     }
 
+    fn fingerprint(&mut self, path: &Path) -> Option<String> {
+        let host = &self.host;
+        let stat = host.lstat(path).ok()??;
+        match stat.kind {
+            FileKind::File => {
+                let file = host.open_found(path, stat).ok()?;
+                Some(host.digest(&file, path, stat.size).ok()?.to_string())
+            }
+            FileKind::Directory => {
+                let entries = host.tree_on_disk(path).ok()??.entries().ok()?;
+                let names = format!("{:?} {:?}", entries.files, entries.directories);
+                Some(Digest::of(names.as_bytes()).to_string())
+            }
+            FileKind::Symlink | FileKind::Other => None,
+        }
+    }
+
     fn predict(&mut self, action: &Action) -> Result<()> {
         let host = &self.host;
         Ok(match action {

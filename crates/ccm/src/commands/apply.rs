@@ -94,8 +94,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         (true, ..) => ui.print_json(report),
         (_, true, _) => {}
         (.., Some(plan)) => {
-            let amount = show.amount;
-            ui.plan(&plan, PlanView { amount, has_summary, is_incomplete: is_interrupted });
+            ui.plan(&plan, PlanView { amount: show.amount, has_summary, stop: *stop });
         }
         (.., None) => {
             if *stop == Some(Stop::Failed) && show.amount != Amount::Quiet {

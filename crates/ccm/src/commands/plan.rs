@@ -60,9 +60,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if matches.get_flag("json") {
         ui.print_json(&plan);
     } else {
-        let is_incomplete = matches!(finished.stop, Some(Stop::Cancelled(_)));
-        let amount = flags::amount(matches);
-        ui.plan(&plan, PlanView { amount, has_summary: true, is_incomplete });
+        let (amount, stop) = (flags::amount(matches), finished.stop);
+        ui.plan(&plan, PlanView { amount, has_summary: true, stop });
     }
     Ok(match finished.stop {
         Some(Stop::Cancelled(reason)) => reason.into(),

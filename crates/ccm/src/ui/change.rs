@@ -1,6 +1,7 @@
 //! What changes, in words.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use ccm_model::{Change, ChangeValue, PlanOutcome, REDACTED, Verb};
 
@@ -56,40 +57,66 @@ fn is_ensure(change: &Change) -> bool {
 /// One change on the same line, several below it.
 fn change(row: &Row<'_>, theme: Theme) -> Description {
     let text = command(row, theme).unwrap_or_default();
-    let mut details = pairs(row, theme, |change| change.property != "command");
-    if details.len() != 1 || !text.is_empty() {
-        return Description { text, details };
+    let is_told = |change: &Change| change.property != "command";
+    let mut told =
+        row.changes.iter().filter(|change| is_told(change) && !is_child_list(row, change));
+    match (told.next(), told.next()) {
+        (Some(only), None) if text.is_empty() => {
+            let mut text = String::new();
+            push_named(&mut text, row, only, theme);
+            Description { text, details: Vec::new() }
+        }
+        _ => Description { text, details: pairs(row, theme, is_told) },
     }
-    let text = details.pop().map(named).unwrap_or_default();
-    Description { text, details }
 }
 
 /// What a new resource is like. That it was absent goes without saying.
 fn creation(row: &Row<'_>, theme: Theme) -> Description {
+    let mut text = String::with_capacity(64);
     if let [only] = row.changes
         && is_ensure(only)
     {
-        return Description { text: value_text(row, only, theme), details: Vec::new() };
+        push_value(&mut text, row, only, theme);
+        return Description { text, details: Vec::new() };
     }
-    let mut parts = Vec::new();
-    let kind = row.changes.iter().find(|change| is_ensure(change)).and_then(|it| it.to.as_ref());
-    parts.extend(kind.map(ToString::to_string).filter(|kind| kind != "present"));
-    // What a new file gets from elsewhere has no value of its own.
-    let has_value = |change: &Change| {
-        change.secret || change.added.is_some() || change.from.is_some() || change.to.is_some()
-    };
-    let others = pairs(row, theme, |change| !is_ensure(change) && has_value(change));
-    parts.extend(others.into_iter().map(named));
-    Description { text: parts.join(", "), details: Vec::new() }
+    for change in row.changes {
+        // What a new file gets from elsewhere has no value of its own.
+        let has_value = change.secret || change.added.is_some() || change.to.is_some();
+        let is_told = match (is_ensure(change), &change.to) {
+            (true, Some(to)) => !is_word(to, "present"),
+            (true, None) => false,
+            (false, _) => has_value || change.from.is_some(),
+        };
+        if !is_told || is_child_list(row, change) {
+            continue;
+        }
+        separate(&mut text);
+        match &change.to {
+            Some(to) if is_ensure(change) => push_single(&mut text, row, to, theme),
+            _ => push_named(&mut text, row, change, theme),
+        }
+    }
+    Description { text, details: Vec::new() }
 }
 
 /// What is lost with a removed resource, beyond that it was present.
 fn removal(row: &Row<'_>, theme: Theme) -> String {
-    let from = row.changes.iter().find(|change| is_ensure(change)).and_then(|it| it.from.as_ref());
-    let from = from.map(|from| single(row, from, theme)).filter(|from| from != "present");
-    let others = pairs(row, theme, |change| !is_ensure(change));
-    let others = others.into_iter().map(named);
-    from.into_iter().chain(others).collect::<Vec<_>>().join(", ")
+    let mut text = String::new();
+    for change in row.changes {
+        match &change.from {
+            Some(from) if is_ensure(change) => {
+                if !is_word(from, "present") {
+                    separate(&mut text);
+                    push_single(&mut text, row, from, theme);
+                }
+            }
+            _ => {
+                separate(&mut text);
+                push_named(&mut text, row, change, theme);
+            }
+        }
+    }
+    text
 }
 
 /// What the manifest says of it, and what it waits for.
@@ -97,18 +124,30 @@ fn provisional(row: &Row<'_>, theme: Theme) -> Description {
     /// More than this is put below the line.
     const ROOM: usize = 60;
     let waits = format!("provisional: after {}", names(row.waits_for));
-    let ensure = row.changes.iter().find(|change| is_ensure(change)).and_then(|it| it.to.as_ref());
-    let ensure = ensure.map(ToString::to_string).filter(|ensure| ensure != "present");
-    let details = pairs(row, theme, |change| !is_ensure(change));
-    let parts: Vec<String> = ensure.into_iter().chain(details.iter().cloned().map(named)).collect();
-    let text = parts.join(", ");
-    if text.is_empty() {
-        return Description { text: waits, details: Vec::new() };
+    let mut text = String::new();
+    for change in row.changes {
+        let is_plain = change.to.as_ref().is_some_and(|to| is_word(to, "present"));
+        if !(is_ensure(change) && is_plain) {
+            separate(&mut text);
+            push_named(&mut text, row, change, theme);
+        }
     }
     if text.len() > ROOM {
+        let details = pairs(row, theme, |change| !is_ensure(change));
         return Description { text: waits, details };
     }
-    Description { text: format!("{text}, {waits}"), details: Vec::new() }
+    separate(&mut text);
+    Description { text: text + &waits, details: Vec::new() }
+}
+
+fn is_word(value: &ChangeValue, word: &str) -> bool {
+    matches!(value, ChangeValue::Text(text) if text == word)
+}
+
+fn separate(text: &mut String) {
+    if !text.is_empty() {
+        text.push_str(", ");
+    }
 }
 
 /// The command that runs, unless its name says it all.
@@ -151,57 +190,93 @@ fn names(all: &[String]) -> String {
     }
 }
 
-fn named((property, text): (String, String)) -> String {
-    if property == "ensure" { text } else { format!("{property} {text}") }
+/// Whether it only says which resources of a manifest changed: these have rows
+/// of their own.
+fn is_child_list(row: &Row<'_>, change: &Change) -> bool {
+    row.kind == "apply" && change.property == "resources"
 }
 
 /// The changes with their properties, as far as they are told in lines.
 fn pairs(row: &Row<'_>, theme: Theme, is_told: impl Fn(&Change) -> bool) -> Vec<(String, String)> {
-    let told = row.changes.iter().filter(|change| is_told(change));
-    // The resources of a manifest have rows of their own.
-    let told = told.filter(|change| !(row.kind == "apply" && change.property == "resources"));
-    told.map(|change| (printable(&change.property).into_owned(), value_text(row, change, theme)))
-        .collect()
+    let told = row.changes.iter().filter(|change| is_told(change) && !is_child_list(row, change));
+    told.map(|change| {
+        let mut text = String::new();
+        push_value(&mut text, row, change, theme);
+        (printable(&change.property).into_owned(), text)
+    })
+    .collect()
 }
 
-/// What becomes of a property: `old → new`, or the lines of a text.
-fn value_text(row: &Row<'_>, change: &Change, theme: Theme) -> String {
+/// Adds a property and what becomes of it. The state itself needs no name.
+fn push_named(out: &mut String, row: &Row<'_>, change: &Change, theme: Theme) {
+    if !is_ensure(change) {
+        out.push_str(&printable(&change.property));
+        out.push(' ');
+    }
+    push_value(out, row, change, theme);
+}
+
+/// Adds what becomes of a property: `old → new`, or the lines of a text.
+fn push_value(out: &mut String, row: &Row<'_>, change: &Change, theme: Theme) {
     if change.secret {
-        return REDACTED.to_owned();
+        out.push_str(REDACTED);
+        return;
     }
     let minus = theme.minus();
-    match (change.added.unwrap_or(0), change.removed.unwrap_or(0)) {
-        (0, 0) if change.added.is_some() && change.from.is_none() => return "empty".to_owned(),
-        (0, 0) => {}
-        (added, 0) => return format!("+{added}"),
-        (0, removed) => return format!("{minus}{removed}"),
-        (added, removed) => return format!("+{added} {minus}{removed}"),
-    }
-    let shown = |value: &ChangeValue| single(row, value, theme);
+    // Writing to a text cannot fail.
+    let _ = match (change.added.unwrap_or(0), change.removed.unwrap_or(0)) {
+        (0, 0) if change.added.is_some() && change.from.is_none() => write!(out, "empty"),
+        (0, 0) => {
+            push_values(out, row, change, theme);
+            Ok(())
+        }
+        (added, 0) => write!(out, "+{added}"),
+        (0, removed) => write!(out, "{minus}{removed}"),
+        (added, removed) => write!(out, "+{added} {minus}{removed}"),
+    };
+}
+
+fn push_values(out: &mut String, row: &Row<'_>, change: &Change, theme: Theme) {
+    let arrow = |out: &mut String| {
+        out.push(' ');
+        out.push_str(theme.arrow());
+        out.push(' ');
+    };
     match (&change.from, &change.to) {
-        (Some(from), Some(to)) => format!("{} {} {}", shown(from), theme.arrow(), shown(to)),
-        (Some(value @ ChangeValue::List(_)), None) | (None, Some(value)) => shown(value),
-        (Some(from), None) => format!("{} {} none", shown(from), theme.arrow()),
-        (None, None) => "changed".to_owned(),
+        (Some(from), Some(to)) => {
+            push_single(out, row, from, theme);
+            arrow(out);
+            push_single(out, row, to, theme);
+        }
+        (Some(value @ ChangeValue::List(_)), None) | (None, Some(value)) => {
+            push_single(out, row, value, theme);
+        }
+        (Some(from), None) => {
+            push_single(out, row, from, theme);
+            arrow(out);
+            out.push_str("none");
+        }
+        (None, None) => out.push_str("changed"),
     }
 }
 
-/// One value, cut to what tells it from others.
-fn single(row: &Row<'_>, value: &ChangeValue, theme: Theme) -> String {
+/// Adds one value, cut to what tells it from others.
+fn push_single(out: &mut String, row: &Row<'_>, value: &ChangeValue, theme: Theme) {
     match value {
-        ChangeValue::Switch(is_on) => is_on.to_string(),
-        ChangeValue::Text(text) => shortened(text, theme).into_owned(),
+        ChangeValue::Switch(is_on) => out.push_str(if *is_on { "true" } else { "false" }),
+        ChangeValue::Text(text) => out.push_str(&shortened(text, theme)),
         ChangeValue::List(members) => {
-            // Members of a tree are known by their place in it.
-            let local = |member: &String| {
-                let rest = member.strip_prefix(row.name).and_then(|rest| rest.strip_prefix('/'));
-                let text = printable(rest.unwrap_or(member)).into_owned();
-                cut_middle(&text, VALUE, theme.ellipsis()).into_owned()
-            };
-            let shown = members.iter().take(MEMBERS).map(local).collect::<Vec<_>>().join(", ");
-            match members.len().saturating_sub(MEMBERS) {
-                0 => shown,
-                more => format!("{shown} and {more} more"),
+            for (at, member) in members.iter().take(MEMBERS).enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                // Members of a tree are known by their place in it.
+                let local = member.strip_prefix(row.name).and_then(|rest| rest.strip_prefix('/'));
+                let text = printable(local.unwrap_or(member));
+                out.push_str(&cut_middle(&text, VALUE, theme.ellipsis()));
+            }
+            if members.len() > MEMBERS {
+                out.push_str(&format!(" and {} more", members.len() - MEMBERS));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ccm_engine::Stop;
 use ccm_model::{Plan, PlanDifference, PlanOutcome, PlannedResource};
 
 use super::row::{Place, Row};
@@ -20,8 +21,8 @@ pub(crate) struct PlanView {
     pub(crate) amount: Amount,
     /// Failures in full and counts at the end.
     pub(crate) has_summary: bool,
-    /// The preview was interrupted: more may change than is shown.
-    pub(crate) is_incomplete: bool,
+    /// Why the preview ended early: more may change than is shown.
+    pub(crate) stop: Option<Stop>,
 }
 
 /// A line of the plan: a resource at its depth.
@@ -65,9 +66,13 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     let mut tally = Tally::default();
     plan.resources.iter().for_each(|resource| tally.add_planned(resource));
     tally.counts.not_selected = plan.summary.not_selected;
-    let interrupted = if view.is_incomplete { "Interrupted: " } else { "" };
+    let reason = match view.stop {
+        None => "",
+        Some(Stop::Cancelled(_)) => "Interrupted: ",
+        Some(Stop::Failed) => "Stopped at the first failure: ",
+    };
     out.push('\n');
-    for line in wrap_list(&format!("{interrupted}{}", tally.planned()), theme.width) {
+    for line in wrap_list(&format!("{reason}{}", tally.planned()), theme.width) {
         let _ = writeln!(out, "{line}");
     }
     out
@@ -203,7 +208,7 @@ mod tests {
 
     fn picture(amount: Amount, width: Option<usize>, is_utf8: bool) -> String {
         let theme = Theme { has_color: false, is_utf8, width };
-        render(&plan(), theme, PlanView { amount, has_summary: true, is_incomplete: false })
+        render(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
     }
 
     #[test]

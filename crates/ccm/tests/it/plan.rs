@@ -137,6 +137,18 @@ fn failures_are_repeated_in_full() {
 }
 
 #[test]
+fn a_plan_that_ends_early_says_so() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm: {fail_on_error: true, resources: [{exec: [{no-such-command: {provider: none}}, \
+         \"true\"]}]}",
+    );
+    let plan = env.ccm(["plan", "manifest.yaml"]);
+    assert!(plan.starts_with("exit: 1\n"), "{plan}");
+    assert!(plan.ends_with("\n\nStopped at the first failure: 1 failed\n"), "{plan}");
+}
+
+#[test]
 fn a_part_is_chosen_by_name_alias_and_tag() {
     let env = site();
     let applied = |env: &TestEnv, flags: &[&str]| {
