@@ -24,6 +24,7 @@
 mod document;
 mod error;
 pub mod mapmerge;
+mod reach;
 mod resolve;
 mod rules;
 mod source;
@@ -31,6 +32,7 @@ pub mod validator;
 
 pub use document::Document;
 pub use error::Error;
+pub use reach::Unreached;
 pub use resolve::Resolution;
 pub use rules::{Failure, Reason, Rule, Warning};
 pub use source::DataSource;

@@ -111,7 +111,9 @@ impl Error {
                 let span = source.span();
                 start + span.start..start + span.end.min(expression.len())
             }
-            Self::NoValue { expression: part, .. } | Self::Empty { placeholder: part } => {
+            Self::NoValue { expression: part, .. }
+            | Self::NotBoolean { expression: part, .. }
+            | Self::Empty { placeholder: part } => {
                 let start = template.find(&**part)?;
                 start..start + part.len()
             }

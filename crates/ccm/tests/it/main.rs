@@ -31,6 +31,7 @@ mod schema;
 mod secrets;
 mod session;
 mod strict;
+mod validate;
 mod words;
 
 use env::TestEnv;
