@@ -183,7 +183,7 @@ impl From<Error> for TemplateError {
     }
 }
 
-fn did_you_mean(suggestion: Option<&str>) -> String {
+pub(crate) fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 

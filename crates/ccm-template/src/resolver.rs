@@ -179,7 +179,7 @@ impl Resolver {
     /// let resolver = ccm_template::Resolver::default();
     /// assert!(resolver.check_condition("Data.port").is_ok(), "it may be true");
     /// assert_eq!(
-    ///     resolver.check_condition("1 + 1").unwrap_err().to_string(),
+    ///     resolver.check_condition("1 + 1").unwrap_err().message,
     ///     "`1 + 1` must be true or false, but is of type int",
     /// );
     /// ```

@@ -227,3 +227,158 @@ fn wrong_merge_words_are_errors_on_every_machine() {
         ]
     );
 }
+
+#[test]
+fn placeholders_without_a_value_are_found_everywhere() {
+    let env = TestEnv::new();
+    env.manifest(
+        "data: {port: 80}\nccm:\n  pre_message: \"on {{ Data.prot }}\"\n  resources:\n    - file:\n        \
+         - /f: {content: x, [ME], mode: \"{{ Data.prot }}\"}\n    - exec:\n        \
+         - a: {timeout: \"${ Facts.nowhere }\"}\n    - scaffold:\n        \
+         - /s: {source: t, data: {a: [\"x {{ Data.port }} {{ Data.none }}\"]}}\n",
+    );
+    assert_eq!(
+        findings(&env),
+        [
+            "error 3:23 pre_message: `Data.prot` has no value; did you mean `Data.port`?",
+            &*format!(
+                "error 6:{} mode: `Data.prot` has no value; did you mean `Data.port`?",
+                env.read("manifest.yaml").lines().nth(5).unwrap().find("Data").unwrap() + 1
+            ),
+            "error 8:28 timeout: `Facts.nowhere` has no value (for an optional value, write \
+             `Facts.nowhere ?? \"default\"`)",
+            "error 10:60 data: `Data.none` has no value (for an optional value, write `Data.none \
+             ?? \"default\"`)",
+        ]
+    );
+    let resources = "ccm: {resources: [{exec: [\"true\"]}]}\n";
+    env.manifest(&format!("data:\n  a: \"x{{{{ Facts.hots }}}}\"\n{resources}"));
+    assert_eq!(
+        findings(&env),
+        ["error 2:11 `Facts.hots` has no value; did you mean `Facts.host`?"]
+    );
+    // An entry of the hierarchy without a value matches nothing: no error.
+    env.manifest(&format!("hierarchy: {{order: [\"a:{{{{ Facts.nowhere }}}}\"]}}\n{resources}"));
+    assert_eq!(findings(&env), [""; 0]);
+    env.manifest("data: {port: 80}\nccm: {resources_jet_file: r.jet}\n");
+    env.write("r.jet", "- exec:\n    - \"echo {{ Data.[[ \"prot\" ]] }}\":\n");
+    assert_eq!(
+        findings(&env),
+        ["error 2:16 name: `Data.prot` has no value; did you mean `Data.port`?"]
+    );
+}
+
+#[test]
+fn placeholders_that_are_never_closed_are_found_everywhere() {
+    let env = TestEnv::new();
+    let hint = |opener: &str, end: &str| {
+        let literal = format!("{opener} \"{opener}\" {end}");
+        format!("(close it with `{end}`, or write `{literal}` for a literal `{opener}`)")
+    };
+    let (braces, dollar) = (hint("{{", "}}"), hint("${", "}"));
+    env.manifest(
+        "ccm:\n  post_message: \"{{ 1\"\n  resources:\n    - exec:\n        \
+         - a: {timeout: \"${ 1\"}\n        - \"echo {{ 1\": {}\n",
+    );
+    assert_eq!(
+        findings(&env),
+        [
+            format!("error 2:18 post_message: `{{{{` is never closed {braces}"),
+            format!("error 5:25 timeout: `${{` is never closed {dollar}"),
+            format!("error 6:17 name: `{{{{` is never closed {braces}"),
+        ]
+    );
+    let resources = "ccm: {resources: [{exec: [\"true\"]}]}\n";
+    env.manifest(&format!("data:\n  a: \"x {{{{ 1\"\n{resources}"));
+    assert_eq!(findings(&env), [format!("error 2:6 `{{{{` is never closed {braces}")]);
+    env.manifest(&format!("hierarchy: {{order: [a, \"b:${{ 1\"]}}\n{resources}"));
+    assert_eq!(findings(&env), [format!("error 1:24 `${{` is never closed {dollar}")]);
+    env.manifest("ccm: {resources_jet_file: r.jet}\n");
+    env.write("r.jet", "- exec:\n    - \"echo [[ \"{{\" ]] 1\":\n");
+    assert_eq!(findings(&env), [format!("error 2:13 name: `{{{{` is never closed {braces}")]);
+}
+
+#[test]
+fn unknown_members_that_templates_print_are_warned_of_once() {
+    let env = TestEnv::new();
+    env.write(
+        "r.jet",
+        "- exec:\n    - \"echo [[ data.port ]] [[ data.prot ]] [[ data.prot ]]\":\n",
+    );
+    env.manifest("data: {port: 80}\nccm: {resources_jet_file: r.jet}\n");
+    let wanted = "[DIR]/r.jet: `Data.prot` has no value; did you mean `Data.port`?";
+    assert_eq!(findings(&env), [format!("warning null:null {wanted}")]);
+    for command in ["validate", "apply"] {
+        let text = env.ccm([command, "manifest.yaml"]);
+        assert!(text.starts_with("exit: 0"), "{text}");
+        assert_eq!(text.matches("Data.prot").count(), 1, "{text}");
+        assert!(text.contains(wanted), "{text}");
+    }
+
+    // Inside of a property, and in the files of scaffolds.
+    env.write("x.jet", "[[ facts.hots ]][[ if data.opt ]]x[[ end ]]");
+    env.write("jet/a.conf", "[[ data.port ]][[ data.prot ]]\n");
+    env.write("go/b.conf", "{{ .Data.port }}{{ .Data.prot }}{{ .Data.opt | default 1 }}\n");
+    env.manifest(
+        r#"
+data: {port: 80}
+ccm:
+  resources:
+    - exec: [{"echo a": {environment: ["A=a{{ jet('x.jet') }}", "B=b{{ template('x.jet') }}"]}}]
+    - scaffold:
+        - [DIR]/out/jet: {source: jet, engine: jet}
+        - [DIR]/out/go: {source: go, engine: go}
+"#,
+    );
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["failed"], 0, "{report}");
+    let warnings = report["warnings"].as_array().unwrap().iter();
+    let warnings: Vec<String> = warnings
+        .map(|warning| {
+            let text = |key: &str| warning[key].as_str().unwrap_or_default();
+            env.steady(&format!("{} {}", text("resource"), text("message")))
+        })
+        .collect();
+    assert_eq!(
+        warnings,
+        [
+            "exec#echo a x.jet: `Facts.hots` has no value; did you mean `Facts.host`?",
+            "scaffold#[DIR]/out/jet a.conf: `Data.prot` has no value; did you mean `Data.port`?",
+            "scaffold#[DIR]/out/go b.conf: `Data.prot` has no value; did you mean `Data.port`?",
+        ]
+    );
+    assert_eq!(env.read("out/go/b.conf"), "80<no value>1\n", "the language is as it was");
+}
+
+#[test]
+fn facts_have_the_names_of_go_fields_in_all_languages() {
+    let env = TestEnv::new();
+    env.write(
+        "jet/a",
+        "[[ facts.host.info.Os ]] [[ facts.Host.Info.Os ]] [[ .Facts.Host.info.Os ]]\n",
+    );
+    // The maps are looked into twice: the first look makes them the template's own.
+    let go = "{{ .facts.host.info.os }} {{ .Facts.Host.Info.Os }} {{ .Facts.host.info.Os }} \
+              {{ get .facts.host.info \"Os\" }} {{ hasKey .facts.Host.info \"Os\" }} \
+              {{ range .facts.Network.Interfaces }}{{ if not .Name }}nameless{{ end }}{{ end }}\n";
+    env.write("go/b", go);
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec:
+        - "echo {{ Facts.host.info.Os }} {{ Facts.Host.Info.Os }} {{ Facts.Host?.info['Os'] }}": {logoutput: true}
+        - "echo {{ jet('[[ facts.Host.info.Os ]] [[ Facts.host.Info.os ]]') }}": {logoutput: true}
+    - scaffold:
+        - [DIR]/out/jet: {source: jet, engine: jet}
+        - [DIR]/out/go: {source: go, engine: go}
+"#,
+    );
+    // Facts of one's own go on top without hiding the others.
+    let text = env.ccm(["apply", "manifest.yaml", "--fact", "host.info.own=1"]);
+    assert!(text.starts_with("exit: 0") && !text.contains("warning"), "{text}");
+    assert!(text.contains("linux linux linux\n") && text.contains("INFO  linux linux\n"), "{text}");
+    assert_eq!(env.read("out/jet/a"), "linux linux linux\n");
+    assert_eq!(env.read("out/go/b"), "linux linux linux linux true \n");
+}
