@@ -1,5 +1,7 @@
 //! What a manifest can say about a resource of a type.
 
+use std::path::Path;
+
 use ccm_host::{Fetchers, Host};
 use ccm_model::{Properties, ResourceRef, Stage};
 
@@ -53,6 +55,14 @@ pub trait Declare: Sized + 'static {
     /// can be referred to from then on.
     fn child(_want: &Self::Properties) -> Option<Child<'_>> {
         None
+    }
+
+    /// Whether applying a resource can create a file at this absolute path, as
+    /// far as its properties tell, the child manifest of the resource aside.
+    /// `ccm validate` does not report a child manifest as missing that an earlier
+    /// resource can create.
+    fn can_create(_want: &Self::Properties, _path: &Path) -> bool {
+        false
     }
 }
 

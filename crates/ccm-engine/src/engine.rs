@@ -94,7 +94,7 @@ impl Engine {
             Ok(manifest) => {
                 let resources = manifest.declarations.resources.len();
                 let Children { count, mut diagnoses } = manifest.check_children(self, options);
-                diagnoses.insert(0, manifest.warnings);
+                diagnoses.insert(0, manifest.into_diagnosis());
                 Validation { name, resources, children: count, diagnoses, error: None }
             }
             Err(error) => Validation { name, error: Some(error), ..Validation::default() },

@@ -39,6 +39,7 @@ impl Inputs {
     pub fn templates(&self, host: &Host, directory: &Path) -> Result<Resolver, Error> {
         match &self.own {
             Some(own) if own.is_hierarchical() => {
+                warn_of_unreached(host, own);
                 let (templates, warnings) = self.templates_for(host, own, directory)?;
                 for warning in &warnings {
                     host.warn(warning.to_string());
@@ -93,6 +94,7 @@ impl Inputs {
 
     fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {
         let Some(document) = &self.external else { return Ok(None) };
+        warn_of_unreached(host, document);
         let resolved = document.resolve(host, &self.facts, None)?;
         host.add_secrets(resolved.secrets);
         Ok(Some(resolved.data))
@@ -106,5 +108,11 @@ impl Inputs {
             directory: directory.to_owned(),
             host: host.clone(),
         })
+    }
+}
+
+fn warn_of_unreached(host: &Host, document: &Document) {
+    for warning in document.unreached_warnings() {
+        host.warn(warning);
     }
 }

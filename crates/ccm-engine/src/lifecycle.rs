@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, ResourceRef, Stage, TemplateError, Templates};
+use ccm_model::{Diagnostic, Event, ResourceRef, Spanned, Stage, TemplateError, Templates};
 
 use crate::manage::Turn;
 use crate::manifest::Diagnosis;
@@ -323,10 +323,10 @@ impl Templates for TrackingTemplates<'_> {
 
 pub(crate) fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {
     let Some(control) = &resource.common().control else { return Ok(true) };
-    let evaluate = |which, expression: &Option<String>, unset| match expression {
+    let evaluate = |which, expression: &Option<Spanned<String>>, unset| match expression {
         None => Ok(unset),
-        Some(expression) => {
-            templates.condition(expression).map_err(|source| Error::Control { which, source })
+        Some(Spanned { value, .. }) => {
+            templates.condition(value).map_err(|source| Error::Control { which, source })
         }
     };
     Ok(evaluate("if", &control.r#if, true)? && !evaluate("unless", &control.unless, false)?)

@@ -2,6 +2,7 @@
 //! one pass.
 
 mod children;
+mod control;
 mod jet_file;
 mod loader;
 mod references;
@@ -59,6 +60,9 @@ pub struct Declarations {
     pub(crate) message_spans: [Span; 2],
     /// The text that the resources stand in, if a template made it.
     pub(crate) rendered: Option<Arc<Source>>,
+    /// Errors in `control` that are known before anything is evaluated. Each
+    /// fails its resource when the manifest is applied, not the manifest.
+    pub(crate) control_errors: Vec<Finding>,
 }
 
 /// A directory of fetched files, and what people know it as.
@@ -82,6 +86,12 @@ impl Diagnosis {
     /// Whether anything in it is more than worth knowing.
     pub fn has_errors(&self) -> bool {
         self.findings.iter().any(|found| found.severity == Severity::Error)
+    }
+
+    fn sort(&mut self) {
+        self.findings.sort_by_key(|finding| {
+            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
+        });
     }
 
     /// The findings as other programs read them.
@@ -188,6 +198,15 @@ impl ManifestError {
 }
 
 impl Manifest {
+    /// Everything that was found in the manifest, with the errors that fail only
+    /// one of its resources.
+    pub(crate) fn into_diagnosis(self) -> Diagnosis {
+        let mut diagnosis = self.warnings;
+        diagnosis.findings.extend(self.declarations.control_errors);
+        diagnosis.sort();
+        diagnosis
+    }
+
     /// The manifest as it stands now: data and resources, without secrets.
     pub fn render(&self) -> Value {
         let mut rendered = Map::new();

@@ -58,6 +58,9 @@ pub trait AnyResource {
     fn mode(&self, above: Mode) -> Mode;
     /// The manifest that it applies, if it applies one.
     fn child(&self) -> Option<Child<'_>>;
+    /// Whether applying it can create a file at this absolute path, its child
+    /// manifest aside.
+    fn can_create(&self, path: &Path) -> bool;
     /// What people call it: `type#name`, without credentials.
     fn display(&self) -> String {
         redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
@@ -232,6 +235,10 @@ impl<T: Manage> AnyResource for Declared<T> {
 
     fn child(&self) -> Option<Child<'_>> {
         T::child(&self.want)
+    }
+
+    fn can_create(&self, path: &Path) -> bool {
+        T::can_create(&self.want, path)
     }
 
     fn has_name(&self) -> bool {

@@ -143,7 +143,8 @@ fn span(root: &Node<'_>, path: &[&str]) -> Option<Span> {
     }
 }
 
-fn key_span(root: &Node<'_>, section: &str, key: &str) -> Option<Span> {
+/// Where a key of a section stands.
+pub(crate) fn key_span(root: &Node<'_>, section: &str, key: &str) -> Option<Span> {
     let Kind::Mapping(entries) = &root.kind else { return None };
     let section = entries.iter().find(|entry| entry.key.text == section)?;
     let Kind::Mapping(entries) = &section.value.kind else { return None };

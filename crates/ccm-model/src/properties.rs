@@ -95,10 +95,10 @@ pub struct Common {
 pub struct Control {
     /// Manage only if this expression is true
     #[property(template = never)]
-    pub r#if: Option<String>,
+    pub r#if: Option<Spanned<String>>,
     /// Manage unless this expression is true
     #[property(template = never)]
-    pub unless: Option<String>,
+    pub unless: Option<Spanned<String>>,
 }
 
 #[cfg(test)]

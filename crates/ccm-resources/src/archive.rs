@@ -387,6 +387,11 @@ impl Declare for Archive {
         }
         want.headers.check(want.username.is_some(), findings);
     }
+
+    fn can_create(want: &Properties, path: &Path) -> bool {
+        let parent = want.extract_parent.as_ref();
+        want.common.ensure == "present" && parent.is_some_and(|parent| path.starts_with(parent))
+    }
 }
 
 impl ResourceType for Archive {

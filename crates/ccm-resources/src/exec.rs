@@ -309,6 +309,11 @@ impl Declare for Exec {
     fn subscribe(want: &Properties) -> &[ResourceRef] {
         &want.subscribe
     }
+
+    /// Its command can do anything.
+    fn can_create(_want: &Properties, _path: &Path) -> bool {
+        true
+    }
 }
 
 impl ResourceType for Exec {

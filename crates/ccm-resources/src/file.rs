@@ -315,6 +315,10 @@ impl Declare for File {
         let is_shown = mode::parse(&want.mode).is_ok_and(|mode| mode & 0o004 != 0);
         if is_shown || want.content.is_none() { &[] } else { &["content"] }
     }
+
+    fn can_create(want: &Properties, path: &Path) -> bool {
+        want.common.ensure == "present" && path == Path::new(&want.common.name)
+    }
 }
 
 impl ResourceType for File {

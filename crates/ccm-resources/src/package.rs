@@ -12,6 +12,7 @@ pub mod version;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
 use ccm_engine::{
     CommandLine, Context, Declare, Detail, Ensure, Error, Findings, Prediction, ProviderDef,
@@ -271,6 +272,11 @@ impl Declare for Package {
                 findings.add_with_hint("ensure", message, hint);
             }
         }
+    }
+
+    /// What a package brings is known only to the package manager.
+    fn can_create(_want: &Properties, _path: &Path) -> bool {
+        true
     }
 }
 

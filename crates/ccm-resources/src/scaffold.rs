@@ -314,6 +314,10 @@ impl Declare for Scaffold {
             }
         }
     }
+
+    fn can_create(want: &Properties, path: &Path) -> bool {
+        want.common.ensure == "present" && path.starts_with(&want.common.name)
+    }
 }
 
 impl ResourceType for Scaffold {

@@ -111,7 +111,9 @@ impl Error {
                 let span = source.span();
                 start + span.start..start + span.end.min(expression.len())
             }
-            Self::NoValue { expression: part, .. } | Self::Empty { placeholder: part } => {
+            Self::NoValue { expression: part, .. }
+            | Self::NotBoolean { expression: part, .. }
+            | Self::Empty { placeholder: part } => {
                 let start = template.find(&**part)?;
                 start..start + part.len()
             }
@@ -181,7 +183,7 @@ impl From<Error> for TemplateError {
     }
 }
 
-fn did_you_mean(suggestion: Option<&str>) -> String {
+pub(crate) fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default()
 }
 

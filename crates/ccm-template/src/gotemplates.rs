@@ -25,14 +25,17 @@ impl Resolver {
     pub fn go_scope(&self) -> (gotemplate::Engine, Value) {
         let nesting = Nesting::default();
         let resolver = self.clone();
-        let mut go = gotemplate::Engine::new().function("lookup", move |args| {
-            let (key, default) = match args {
-                [key] => (key, None),
-                [key, default] => (key, Some(default)),
-                _ => return Err(wrong_count("lookup", "a key, or a key and a default")),
-            };
-            find(&resolver, string(key, "the key")?, default)
-        });
+        let mut go = gotemplate::Engine::new().on_missing(self.warn_of_unknown()).function(
+            "lookup",
+            move |args| {
+                let (key, default) = match args {
+                    [key] => (key, None),
+                    [key, default] => (key, Some(default)),
+                    _ => return Err(wrong_count("lookup", "a key, or a key and a default")),
+                };
+                find(&resolver, string(key, "the key")?, default)
+            },
+        );
         for name in ["file", "readFile"] {
             let (resolver, nesting) = (self.clone(), nesting.clone());
             go = go.function(name, move |args| {

@@ -69,7 +69,10 @@ impl Resolver {
         // Templates inside of templates share one stack.
         let depth = Limits::default().depth / nesting.depth.max(1) as usize;
         let limits = Limits { depth, ..Limits::default() };
-        let set = Set::new().with_delimiters(left, right).with_limits(limits);
+        let set = Set::new()
+            .with_delimiters(left, right)
+            .with_limits(limits)
+            .on_missing(self.warn_of_unknown());
         let template = set.parse(name, text)?;
         let (variables, context) = self.nested_scope(nesting);
         Ok(set.render(&template, &variables, &context)?)

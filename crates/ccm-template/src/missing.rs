@@ -1,7 +1,9 @@
 //! Members of `Data` and `Facts` that are not there, and what was meant.
 
+use std::sync::Arc;
+
 use ccm_model::closest;
-use govalue::Map;
+use govalue::{Map, Value};
 
 use crate::{Error, Resolver};
 
@@ -98,6 +100,39 @@ impl Resolver {
         None
     }
 
+    /// What Jet and Go templates tell of members that they print though they are
+    /// not there: warns of those of `Data` and `Facts` themselves. The maps are
+    /// told by their identity, so that no other map is taken for one of them.
+    ///
+    /// ```
+    /// use ccm_template::{Resolver, Scope};
+    ///
+    /// let data = govalue::Map::from_iter([("port", 80)]);
+    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// assert_eq!(resolver.jet("[[ data.prot ]][[ if data.opt ]]x[[ end ]]", None)?, "");
+    /// assert_eq!(
+    ///     resolver.host().take_warnings(),
+    ///     ["template: `Data.prot` has no value; did you mean `Data.port`?"],
+    /// );
+    /// # Ok::<(), ccm_template::Error>(())
+    /// ```
+    pub fn warn_of_unknown(&self) -> impl Fn(&str, &Arc<Map>, &str) + Send + Sync + use<> {
+        let resolver = self.clone();
+        move |template, map, member| {
+            let is = |value: &Value| matches!(value, Value::Map(own) if Arc::ptr_eq(own, map));
+            let root = if is(resolver.data()) {
+                "Data"
+            } else if is(resolver.facts().get()) {
+                "Facts"
+            } else {
+                return;
+            };
+            let meant = closest_key(map, member).map(|meant| format!("{root}.{meant}"));
+            let hint = crate::error::did_you_mean(meant.as_deref());
+            resolver.host().warn(format!("{template}: `{root}.{member}` has no value{hint}"));
+        }
+    }
+
     /// The key that was meant by one under which `lookup` finds nothing.
     pub(crate) fn meant_key(&self, key: &str) -> Option<String> {
         let (root, mut rest) = key.split_once('.')?;
@@ -128,7 +163,6 @@ fn closest_key<'m>(map: &'m Map, name: &str) -> Option<&'m str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use govalue::Value;
 
     use crate::{Facts, Scope};
 
@@ -161,6 +195,82 @@ mod tests {
             let shown = resolver().no_value(expression).to_string();
             assert_eq!(shown, wanted, "{expression}");
         }
+    }
+
+    #[test]
+    fn unknown_members_that_templates_print_are_warned_of() {
+        let printed = "template: `Data.prot` has no value; did you mean `Data.port`?";
+        for (template, wanted) in [
+            ("[[ data.prot ]]", Some(printed)),
+            ("[[ Data.prot ]]", Some(printed)),
+            ("[[ data[\"prot\"] ]]", Some(printed)),
+            ("[[ range i := ints(0, 3) ]][[ data.prot ]][[ end ]]", Some(printed)),
+            (
+                "[[ facts.hostnam ]]",
+                Some("template: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+            ),
+            (
+                "[[ data.entirely_different ]]",
+                Some("template: `Data.entirely_different` has no value"),
+            ),
+            ("[[ if data.prot ]]x[[ end ]]", None),
+            ("[[ if isset(data.prot) ]]x[[ end ]]", None),
+            ("[[ isset(data.prot) ? data.prot : 1 ]]", None),
+            ("[[ data.prot ? data.prot : 1 ]]", None),
+            ("[[ data.prot == nil ]]", None),
+            ("[[ x := data.prot ]][[ x ? x : 1 ]]", None),
+            ("[[ data.port ]][[ data.web.prot ]]", None),
+            ("[[ data := map(\"a\", 1) ]][[ data.prot ]]", None),
+        ] {
+            let resolver = resolver();
+            resolver.jet(template, None).unwrap();
+            assert_eq!(resolver.host().take_warnings(), Vec::from_iter(wanted), "{template}");
+        }
+        let printed = "t: `Data.prot` has no value; did you mean `Data.port`?";
+        for (template, wanted) in [
+            ("{{ .data.prot }}", Some(printed)),
+            ("{{ $.Data.prot }}{{ .Data.prot }}", Some(printed)),
+            ("{{ .data.prot | quote }}", Some(printed)),
+            ("{{ quote .data.prot .data.port }}", Some(printed)),
+            ("{{ printf \"%v\" .data.prot }}", Some(printed)),
+            ("{{ .data.prot.deeper }}", Some(printed)),
+            ("{{ $d := .data }}{{ with $d }}{{ .prot }}{{ end }}", Some(printed)),
+            ("{{ .data.web.port }}{{ .data.prot }}", Some(printed)),
+            (
+                "{{ .Facts.hostnam }}",
+                Some("t: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+            ),
+            ("{{ if .data.prot }}x{{ end }}", None),
+            ("{{ with .data.prot }}{{ . }}{{ end }}", None),
+            ("{{ range .data.prot }}{{ . }}{{ end }}", None),
+            ("{{ .data.prot | default 1 }}", None),
+            ("{{ default 1 .data.prot }}", None),
+            ("{{ .data.prot | quote | default 1 }}", None),
+            ("{{ default 1 .data.prot | quote }}", None),
+            ("{{ printf \"%v\" (or .data.prot 1) }}", None),
+            ("{{ coalesce .data.prot 1 }}", None),
+            ("{{ hasKey .data \"prot\" }}", None),
+            ("{{ eq .data.prot nil }}", None),
+            ("{{ $x := .data.prot }}{{ $x | default 1 }}", None),
+            ("{{ .data.port }}{{ .data.web.prot }}", None),
+            ("{{ range list (dict \"data\" (dict \"a\" 1)) }}{{ .data.prot }}{{ end }}", None),
+        ] {
+            let resolver = resolver();
+            let (go, data) = resolver.go_scope();
+            go.render("t", template, &data).unwrap();
+            assert_eq!(resolver.host().take_warnings(), Vec::from_iter(wanted), "{template}");
+        }
+    }
+
+    #[test]
+    fn expressions_that_provide_for_nil_are_not_warned_of() {
+        let resolver = resolver();
+        for text in
+            ["{{ Data.prot ?? 1 }}", "{{ Data?.prot == nil }}", "{{ lookup('data.prot', 1) }}"]
+        {
+            resolver.text(text).unwrap();
+        }
+        assert_eq!(resolver.host().take_warnings(), [""; 0]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ccm_host::Host;
-use ccm_model::{TemplateError, Templates};
-use expr::{Environment, Program, Vars};
+use ccm_model::{TemplateError, Templates, has_placeholder};
+use expr::{Environment, Program, Type, Vars};
 use gjson::Document;
 use govalue::{Map, Value};
 
@@ -163,6 +163,35 @@ impl Resolver {
     /// Compiles an expression without running it.
     pub fn check(&self, expression: &str) -> Result<(), Error> {
         self.compiled(expression).map(drop)
+    }
+
+    /// Compiles an expression that must be true or false, without running it:
+    /// finds what is wrong with it whatever the data are.
+    ///
+    /// ```
+    /// let resolver = ccm_template::Resolver::default();
+    /// assert!(resolver.check_condition("Data.port").is_ok(), "it may be true");
+    /// assert_eq!(
+    ///     resolver.check_condition("1 + 1").unwrap_err().message,
+    ///     "`1 + 1` must be true or false, but is of type int",
+    /// );
+    /// ```
+    pub fn check_condition(&self, expression: &str) -> Result<(), TemplateError> {
+        let checked = match self.compiled(expression) {
+            Ok(compiled) => match compiled.program.result_type() {
+                Type::Bool | Type::Any => Ok(()),
+                Type::Nil => Err(not_boolean(expression, "nothing (nil)".to_owned())),
+                known => Err(not_boolean(expression, format!("of type {known}"))),
+            },
+            Err(error) => Err(error),
+        };
+        checked.map_err(|error| {
+            let is_placeholder = has_placeholder(expression);
+            let hint = is_placeholder
+                .then(|| "write the expression without `{{ }}` or `${ }` around it".to_owned());
+            let error = error.in_template(expression);
+            TemplateError { hint: hint.or(error.hint), ..error }
+        })
     }
 
     /// Evaluates an expression that must be true or false.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use govalue::{Time, Value, Zone};
+use govalue::{Map, Time, Value, Zone};
 
 use crate::ast::Node;
 use crate::error::{Error, ErrorKind, Fail};
@@ -39,7 +39,11 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<Clock>,
     pub(crate) random: Arc<Random>,
+    pub(crate) on_missing: Option<Arc<OnMissing>>,
 }
+
+/// What is told of members that are printed but not there.
+type OnMissing = dyn Fn(&str, &Arc<Map>, &str) + Send + Sync;
 
 impl Default for Engine {
     fn default() -> Self {
@@ -70,6 +74,7 @@ impl Engine {
                 limits: Limits::default(),
                 clock: Arc::new(now),
                 random: Arc::new(|bytes| getrandom::fill(bytes).map_err(Into::into)),
+                on_missing: None,
             },
         }
     }
@@ -120,6 +125,35 @@ impl Engine {
         random: impl Fn(&mut [u8]) -> Result<(), Failure> + Send + Sync + 'static,
     ) -> Self {
         self.settings.random = Arc::new(random);
+        self
+    }
+
+    /// Calls `report` when an action prints a member that is not in its map:
+    /// with the name of the template, the map as the caller gave it, and the
+    /// name of the member. The action prints the member alone, or by way of
+    /// functions that only print, such as `quote`. Any other use, such as `if`
+    /// and `default`, may provide for it and is not reported.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let found = Arc::clone(&seen);
+    /// let engine = gotemplate::Engine::new().on_missing(move |template, _, member| {
+    ///     found.lock().unwrap().push(format!("{template} {member}"));
+    /// });
+    /// let data = govalue::Map::from_iter([("port", 80)]).into();
+    /// let text = engine.render("t", "{{ .port }} {{ .prot }} {{ .opt | default 1 }}", &data)?;
+    /// assert_eq!(text, "80 <no value> 1");
+    /// assert_eq!(*seen.lock().unwrap(), ["t prot"]);
+    /// # Ok::<(), gotemplate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn on_missing(
+        mut self,
+        report: impl Fn(&str, &Arc<Map>, &str) + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.on_missing = Some(Arc::new(report));
         self
     }
 

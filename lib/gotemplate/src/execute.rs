@@ -1,6 +1,7 @@
 //! Running a template.
 
 mod evaluate;
+mod missing;
 
 use govalue::{Key, Value};
 
@@ -11,6 +12,8 @@ use crate::error::{Error, Fail};
 use crate::limits::{Budget, Nesting};
 use crate::sprig::RegexCache;
 use crate::val::{Dict, Val};
+
+use missing::Missing;
 
 type Exec<T> = Result<T, Error>;
 
@@ -26,6 +29,8 @@ pub(crate) struct Run<'t> {
     regexes: RegexCache,
     knots: Vec<Dict>,
     depth: usize,
+    /// The members of the running action that are not in their maps.
+    missing: Vec<Missing>,
 }
 
 /// How a list of nodes ended.
@@ -48,6 +53,7 @@ impl<'t> Run<'t> {
             regexes: RegexCache::new(),
             knots: Vec::new(),
             depth: Nesting::depth(),
+            missing: Vec::new(),
         }
     }
 
@@ -129,10 +135,12 @@ impl<'t> Run<'t> {
     }
 
     fn action(&mut self, pipe: &'t Pipe, dot: &Val) -> Exec<Flow> {
+        self.missing.clear();
         let value = self.pipeline(pipe, dot)?;
         if !pipe.variables.is_empty() {
             return Ok(Flow::Next);
         }
+        self.report_missing(pipe);
         match &value {
             Val::Missing | Val::Nil => self.write(pipe.span, b"<no value>")?,
             Val::Str(text) => self.write(pipe.span, text.as_bytes())?,

@@ -299,3 +299,22 @@ fn limits_can_be_set() {
     let error = Engine::new().limits(limits).render("t", "{{ range 99 }}{{ . }}{{ end }}", &data());
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Limit);
 }
+
+#[test]
+fn members_with_another_initial_stay_found_in_maps_that_were_changed() {
+    let info = Map::from_iter([("os", "linux")]).with_any_initial();
+    let host = Map::from_iter([("info", Value::from(info))]).with_any_initial();
+    let data = Value::from(Map::from_iter([("host", host)]));
+    for (template, wanted) in [
+        ("{{ .host.Info.Os }} {{ .host.info.os }} {{ .host.Info.Os }}", "linux linux linux"),
+        (
+            "{{ $_ := set .host.info \"a\" 1 }}{{ .host.Info.Os }} {{ .host.info.A }}",
+            "linux <no value>",
+        ),
+        ("{{ $_ := unset .host.info \"os\" }}{{ .host.info.Os }}", "<no value>"),
+        ("{{ $_ := set .host \"x\" 1 }}{{ hasKey .host \"Info\" }} {{ .Host }}", "true <no value>"),
+    ] {
+        let rendered = Engine::new().render("t", template, &data).unwrap();
+        assert_eq!(rendered, wanted, "{template}");
+    }
+}

@@ -195,10 +195,27 @@ impl Map {
         if found.is_some() || !self.any_initial {
             return found;
         }
-        let mut other = key.to_vec();
-        let initial = other.first_mut().filter(|byte| byte.is_ascii_alphabetic())?;
-        *initial ^= 0x20;
-        self.entries.get(&Borrowed(&other))
+        self.entries.get(&Borrowed(&with_other_initial(key)?))
+    }
+
+    /// The key as it is stored under which [`get_key`](Self::get_key) finds a
+    /// value.
+    ///
+    /// ```
+    /// use govalue::{Key, Map};
+    ///
+    /// let map = Map::from_iter([("hostName", 1)]).with_any_initial();
+    /// assert_eq!(map.stored_key(&Key::from("HostName")), Some(&Key::from("hostName")));
+    /// ```
+    pub fn stored_key(&self, key: &Key) -> Option<&Key> {
+        let stored = self.entries.get_key_value(key);
+        let other = || match &key.0 {
+            Value::String(text) if self.any_initial => {
+                self.entries.get_key_value(&Borrowed(&with_other_initial(text.as_bytes())?))
+            }
+            _ => None,
+        };
+        stored.or_else(other).map(|(key, _)| key)
     }
 
     pub(crate) fn is_reflected(&self) -> bool {
@@ -308,6 +325,14 @@ impl IntoIterator for Map {
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
     }
+}
+
+/// The key with a first letter of the other case, if it begins with a letter.
+fn with_other_initial(key: &[u8]) -> Option<Vec<u8>> {
+    let mut other = key.to_vec();
+    let initial = other.first_mut().filter(|byte| byte.is_ascii_alphabetic())?;
+    *initial ^= 0x20;
+    Some(other)
 }
 
 #[cfg(test)]

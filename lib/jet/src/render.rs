@@ -13,9 +13,9 @@ mod scope;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use govalue::{Str, Value};
+use govalue::{Map, Str, Value};
 
-use crate::ast::{Action, Branch, Catch, Command, Expr, List, Node, Range};
+use crate::ast::{Action, Branch, Catch, Command, Expr, ExprKind, List, Node, Range};
 use crate::builtins::Builtin;
 use crate::error::{Error, ErrorKind};
 use crate::item::Item;
@@ -48,6 +48,7 @@ pub(crate) fn render(
         content: None,
         source: Arc::clone(&outermost.0.source),
         edits: Edits::default(),
+        missing: None,
     };
     runtime.list(&outermost.0.root)?;
     Ok(Str::from(runtime.out))
@@ -69,6 +70,8 @@ struct Runtime<'a> {
     /// The template that is running, for messages and relative paths.
     source: Arc<Source>,
     edits: Edits,
+    /// The last member that was not in its map.
+    missing: Option<(Arc<Map>, Str)>,
 }
 
 /// What a list of statements returned, if it did.
@@ -205,9 +208,34 @@ impl Runtime<'_> {
             });
         }
         match (piped, commands.last()) {
-            (Some(item), Some(last)) => self.print(&item, last.span),
+            (Some(item), Some(last)) => {
+                if let (Item::Missing, [only]) = (&item, commands) {
+                    self.report_missing(only);
+                }
+                self.print(&item, last.span)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Tells of an action that is nothing but a member that is not there.
+    fn report_missing(&mut self, command: &Command) {
+        let is_member = matches!(command.base.kind, ExprKind::Chain(..) | ExprKind::Index(..));
+        if let Some(report) = &self.set.on_missing
+            && let Some((map, name)) = self.missing.take()
+            && is_member
+            && command.args.is_none()
+        {
+            report(&self.source.name, &map, &name.to_str_lossy());
+        }
+    }
+
+    /// Notes that a member is not in its map.
+    fn note_missing(&mut self, map: &Arc<Map>, name: impl Into<Str>) -> Item {
+        if self.set.on_missing.is_some() {
+            self.missing = Some((Arc::clone(map), name.into()));
+        }
+        Item::Missing
     }
 
     fn branches(&mut self, branches: &[Branch], otherwise: Option<&List>) -> Returned {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use govalue::{Str, Value};
+use govalue::{Map, Str, Value};
 
 use crate::ast::{Blocks, List};
 use crate::error::{Error, ErrorKind};
@@ -65,8 +65,12 @@ pub struct Set {
     delimiters: Delimiters,
     loader: Option<Box<dyn Loader>>,
     limits: Limits,
+    pub(crate) on_missing: Option<Box<OnMissing>>,
     loaded: Mutex<HashMap<String, Template>>,
 }
+
+/// What is told of members that are printed but not there.
+type OnMissing = dyn Fn(&str, &Arc<Map>, &str) + Send + Sync;
 
 /// What a path may end in without saying so.
 const ENDINGS: &[&str] = &["", ".jet", ".html.jet", ".jet.html"];
@@ -90,6 +94,7 @@ impl Set {
             delimiters: Delimiters { left: DEFAULT.0.into(), right: DEFAULT.1.into() },
             loader: None,
             limits: Limits::default(),
+            on_missing: None,
             loaded: Mutex::default(),
         }
     }
@@ -115,6 +120,34 @@ impl Set {
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Calls `report` when an action prints a member that is not in its map,
+    /// which prints nothing: with the name of the template, the map, and the
+    /// name of the member. An action that does more than naming a member, such
+    /// as `m.a ? m.a : 1`, provides for it and is not reported.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let found = Arc::clone(&seen);
+    /// let set = jet::Set::new().on_missing(move |template, _, member| {
+    ///     found.lock().unwrap().push(format!("{template} {member}"));
+    /// });
+    /// let template = set.parse("t", "{{ m.port }}{{ m.prot }}{{ if m.opt }}{{ end }}").unwrap();
+    /// let mut variables = jet::Variables::new();
+    /// variables.set("m", govalue::Map::from_iter([("port", 80)]));
+    /// assert_eq!(set.render(&template, &variables, &govalue::Value::Nil).unwrap(), "80");
+    /// assert_eq!(*seen.lock().unwrap(), ["t prot"]);
+    /// ```
+    #[must_use]
+    pub fn on_missing(
+        mut self,
+        report: impl Fn(&str, &Arc<Map>, &str) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_missing = Some(Box::new(report));
         self
     }
 

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use ccm_archive::Limits;
 use ccm_hiera::Document;
 use ccm_host::{FileKind, Host};
-use ccm_model::{Finding, Resolve as _, Stage, TemplateError, Templates, redact_credentials};
-use ccm_template::Resolver;
+use ccm_model::{
+    Finding, Resolve as _, Severity, Stage, TemplateError, Templates, redact_credentials,
+};
+use ccm_template::{Resolver, Scope};
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 
 use super::{
-    Declarations, Diagnosis, Manifest, ManifestError, RemoteSource, doubted, jet_file, references,
-    structure,
+    Declarations, Diagnosis, Manifest, ManifestError, RemoteSource, control, doubted, jet_file,
+    references, structure,
 };
 use crate::inputs::Inputs;
 use crate::resource::{AnyType, PropertyError, resolve_and_check};
@@ -129,8 +131,13 @@ impl ManifestLoader<'_> {
             let document = (&root, &comments, &*source);
             match self.templates(document, &working_directory, &mut findings) {
                 Ok(templates) => {
-                    let (declarations, more) = self.declarations(root, &source, &templates);
+                    let (mut declarations, more) = self.declarations(root, &source, &templates);
                     findings.extend(more);
+                    // A manifest that is invalid anyway is reported with all of its errors.
+                    if findings.iter().any(|found| found.severity == Severity::Error) {
+                        findings.append(&mut declarations.control_errors);
+                    }
+                    redact(self.host, &mut declarations.control_errors);
                     Some((templates, declarations))
                 }
                 Err(more) => {
@@ -140,16 +147,10 @@ impl ManifestLoader<'_> {
                 }
             }
         });
-        findings.sort_by_key(|finding| {
-            (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
-        });
-        for finding in &mut findings {
-            if let Cow::Owned(message) = self.host.redactor().text(&finding.message) {
-                finding.message = message;
-            }
-        }
+        redact(self.host, &mut findings);
         let name = source.name().to_owned();
-        let warnings = Diagnosis { source, findings };
+        let mut warnings = Diagnosis { source, findings };
+        warnings.sort();
         match resolved {
             Some((templates, declarations)) if !warnings.has_errors() => Ok(Manifest {
                 name,
@@ -177,9 +178,13 @@ impl ManifestLoader<'_> {
             let templates = self.inputs.templates(self.host, directory);
             return templates.map_err(|error| data_findings(&error, root, source));
         }
-        let document = Document::from_node(root, comments, ccm_hiera::DATA);
-        let resolved = document
-            .and_then(|document| self.inputs.templates_for(self.host, &document, directory));
+        let document = Document::from_node(root, comments, ccm_hiera::DATA)
+            .map_err(|error| data_findings(&error, root, source))?;
+        findings.extend(document.unreached().into_iter().map(|unreached| {
+            let span = unreached.locate(root);
+            Finding::warning(span, unreached.to_string()).hint(unreached.hint())
+        }));
+        let resolved = self.inputs.templates_for(self.host, &document, directory);
         let (templates, warnings) =
             resolved.map_err(|error| data_findings(&error, root, source))?;
         findings.extend(warnings.into_iter().map(|warning| {
@@ -214,6 +219,8 @@ impl ManifestLoader<'_> {
         if let Some(rendered) = jet_file::render(self.host, templates, &jet_file, &mut findings) {
             let more = self.add_rendered(&mut declared, &rendered, templates);
             findings.extend(more.into_iter().map(|finding| finding.within(&rendered)));
+            let control = std::mem::take(&mut declared.control_errors).into_iter();
+            declared.control_errors = control.map(|finding| finding.within(&rendered)).collect();
             declared.rendered = Some(rendered);
         }
         (declared, findings)
@@ -253,6 +260,7 @@ impl ManifestLoader<'_> {
             findings.push(Finding::error(Span::default(), "there are no resources"));
         }
         references::check(source, &declared.resources, self.types, self.has_history, findings);
+        declared.control_errors = control::check(source, &declared.resources, templates);
     }
 
     /// What is wrong with a manifest whose data cannot be resolved. Resources
@@ -261,6 +269,8 @@ impl ManifestLoader<'_> {
     fn check_without_data(self, root: Node<'_>, source: &Source) -> Vec<Finding> {
         let mut declared = Declarations::default();
         let (mut findings, _) = structure::read(root, self.types, &mut declared);
+        let without_data = Resolver::new(Scope::new(self.host));
+        findings.extend(control::check(source, &declared.resources, &without_data));
         let mut are_all_settled = true;
         for resource in &mut declared.resources {
             if resource.resolve(Stage::Parse, &NoTemplates).is_empty() {
@@ -332,6 +342,14 @@ fn parse<'a>(source: &'a Source, findings: &mut Vec<Finding>) -> Option<(Node<'a
         Err(error) => {
             findings.push(syntax_finding(error));
             None
+        }
+    }
+}
+
+fn redact(host: &Host, findings: &mut [Finding]) {
+    for finding in findings {
+        if let Cow::Owned(message) = host.redactor().text(&finding.message) {
+            finding.message = message;
         }
     }
 }

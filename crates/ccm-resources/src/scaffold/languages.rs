@@ -305,7 +305,8 @@ fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Tem
     TemplateEngine::Jet {
         set: jet::Set::new()
             .with_delimiters(left, right)
-            .with_limits(jet::Limits { output: MAX_OUTPUT, ..jet::Limits::default() }),
+            .with_limits(jet::Limits { output: MAX_OUTPUT, ..jet::Limits::default() })
+            .on_missing(engine.warn_of_unknown()),
         variables,
         functions,
         context: context.into(),

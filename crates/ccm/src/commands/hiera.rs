@@ -132,6 +132,9 @@ fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     for warning in &resolved.warnings {
         host.warn(format!("{source}: {warning}"));
     }
+    for warning in document.unreached_warnings() {
+        host.warn(warning);
+    }
     ui.warnings(&host);
     let data = Value::from(resolved.data);
     let query = matches.get_one::<String>("query").map(String::as_str);

@@ -35,7 +35,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         if let Some(ManifestError::Interrupted { reason, .. }) = found.error {
             return Ok(reason.into());
         }
-        ui.print_json(&ValidationReport { valid, findings: found.diagnostics() });
+        let noted = options.host.take_warnings().into_iter().map(Diagnostic::warning);
+        let findings = noted.chain(found.diagnostics()).collect();
+        ui.print_json(&ValidationReport { valid, findings });
         return Ok(if valid { Exit::Done } else { Exit::Failed });
     }
     ui.warnings(&options.host);

@@ -120,6 +120,12 @@ fn wrong_expressions_are_shown_with_a_caret() {
       |
     4 |         - "echo {{ Data.x + nope }}":
       |                             ^^^^
+
+    error: exec#control: control.if: `1 + 1` must be true or false, but is of type int
+     --> manifest.yaml:7:53
+      |
+    7 |         - control: {command: "true", control: {if: "1 + 1"}}
+      |                                                     ^^^^^
     "#);
     env.manifest(
         "ccm:\n  resources:\n    - exec:\n        - later:\n            \

@@ -33,6 +33,7 @@ mod schema;
 mod secrets;
 mod session;
 mod strict;
+mod validate;
 mod why;
 mod words;
 

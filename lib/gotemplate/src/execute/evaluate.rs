@@ -184,7 +184,10 @@ impl<'t> Run<'t> {
         }
         let found = match &receiver {
             Val::Missing => return Ok(Val::Missing),
-            Val::Dict(dict) => Some(dict.get(name).unwrap_or(Val::Missing)),
+            Val::Dict(dict) => Some(dict.get(name).unwrap_or_else(|| {
+                self.note_missing(dict, name, given.span);
+                Val::Missing
+            })),
             Val::Certificate(pair) => match name {
                 "Cert" => Some(Val::from(pair.cert.as_str())),
                 "Key" => Some(Val::from(pair.key.as_str())),

@@ -21,6 +21,8 @@ struct Cell {
     shape: MapShape,
     /// A map that was never made: it can be read but not written.
     nil: bool,
+    /// The caller's map that this one was made from.
+    origin: Option<Arc<Map>>,
     state: RefCell<State>,
 }
 
@@ -38,16 +40,18 @@ impl Dict {
     /// The `map[string]interface {}` that was never made.
     pub(crate) fn nil() -> Self {
         let state = RefCell::new(State::Own(IndexMap::new()));
-        Self(Rc::new(Cell { shape: MapShape::StringAny, nil: true, state }))
+        Self(Rc::new(Cell { shape: MapShape::StringAny, nil: true, origin: None, state }))
     }
 
     pub(crate) fn with(shape: MapShape, entries: IndexMap<Key, Val>) -> Self {
-        Self(Rc::new(Cell { shape, nil: false, state: RefCell::new(State::Own(entries)) }))
+        let state = RefCell::new(State::Own(entries));
+        Self(Rc::new(Cell { shape, nil: false, origin: None, state }))
     }
 
     pub(crate) fn from_map(map: &Arc<Map>) -> Self {
         let state = RefCell::new(State::Host(Arc::clone(map)));
-        Self(Rc::new(Cell { shape: map.shape(), nil: false, state }))
+        let origin = Some(Arc::clone(map));
+        Self(Rc::new(Cell { shape: map.shape(), nil: false, origin, state }))
     }
 
     /// The caller's map, if nobody has looked inside yet.
@@ -56,6 +60,17 @@ impl Dict {
             State::Host(map) => Some(Arc::clone(map)),
             State::Own(_) => None,
         }
+    }
+
+    /// The caller's map that this one was made from, perhaps changed since.
+    pub(crate) fn origin(&self) -> Option<&Arc<Map>> {
+        self.0.origin.as_ref()
+    }
+
+    /// The key under which a member is found: the caller's maps may know it
+    /// under another name.
+    fn stored<'a>(&'a self, key: &'a Key) -> &'a Key {
+        self.0.origin.as_ref().and_then(|origin| origin.stored_key(key)).unwrap_or(key)
     }
 
     pub(crate) fn shape(&self) -> MapShape {
@@ -98,13 +113,15 @@ impl Dict {
                 plain => return Some(Val::from(plain)),
             }
         }
-        self.own(|entries| entries.get(key).cloned())
+        self.own(|entries| entries.get(key).or_else(|| entries.get(self.stored(key))).cloned())
     }
 
     pub(crate) fn contains(&self, key: &Key) -> bool {
         match &*self.0.state.borrow() {
             State::Host(map) => map.get_key(key).is_some(),
-            State::Own(entries) => entries.contains_key(key),
+            State::Own(entries) => {
+                entries.contains_key(key) || entries.contains_key(self.stored(key))
+            }
         }
     }
 

@@ -49,11 +49,10 @@ impl Runtime<'_> {
 
     fn member(&mut self, base: &Item, name: &str, span: Span) -> Result<Item, Error> {
         match base {
-            Item::Value(Value::Map(map)) => Ok(self
-                .edits
-                .view(map)
-                .get(name)
-                .map_or(Item::Missing, |value| value.clone().into())),
+            Item::Value(Value::Map(map)) => match self.edits.view(map).get(name) {
+                Some(value) => Ok(value.clone().into()),
+                None => Ok(self.note_missing(map, name)),
+            },
             Item::Failure(text) if name == "Error" => {
                 let text = text.clone();
                 Ok(Item::Function(Function::new(
@@ -83,8 +82,10 @@ impl Runtime<'_> {
                     let message = format!("a key is a string, not {}", key.describe());
                     return Err(self.error(ErrorKind::Type, span, message));
                 };
-                let found = self.edits.view(map).get_str(&name);
-                Ok(found.map_or(Item::Missing, |value| value.clone().into()))
+                match self.edits.view(map).get_str(&name) {
+                    Some(value) => Ok(value.clone().into()),
+                    None => Ok(self.note_missing(map, name)),
+                }
             }
             Item::Value(Value::Array(items)) => {
                 let at = self.position(key, items.len(), span)?;
