@@ -2,6 +2,7 @@
 
 use ccm_model::{Change, Verb};
 
+use crate::resource_type::State as _;
 use crate::resource_type::{Context, Diffs, Prediction, ResourceType, Trigger};
 use crate::step::Step;
 use crate::{Error, Result};
@@ -67,7 +68,10 @@ pub fn converge<T: ResourceType>(
     let Some(before) = &outcome.state else { return Ok(()) };
     let mut steps = T::decide(want, before, cx.trigger)?;
     if cx.decisions.are_watched() {
-        let state = T::evidence(on, before);
+        let mut state = T::evidence(on, before);
+        if let Some(state) = state.as_object_mut() {
+            state.insert("ensure".to_owned(), before.ensure().into());
+        }
         let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
         cx.decisions.decided(cx.key, state, &actions, cx.templates.host())?;
     }

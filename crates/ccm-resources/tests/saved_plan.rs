@@ -180,14 +180,14 @@ fn a_plan_is_applied_exactly_and_without_its_sources() {
 
 /// What someone does behind the back of a plan, and what the refusal names.
 const OUTSIDE: [(&str, &str); 33] = [
-    ("echo more >> t/gone", "t/gone: content is"),
+    ("echo more >> t/gone", "t/gone: content has changed"),
     ("echo other > t/stable", "t/stable"),
     ("chmod 600 t/stable", "t/stable: mode is 0600, was 0644"),
     ("rm t/stable", "t/stable"),
     ("rm t/stable; mkdir t/stable", "t/stable"),
     ("rm t/stable; ln -s copy t/stable", "t/stable"),
     ("rm t/stable; mkfifo t/stable", "t/stable"),
-    ("echo newer > t/changed", "t/changed: checksum is"),
+    ("echo newer > t/changed", "t/changed: content has changed"),
     ("rm t/changed", "t/changed"),
     ("printf 'hello more word\\n' > t/changed", "t/changed"),
     ("chmod 666 t/changed", "t/changed: mode"),

@@ -123,7 +123,13 @@ fn is_same(planned: &RecordedDecision, now: &RecordedDecision) -> bool {
 }
 
 fn difference(planned: &RecordedDecision, now: &RecordedDecision) -> String {
-    if let Some(found) = first_difference("", &planned.state, &now.state) {
+    // Whether it is there at all says more than what it is like.
+    let ensure = |decision: &RecordedDecision| decision.state["ensure"].clone();
+    let found = first_difference("ensure", &ensure(planned), &ensure(now));
+    let found = found.or_else(|| first_difference("", &planned.state, &now.state));
+    // One that did not come to a decision has no state to compare.
+    let is_decided = planned.actions.is_some() && now.actions.is_some();
+    if let Some(found) = found.filter(|_| is_decided) {
         return found;
     }
     if planned.outcome != now.outcome {
@@ -144,8 +150,15 @@ fn first_difference(name: &str, planned: &Value, now: &Value) -> Option<String> 
             })
         }
         (was, is) if was == is => None,
+        // Digests say nothing to people, and those of secrets too much.
+        (was, is) if is_digest(was) || is_digest(is) => Some("content has changed".to_owned()),
         (was, is) => Some(format!("{name} is {}, was {} when planned", shown(is), shown(was))),
     }
+}
+
+fn is_digest(value: &Value) -> bool {
+    let is_hex = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    value.as_str().is_some_and(is_hex)
 }
 
 fn shown(value: &Value) -> String {
@@ -169,6 +182,9 @@ mod tests {
         let found = first_difference("", &was, &is).unwrap();
         assert_eq!(found, "mode is 0600, was 0644 when planned");
         assert_eq!(first_difference("", &was, &was), None);
+        let digests = ["a", "b"].map(|digit| json!({"checksum": digit.repeat(64)}));
+        let found = first_difference("", &digests[0], &digests[1]).unwrap();
+        assert_eq!(found, "content has changed");
         let gone = json!({"metadata": {"owner": "root"}});
         let found = first_difference("", &was, &gone).unwrap();
         assert_eq!(found, "mode is absent, was 0644 when planned");

@@ -27,6 +27,7 @@ mod plan;
 mod planted;
 mod proxy;
 mod rendering;
+mod saved_plan;
 mod scaffold;
 mod scaffold_faults;
 mod schema;

@@ -378,7 +378,7 @@ ccm:
     // Facts of one's own go on top without hiding the others.
     let text = env.ccm(["apply", "manifest.yaml", "--fact", "host.info.own=1"]);
     assert!(text.starts_with("exit: 0") && !text.contains("warning"), "{text}");
-    assert!(text.contains("linux linux linux\n") && text.contains("INFO  linux linux\n"), "{text}");
+    assert!(text.contains("linux linux linux\n") && text.contains(": linux linux\n"), "{text}");
     assert_eq!(env.read("out/jet/a"), "linux linux linux\n");
     assert_eq!(env.read("out/go/b"), "linux linux linux linux true \n");
 }

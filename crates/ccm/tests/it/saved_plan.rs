@@ -1,0 +1,165 @@
+//! Saved plans at the command line: made, shown, compared, applied, refused.
+
+use ccm_testkit::snapshot_of_content;
+
+use crate::env::TestEnv;
+
+fn planned() -> TestEnv {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - file:\n        - [DIR]/d: {ensure: directory, mode: \"0755\", \
+         [ME]}\n        - [DIR]/d/f: {content: \"{{ readFile('text') }}\", mode: \"0644\", \
+         [ME], tags: [web]}\n        - [DIR]/gone: {ensure: absent}\n",
+    );
+    env.write("text", "one\n");
+    env.write("gone", "x");
+    let output = env.run(["plan", "manifest.yaml", "--out", "web.plan"]);
+    assert!(output.status.success(), "{output:?}");
+    env
+}
+
+fn refused(env: &TestEnv, args: &[&str]) -> String {
+    let before = snapshot_of_content(env.dir());
+    let output = env.command(["apply"]).args(args).output().unwrap();
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(snapshot_of_content(env.dir()), before, "something was changed: {output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_plan_is_private_and_applied_once() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = planned();
+    let mode = std::fs::metadata(env.path("web.plan")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    insta::assert_snapshot!(env.ccm(["plan", "show", "web.plan"]), @"
+    exit: 0
+    --- stdout ---
+    Plan for manifest.yaml on [HOST]
+
+      + file#[DIR]/d  directory, [ME], mode 0755
+      + file#[DIR]/d/f  content +1, [ME], mode 0644
+            @@ -0,0 +1 @@
+            +one
+      - file#[DIR]/gone
+
+    2 to create, 1 to remove
+    ");
+    let output = env.run(["apply", "web.plan", "--no-report"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(env.read("d/f"), "one\n");
+    assert!(!env.path("gone").exists());
+    let error = refused(&env, &["web.plan"]);
+    assert!(error.contains("the plan is stale: nothing was changed"), "{error}");
+    assert!(error.contains("/d/f: ensure is present, was absent when planned"), "{error}");
+    // The name says nothing; the first bytes do.
+    std::fs::rename(env.path("web.plan"), env.path("manifest.yml")).unwrap();
+    assert!(refused(&env, &["manifest.yml"]).contains("stale"));
+}
+
+#[test]
+fn a_plan_needs_none_of_its_sources() {
+    let env = planned();
+    std::fs::remove_file(env.path("manifest.yaml")).unwrap();
+    std::fs::remove_file(env.path("text")).unwrap();
+    let output = env.run(["apply", "web.plan"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(env.read("d/f"), "one\n");
+}
+
+#[test]
+fn what_has_changed_is_named() {
+    for (path, text, words) in [
+        ("text", "two\n", "/text: has changed since the plan was made"),
+        ("gone", "y", "/gone: content has changed"),
+        ("d", "", "/d: was planned as create, now failed"),
+    ] {
+        let env = planned();
+        env.write(path, text);
+        let error = refused(&env, &["web.plan"]);
+        assert!(error.contains(words), "{path}: {error}");
+        assert!(error.contains("hint: make a new plan"), "{error}");
+    }
+}
+
+#[test]
+fn a_plan_that_is_cut_or_flipped_changes_nothing() {
+    let env = planned();
+    let whole = std::fs::read(env.path("web.plan")).unwrap();
+    let step = whole.len() / 40;
+    for end in (0..whole.len()).step_by(step) {
+        std::fs::write(env.path("web.plan"), &whole[..end]).unwrap();
+        refused(&env, &["web.plan"]);
+    }
+    for at in (0..whole.len()).step_by(97) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << (at % 8);
+        std::fs::write(env.path("web.plan"), &flipped).unwrap();
+        refused(&env, &["web.plan"]);
+    }
+}
+
+#[test]
+fn plans_that_do_not_fit_are_refused() {
+    let env = planned();
+    for (args, words) in [
+        (&["web.plan", "--only", "web"][..], "--only cannot be used with a saved plan"),
+        (&["web.plan", "--skip", "web"], "--skip cannot be used with a saved plan"),
+        (&["web.plan", "--fact", "a=b"], "--fact cannot be used with a saved plan"),
+        (&["web.plan", "--max-age", "1ns"], "old, and the limit is"),
+    ] {
+        let error = refused(&env, args);
+        assert!(error.contains(words), "{args:?}: {error}");
+    }
+    let bytes = std::fs::read(env.path("web.plan")).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
+    let signed = |body: &str| {
+        let digest = ccm_host::Digest::of(body.as_bytes());
+        std::fs::write(env.path("web.plan"), format!("{body}\n{digest}\n")).unwrap();
+    };
+    let at = body.find("\"id\":\"").unwrap() + 6;
+    signed(&format!("{}x{}", &body[..at], &body[at..]));
+    let error = refused(&env, &["web.plan"]);
+    assert!(error.contains("the plan was made for"), "{error}");
+    let output = env.run(["apply", "web.plan", "--any-host", "--noop"]);
+    assert!(output.status.success(), "{output:?}");
+    signed(&body.replacen("ccm-plan 1", "ccm-plan 2", 1));
+    let error = refused(&env, &["web.plan"]);
+    assert!(error.contains("format 2, and this ccm reads format 1"), "{error}");
+}
+
+#[test]
+fn plans_are_compared() {
+    let env = planned();
+    env.write("text", "two\n");
+    env.run(["apply", "manifest.yaml", "--only", "file#[DIR]/d"]);
+    env.run(["plan", "manifest.yaml", "--out", "later.plan"]);
+    insta::assert_snapshot!(env.ccm(["plan", "diff", "web.plan", "later.plan"]), @"
+    exit: 0
+    --- stdout ---
+    file#[DIR]/d: create → stable
+      was
+        + file#[DIR]/d  directory, [ME], mode 0755
+    file#[DIR]/d/f: create
+      was
+        + file#[DIR]/d/f  content +1, [ME], mode 0644
+              @@ -0,0 +1 @@
+              +one
+      now
+        + file#[DIR]/d/f  content +1, [ME], mode 0644
+              @@ -0,0 +1 @@
+              +two
+    ");
+    let same = env.run(["plan", "diff", "web.plan", "web.plan", "--json"]);
+    assert_eq!(
+        String::from_utf8_lossy(&same.stdout).replace(char::is_whitespace, ""),
+        "{\"differences\":[]}"
+    );
+    insta::assert_snapshot!(env.ccm(["plan", "show", "manifest.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: manifest.yaml is not a saved plan
+    hint: make a new plan with `ccm plan MANIFEST --out FILE`
+    ");
+}
