@@ -61,6 +61,11 @@ impl DecisionPolicy {
         actions: &[A],
         host: &Host,
     ) -> Result<()> {
+        let mut state = state;
+        if self.are_watched() {
+            remove_times(&mut state);
+            host.redactor().value(&mut state);
+        }
         let digest = || {
             let json = serde_json::to_vec(actions).unwrap_or_default();
             Digest::of(&json).to_string()
@@ -68,16 +73,13 @@ impl DecisionPolicy {
         match self {
             Self::Free => Ok(()),
             Self::Record(log) => {
-                let mut state = state;
-                remove_times(&mut state);
-                host.redactor().value(&mut state);
                 let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
                 let decision = log.0.entry(key.to_owned()).or_default();
                 decision.state = state;
                 decision.actions = Some(digest());
                 Ok(())
             }
-            Self::Planned(log) => log.check(key, &digest()),
+            Self::Planned(log) => log.check(key, &state, &digest()),
         }
     }
 
@@ -105,7 +107,7 @@ impl DecisionLog {
 
     /// Fails unless these actions were planned. A provisional resource may do
     /// what its manifest says, and so may those of a manifest that it applies.
-    fn check(&self, key: &str, actions: &str) -> Result<()> {
+    fn check(&self, key: &str, state: &Value, actions: &str) -> Result<()> {
         let not_planned = |reason: &str| {
             Err(Error::Refused {
                 reason: format!("{reason}, and ccm applies exactly the saved plan"),
@@ -114,7 +116,13 @@ impl DecisionLog {
         };
         match self.0.get(key) {
             Some(decision) if decision.outcome == PlanOutcome::Provisional => Ok(()),
-            Some(decision) if decision.actions.as_deref() == Some(actions) => Ok(()),
+            Some(decision) if decision.actions.as_deref() == Some(actions) => {
+                if decision.state == *state {
+                    Ok(())
+                } else {
+                    not_planned("it is no longer as it was when the plan was made")
+                }
+            }
             Some(RecordedDecision { actions: None, .. }) => not_planned("it was not to be managed"),
             Some(_) => not_planned("the changes are not those of the plan"),
             None if self.has_manifest_of(key) => not_planned("it is not in the plan"),
@@ -163,7 +171,9 @@ mod tests {
         assert_eq!(log.get(&one).unwrap().state, serde_json::json!({"x": 2}));
         let planned = DecisionPolicy::Planned(Arc::new(log));
         let check = |key: &str, actions: &[&str]| {
-            planned.decided(key, Value::Null, actions, &host).map_err(|error| error.to_string())
+            planned
+                .decided(key, serde_json::json!({"x": 2}), actions, &host)
+                .map_err(|error| error.to_string())
         };
         check(&one, &["a"]).unwrap();
         assert!(check(&one, &["b"]).unwrap_err().contains("not those of the plan"));

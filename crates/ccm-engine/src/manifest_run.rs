@@ -175,6 +175,7 @@ impl LifecycleContext<'_, '_> {
             is_chosen,
         };
         if let Some(message) = declarations.pre_message {
+            let message = host.redactor().text(&message).into_owned();
             self.observer.borrow_mut().message(&message);
         }
         let is_child = frame.files.len() > 1;
@@ -184,6 +185,7 @@ impl LifecycleContext<'_, '_> {
             .within(&frame)
             .run_all(declarations.resources, |event| summary.add(event, is_child));
         let message = declarations.post_message.filter(|_| summary.is_without_errors());
+        let message = message.map(|text| self.options.host.redactor().text(&text).into_owned());
         (summary, message)
     }
 

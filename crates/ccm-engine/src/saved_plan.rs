@@ -158,6 +158,12 @@ impl SavedPlan {
 
     /// Refuses a plan that is older than this.
     pub fn check_age(&self, now: Timestamp, limit: Duration) -> Result<(), SavedPlanError> {
+        /// Clocks of one machine do not differ by more.
+        const SKEW: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
+        let created = self.plan.created;
+        if created.duration_since(now) > SKEW {
+            return Err(SavedPlanError::Future { created });
+        }
         let age = Duration::try_from(now.duration_since(self.plan.created)).unwrap_or_default();
         if age <= limit { Ok(()) } else { Err(SavedPlanError::TooOld { age, limit }) }
     }

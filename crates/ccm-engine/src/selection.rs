@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ccm_model::did_you_mean;
 
 use crate::engine::Engine;
+use crate::lifecycle::is_managed;
 use crate::manifest::Manifest;
 use crate::manifest_run::{Above, MAX_DEPTH, load_child};
 use crate::options::RunOptions;
@@ -176,7 +177,11 @@ impl Survey<'_> {
                         has_match = true;
                     }
                 }
-                Err(_) => self.is_complete = false,
+                // One that is not applied has no resources to choose.
+                Err(_) => {
+                    let is_applied = is_managed(&**resource, &manifest.templates);
+                    self.is_complete &= !is_applied.unwrap_or(true);
+                }
             }
         }
         has_match

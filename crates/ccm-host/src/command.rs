@@ -228,9 +228,13 @@ impl Host {
         if !command.is_query {
             self.inner.commands.fetch_add(1, Ordering::Relaxed);
         }
-        tracing::debug!(program = ?command.program, args = ?command.args, "running");
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            let words = self.redactor().text(&command.words()).into_owned();
+            tracing::debug!(command = words, "running");
+        }
         let path = self.search_path(command);
-        let program = lookup::find(&command.program, &path, &command.directory)?;
+        let program = lookup::find(&command.program, &path, &command.directory)
+            .map_err(|error| self.awaited_program(command, &path, error))?;
         let held = self.hold_directory(&command.directory)?;
         let mut child = std::process::Command::new(program);
         child
@@ -320,7 +324,11 @@ impl Host {
             Some(stat) if stat.kind == crate::FileKind::Directory => {}
             _ => return Err(Error::NotADirectory { path: directory.clone() }),
         }
-        self.find_program(&command.program, &self.search_path(command), directory).map(drop)
+        let program = self.find_program(&command.program, &self.search_path(command), directory)?;
+        if self.is_predicted_program(&program) || lookup::is_executable(&program) {
+            return Ok(());
+        }
+        Err(Error::io("run", &program)(rustix::io::Errno::ACCESS))
     }
 
     fn search_path(&self, command: &Command) -> OsString {
@@ -330,6 +338,16 @@ impl Host {
             Environment::Inherited { path: None, .. } => {
                 self.env("PATH").unwrap_or_else(|| SYSTEM_PATH.into())
             }
+        }
+    }
+
+    /// In a preview: a program that an earlier step brings cannot be run yet.
+    fn awaited_program(&self, command: &Command, path: &OsStr, error: Error) -> Error {
+        let found = self.find_program(&command.program, path, &command.directory);
+        let by = found.ok().and_then(|file| Some((self.predicted_below(&file)?, file)));
+        match by {
+            Some((by, path)) => Error::Unpredictable { path, by },
+            None => error,
         }
     }
 

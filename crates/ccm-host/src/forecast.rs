@@ -31,6 +31,9 @@ use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 #[derive(Debug, Default)]
 pub(crate) struct Forecast {
     entries: HashMap<PathBuf, Entry>,
+    /// Every directory above an entry, with the resource that was the first to
+    /// record one there.
+    above: HashMap<PathBuf, Arc<str>>,
     /// Directories whose content only the run can know, and what changes them.
     unknown: Vec<(PathBuf, Arc<str>)>,
     /// Resources that may change more than what is recorded.
@@ -216,8 +219,8 @@ impl Host {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             self.check_no_mount(path)?;
+            self.forget_below(&place);
         }
-        self.forget_below(&place);
         self.record(place, Predicted::Absent);
         Ok(())
     }
@@ -273,6 +276,13 @@ impl Host {
     fn record(&self, place: PathBuf, what: Predicted) {
         let mut forecast = self.inner.forecast.hold();
         let by = Arc::clone(&forecast.current);
+        for directory in place.ancestors().skip(1) {
+            // What is above a known directory is known.
+            if forecast.above.contains_key(directory) {
+                break;
+            }
+            forecast.above.insert(directory.to_owned(), Arc::clone(&by));
+        }
         forecast.entries.insert(place, Entry { by, what });
         drop(forecast);
         self.count_prediction();
@@ -280,7 +290,9 @@ impl Host {
 
     fn forget_below(&self, place: &Path) {
         let mut forecast = self.inner.forecast.hold();
-        forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
+        if forecast.above.contains_key(place) {
+            forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
+        }
         forecast.unknown.retain(|(path, _)| !path.starts_with(place));
     }
 

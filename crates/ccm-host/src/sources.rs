@@ -61,6 +61,21 @@ pub struct Replay {
     _directory: TemporaryDirectory,
 }
 
+/// The digest of a file, whose position stays where it is: whoever opened the
+/// file is about to read it.
+fn digest_in_place(file: &File) -> std::io::Result<Digest> {
+    struct At<'a>(&'a File, u64);
+    impl std::io::Read for At<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read_at(into, self.1)?;
+            self.1 += count as u64;
+            Ok(count)
+        }
+    }
+    let (_, digest) = crate::Digesting::new(At(file, 0)).finish()?;
+    Ok(digest)
+}
+
 impl Host {
     /// From now on, keeps what is read to know what to do.
     pub fn record_sources(&self) {
@@ -164,7 +179,7 @@ impl Host {
         drop(sources);
         let digest = match &content {
             Some(content) => Digest::of(content),
-            None => self.digest(&file.try_clone().map_err(failed())?, path, size)?,
+            None => digest_in_place(file).map_err(failed())?,
         };
         if let Some(recorded) = &mut self.inner.sources.hold().recorded {
             recorded.files.insert(path.to_owned(), RecordedFile { digest, content });

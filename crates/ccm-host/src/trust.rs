@@ -146,7 +146,10 @@ impl Host {
             return Ok((file, stat, None));
         }
         let opened = self.open_and_judge(path, &absolute, is_strict)?;
-        self.record_file(&absolute, &opened.0, opened.1)?;
+        // What an earlier step of the preview would write comes with its resource.
+        if matches!(self.seen(path)?, Seen::OnDisk) {
+            self.record_file(&absolute, &opened.0, opened.1)?;
+        }
         Ok(opened)
     }
 

@@ -106,13 +106,20 @@ impl Redactor {
                         entries.map(|(key, item)| (self.text(&key).into_owned(), item)).collect();
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                if let Cow::Owned(redacted) = self.text(&number.to_string()) {
+                    *value = Value::String(redacted);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
     /// Replaces every known secret in all strings of an event.
     pub fn event(&self, event: &mut Event) {
         self.replace(&mut event.name);
+        event.alias.iter_mut().for_each(|text| self.replace(text));
+        event.waits_for.iter_mut().for_each(|text| self.replace(text));
         event.error.iter_mut().for_each(|text| self.replace(text));
         event.noop_message.iter_mut().for_each(|text| self.replace(text));
         event.health_check.iter_mut().for_each(|check| self.replace(&mut check.output));

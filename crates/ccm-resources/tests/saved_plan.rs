@@ -179,7 +179,8 @@ fn a_plan_is_applied_exactly_and_without_its_sources() {
 }
 
 /// What someone does behind the back of a plan, and what the refusal names.
-const OUTSIDE: [(&str, &str); 33] = [
+const OUTSIDE: [(&str, &str); 34] = [
+    ("echo x > templates/new", "templates/new: is new"),
     ("echo more >> t/gone", "t/gone: content has changed"),
     ("echo other > t/stable", "t/stable"),
     ("chmod 600 t/stable", "t/stable: mode is 0600, was 0644"),
@@ -259,7 +260,7 @@ fn what_changes_during_the_run_fails_its_resource() {
         .filter(|event| event.failed)
         .map(|event| event.name.rsplit('/').next().unwrap())
         .collect();
-    assert_eq!(failed, ["stable"], "{:#?}", report.events);
+    assert_eq!(failed, ["stable", "changed"], "{:#?}", report.events);
     assert!(report.events[0].error[0].contains("not those of the plan"), "{:?}", report.events[0]);
 }
 

@@ -47,12 +47,18 @@ pub enum SavedPlanError {
         found: String,
     },
     /// It was made for another machine.
-    #[error("the plan was made for {planned}, and this is {here}")]
+    #[error("the plan was made for {}, and this is {}", planned.escape_debug(), here.escape_debug())]
     OtherHost {
         /// The machine that it was made for.
         planned: String,
         /// This machine.
         here: String,
+    },
+    /// Its time has not come, so its age cannot be told.
+    #[error("the plan was made at {created}, which is in the future")]
+    Future {
+        /// When it was made.
+        created: jiff::Timestamp,
     },
     /// It was made too long ago.
     #[error("the plan is {} old, and the limit is {}", shown(*age), shown(*limit))]
@@ -74,7 +80,10 @@ impl SavedPlanError {
                 Some("apply it there, or use --any-host if the machines are alike".to_owned())
             }
             Self::TooOld { .. } => Some(format!("{again}, or raise --max-age")),
-            Self::NotAPlan { .. } | Self::Damaged | Self::OtherFormat { .. } => Some(again),
+            Self::NotAPlan { .. }
+            | Self::Damaged
+            | Self::OtherFormat { .. }
+            | Self::Future { .. } => Some(again),
         }
     }
 }

@@ -91,6 +91,16 @@ fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
         differences
             .push(Difference { subject: path.display().to_string(), reason: reason.to_owned() });
     }
+    for tree in &sources.trees {
+        let below = host.tree_on_disk(tree).ok().flatten().and_then(|tree| tree.entries().ok());
+        for place in below.map(|entries| entries.files).unwrap_or_default() {
+            let path = tree.join(place);
+            if !sources.files.contains_key(&path) {
+                let reason = "is new since the plan was made".to_owned();
+                differences.push(Difference { subject: path.display().to_string(), reason });
+            }
+        }
+    }
     differences
 }
 

@@ -36,6 +36,6 @@ fn is_path(program: &OsStr) -> bool {
     program.components().count() > 1 || program.is_absolute()
 }
 
-fn is_executable(file: &Path) -> bool {
+pub(super) fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags};
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::Seen;
@@ -87,9 +87,22 @@ impl Host {
         }
     }
 
+    /// Not even root changes what is marked as immutable or append-only.
+    fn check_mutable(&self, path: &Path) -> Result<()> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let Ok(found) = rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) else {
+            return Ok(());
+        };
+        if found.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND) {
+            return Err(Error::io("change", path)(Errno::PERM));
+        }
+        Ok(())
+    }
+
     /// In a directory with the sticky bit only its owner and the owner of an
     /// entry can replace or remove the entry.
     pub(super) fn check_replaceable(&self, path: &Path, parent: &Stat) -> Result<()> {
+        self.check_mutable(path)?;
         let (uid, _) = self.whoami();
         if self.is_root() || parent.mode & 0o1000 == 0 || parent.uid == uid {
             return Ok(());
@@ -124,6 +137,7 @@ impl Host {
         }
         if matches!(self.seen(path)?, Seen::OnDisk) {
             self.check_read_only(path)?;
+            self.check_mutable(path)?;
         }
         let (uid, _) = self.whoami();
         if self.is_root() {

@@ -21,6 +21,17 @@ pub(crate) enum Seen {
 }
 
 impl Forecast {
+    /// The resource that decides about a place, about something below it, or
+    /// about the content of a directory that it is in.
+    fn decides_below(&self, place: &Path) -> Option<&Arc<str>> {
+        let entry = self.entries.get(place).map(|entry| &entry.by);
+        let unknown = || {
+            let related = |tree: &Path| tree.starts_with(place) || place.starts_with(tree);
+            self.unknown.iter().find(|(tree, _)| related(tree)).map(|(_, by)| by)
+        };
+        entry.or_else(|| self.above.get(place)).or_else(unknown)
+    }
+
     /// A path whose symlinks are resolved, and what decides about it.
     fn seen(&self, place: &Path, path: &Path) -> Result<Seen> {
         let unpredictable =
@@ -49,10 +60,15 @@ impl Forecast {
     }
 }
 
-/// Whether a path stands in a text, alone or with more of a path behind it.
-fn names(text: &str, path: &str) -> bool {
-    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
-    text.match_indices(path).any(|(at, _)| !text[at + path.len()..].starts_with(goes_on))
+/// The absolute paths in a text, such as a command line. `/` alone is in no
+/// question about a path.
+fn paths_in(text: &str) -> impl Iterator<Item = &Path> {
+    let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>(){}[]=:,$".contains(c);
+    let paths = text.split(is_between).filter_map(|word| {
+        let path = word.find('/').map(|at| &word[at..])?;
+        Some(path.trim_end_matches(['/', '*', '?']))
+    });
+    paths.filter(|path| path.len() > 1).map(Path::new)
 }
 
 impl Host {
@@ -87,13 +103,7 @@ impl Host {
             return None;
         }
         let place = self.resolved(path);
-        let forecast = self.inner.forecast.hold();
-        let entry = forecast.entries.iter().find(|(path, _)| path.starts_with(&place));
-        let unknown = || {
-            let related = |tree: &Path| tree.starts_with(&place) || place.starts_with(tree);
-            forecast.unknown.iter().find(|(tree, _)| related(tree)).map(|(_, by)| by)
-        };
-        entry.map(|(_, entry)| &entry.by).or_else(unknown).cloned()
+        self.inner.forecast.hold().decides_below(&place).cloned()
     }
 
     /// The files that will be below a directory and those that will be gone, as
@@ -123,11 +133,12 @@ impl Host {
         if !self.is_preview() || !text.contains('/') {
             return None;
         }
-        let forecast = self.inner.forecast.hold();
-        let named = |path: &Path| path.to_str().is_some_and(|path| names(text, path));
-        let entry = forecast.entries.iter().find(|(path, _)| named(path));
-        let unknown = || forecast.unknown.iter().find(|(path, _)| named(path)).map(|(_, by)| by);
-        entry.map(|(_, entry)| &entry.by).or_else(unknown).cloned()
+        paths_in(text).find_map(|path| {
+            let place = self.resolved(path);
+            let forecast = self.inner.forecast.hold();
+            let above = place.ancestors().find_map(|above| forecast.entries.get(above));
+            above.map(|entry| &entry.by).or_else(|| forecast.decides_below(&place)).cloned()
+        })
     }
 
     /// The path with the symlinks in its directory resolved, as far as that is

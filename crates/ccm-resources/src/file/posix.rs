@@ -1,5 +1,6 @@
 //! Files on a Unix system.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Context, Detail, ProviderDef, Result};
@@ -250,8 +251,11 @@ impl Provider for Posix {
             }
             FileKind::Directory => {
                 let entries = host.tree_on_disk(path).ok()??.entries().ok()?;
-                let names = format!("{:?} {:?}", entries.files, entries.directories);
-                Some(Digest::of(names.as_bytes()).to_string())
+                let (added, gone) = host.predicted_files(path);
+                let is_left = |name: &PathBuf| !gone.iter().any(|gone| name.starts_with(gone));
+                let on_disk = entries.files.into_iter().chain(entries.directories);
+                let names: BTreeSet<PathBuf> = on_disk.filter(is_left).chain(added).collect();
+                Some(Digest::of(format!("{names:?}").as_bytes()).to_string())
             }
             FileKind::Symlink | FileKind::Other => None,
         }

@@ -107,10 +107,12 @@ fn run_one(host: &Host, text: &str, file: &Path, place: &Path, cx: &mut Context<
         .environment(Environment::Inherited { add: Vec::new(), path: None });
     let output = host.run(&command, &mut |_, _| {}).map_err(|error| {
         let is_missing = error.is_about_something_missing();
+        let by = match &error {
+            ccm_host::Error::Unpredictable { by, .. } => Some(std::sync::Arc::clone(by)),
+            _ => None,
+        };
         match failed(ccm_engine::chain(&error)) {
-            Error::Refused { reason, hint } if is_missing => {
-                Error::Missing { reason, hint, by: None }
-            }
+            Error::Refused { reason, hint } if is_missing => Error::Missing { reason, hint, by },
             refused => refused,
         }
     })?;

@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use ccm_engine::{Detail, Diffs, Engine, NoObserver, Observer, SourceRef};
+use ccm_engine::{Detail, Diffs, Engine, NoObserver, Observer, PlanRecording, SourceRef};
 use ccm_host::{Cancel, System};
 use ccm_model::{Event, PlanOutcome, PlannedResource};
 use ccm_resources::TYPES;
@@ -160,4 +160,46 @@ fn plans_predict_what_runs_do() {
     }
     assert!(resources > 140 && provisional < resources / 10, "{provisional} of {resources}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a saved plan allows is what the run decides, as long as nobody
+/// interferes: no resource is refused.
+#[test]
+fn saved_plans_allow_what_they_show() {
+    let engine = Engine::new(System::default(), TYPES);
+    let mut refused = Vec::new();
+    for case in &corpus() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = case.stage(dir.path());
+        let source = SourceRef::new(&path);
+        let mut options = engine.options(Cancel::default());
+        let recording = PlanRecording::start(&mut options);
+        let manifest = engine.load(&source, &options).ok().unwrap();
+        let plan = engine.plan(manifest, &options, &mut NoObserver).plan;
+        let saved = recording.finish(plan, path, &options, Vec::new(), Vec::new());
+        let mut options = engine.options(Cancel::default());
+        let sources = saved.sources().unwrap();
+        let replay = options.host.replay(&sources).unwrap();
+        let differences = engine.verify(&saved, &sources, &options, &mut NoObserver).unwrap();
+        if !differences.is_empty() {
+            refused.push(format!("{}: {differences:?}", case.name));
+        }
+        drop(replay);
+        options = engine.options(Cancel::default());
+        options.decisions = saved.decisions();
+        options.detail = Detail::Report;
+        let _replay = options.host.replay(&sources).unwrap();
+        let manifest = engine.load(&source, &options).ok().unwrap();
+        let mut events = Events::default();
+        engine.apply(manifest, &options, None, &mut events);
+        for event in &events.0 {
+            if event.error.iter().any(|error| error.contains("exactly the saved plan")) {
+                refused.push(format!(
+                    "{}: {}#{}: {:?}",
+                    case.name, event.kind, event.name, event.error
+                ));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }

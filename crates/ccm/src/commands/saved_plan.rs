@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ccm_engine::{Engine, Manifest, NoObserver, PlanRecording, RunOptions, SavedPlan, SourceRef};
+use ccm_engine::{
+    Detail, Engine, Manifest, NoObserver, PlanRecording, RunOptions, SavedPlan, SourceRef,
+};
 use ccm_host::{OutputFile, Replay};
 use ccm_model::{Plan, duration};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -98,6 +100,16 @@ impl Saving {
         options: &RunOptions,
         matches: &ArgMatches,
     ) -> Result<()> {
+        let place = |path: &Path| options.host.canonicalize(path).ok();
+        let sources = options.host.recorded_sources().files;
+        let out = place(&self.path);
+        if out.is_some() && sources.keys().any(|source| place(source) == out) {
+            let path = self.path.display();
+            return Err(Error::usage(
+                format!("{path} is a file that the plan was made from"),
+                "save the plan to another file",
+            ));
+        }
         let (only, skip) = (flags::given(matches, "only"), flags::given(matches, "skip"));
         let saved = self.recording.finish(plan, manifest, options, only, skip);
         let written = self.file.write_private(&saved.encode());
@@ -148,6 +160,8 @@ pub(super) fn open(
     }
     options.inputs = saved.inputs()?;
     options.decisions = saved.decisions();
+    // What was observed is compared in full.
+    options.detail = Detail::Report;
     let replay = options.host.replay(&sources)?;
     let manifest = engine.load(&SourceRef::Path(saved.manifest_path().clone()), options)?;
     let manifest = saved.named(manifest);
