@@ -152,6 +152,15 @@ impl Machine {
         Report::new(self.ccm(&args))
     }
 
+    /// Applies a manifest after the commands of a shell script, in a mount
+    /// namespace of its own; `enter` is what precedes `ccm`, such as `chroot /mnt`.
+    pub fn apply_apart(&self, script: &str, enter: &str, manifest: &str, flags: &str) -> Report {
+        self.put("/tmp/manifest.yaml", manifest);
+        let script =
+            format!("{script}; exec {enter} {CCM} apply /tmp/manifest.yaml --json {flags}");
+        Report::new(self.run(&["unshare", "--mount", "bash", "-euo", "pipefail", "-c", &script]))
+    }
+
     /// Writes a file.
     pub fn put(&self, path: &str, content: &str) {
         self.put_bytes(path, content.as_bytes());

@@ -9,6 +9,7 @@ use crate::Ran;
 pub struct Report {
     ran: Ran,
     events: Vec<Value>,
+    warnings: Vec<String>,
 }
 
 /// What became of one resource.
@@ -29,7 +30,13 @@ pub enum Outcome {
 impl Report {
     pub(crate) fn new(ran: Ran) -> Self {
         let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
-        Self { events: report["events"].as_array().cloned().unwrap_or_default(), ran }
+        let list = |name: &str| report[name].as_array().cloned().unwrap_or_default();
+        let text = |warning: &Value| {
+            let part = |name: &str| warning[name].as_str().unwrap_or_default();
+            format!("{}: {}", part("resource"), part("message"))
+        };
+        let warnings = list("warnings").iter().map(text).collect();
+        Self { events: list("events"), warnings, ran }
     }
 
     /// The event of a resource, by its number in the run.
@@ -64,6 +71,11 @@ impl Report {
 
     fn texts(&self, name: &str) -> Vec<&str> {
         self.events.iter().map(|event| event[name].as_str().unwrap_or_default()).collect()
+    }
+
+    /// The warnings of the run, each after its resource.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The errors of all resources, in lines.

@@ -132,33 +132,7 @@ impl Host {
         if have.kind == FileKind::Symlink {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
         }
-        let (uid, gid) = wanted.ids();
-        let mut bits = have.mode;
-        let mut kept = 0o7000;
-        if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
-            kept = 0o1000;
-            let is_foreign = is_foreign(&have, wanted);
-            let clear = || {
-                remove_lists(&file, have.kind).map_err(Error::io("remove access lists of", path))
-            };
-            // Before, so that a run that is killed in between leaves none. Until
-            // then the old owner can set them again, so afterwards too.
-            if is_foreign {
-                clear()?;
-            }
-            rustix::fs::chownat(&file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
-                .map_err(Error::io("set the owner of", path))?;
-            if is_foreign {
-                clear()?;
-            }
-            bits = Stat::of(&file, path)?.mode;
-        }
-        let target = (have.mode & kept) | wanted.mode;
-        if bits != target {
-            // A path descriptor cannot be changed itself; its name in /proc can.
-            rustix::fs::chmod(name_of(&file), mode(target))
-                .map_err(Error::io("set the mode of", path))?;
-        }
+        set_attributes_of(&file, path, &have, wanted)?;
         self.inner.barrier.hold().file_changed(path, have.dev);
         Ok(())
     }
@@ -200,6 +174,42 @@ impl Host {
             }
         }
     }
+}
+
+/// As [`Host::set_attributes`], of what a path descriptor names.
+pub(crate) fn set_attributes_of(
+    file: &OwnedFd,
+    path: &Path,
+    have: &Stat,
+    wanted: &Attributes,
+) -> Result<()> {
+    let (uid, gid) = wanted.ids();
+    let mut bits = have.mode;
+    let mut kept = 0o7000;
+    if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
+        kept = 0o1000;
+        let is_foreign = is_foreign(have, wanted);
+        let clear =
+            || remove_lists(file, have.kind).map_err(Error::io("remove access lists of", path));
+        // Before, so that a run that is killed in between leaves none. Until
+        // then the old owner can set them again, so afterwards too.
+        if is_foreign {
+            clear()?;
+        }
+        rustix::fs::chownat(file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
+            .map_err(Error::io("set the owner of", path))?;
+        if is_foreign {
+            clear()?;
+        }
+        bits = Stat::of(file, path)?.mode;
+    }
+    let target = (have.mode & kept) | wanted.mode;
+    if bits != target {
+        // A path descriptor cannot be changed itself; its name in /proc can.
+        rustix::fs::chmod(name_of(file), mode(target))
+            .map_err(Error::io("set the mode of", path))?;
+    }
+    Ok(())
 }
 
 /// Removes access lists that a new file has from a directory of another user.
@@ -347,7 +357,7 @@ impl<D: AsFd> Temporary<D> {
                 let owned = Stat { uid: wanted.uid, gid: wanted.gid, ..created };
                 self.take_the_name(name, path, owned, wanted)
             }
-            Err(errno) => Err(Error::Rename { path: path.to_owned(), source: errno.into() }),
+            Err(errno) => Err(not_renamed(path, errno)),
         }
     }
 
@@ -368,10 +378,7 @@ impl<D: AsFd> Temporary<D> {
         } else {
             rename_to_free(directory, old, directory, name)
         };
-        renamed.map_err(|errno| match errno {
-            Errno::ISDIR => Error::NotAFile { path: path.to_owned(), found: "a directory" },
-            errno => Error::Rename { path: path.to_owned(), source: errno.into() },
-        })?;
+        renamed.map_err(|errno| not_renamed(path, errno))?;
         self.in_place = true;
         Ok(())
     }
@@ -386,6 +393,16 @@ impl<D: AsFd> Temporary<D> {
         }
         self.in_place = true;
         Ok(true)
+    }
+}
+
+/// Why a new file could not take the name of what is at a path.
+fn not_renamed(path: &Path, errno: Errno) -> Error {
+    let path = path.to_owned();
+    match errno {
+        Errno::ISDIR => Error::NotAFile { path, found: "a directory" },
+        Errno::BUSY => Error::MountedFile { path },
+        errno => Error::Rename { path, source: errno.into() },
     }
 }
 

@@ -19,6 +19,9 @@ pub(crate) struct Barrier {
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
     many: bool,
+    /// Files that are mounted by themselves, and need not be on the file system
+    /// of their directory.
+    mounted: BTreeSet<PathBuf>,
     /// One directory on each file system that was written to.
     file_systems: Vec<(u64, PathBuf)>,
     /// How many changes there were; outlives the barrier itself.
@@ -44,6 +47,11 @@ impl Barrier {
             self.many = self.directories.len() > FEW;
         }
     }
+
+    pub(crate) fn mounted_file_changed(&mut self, path: &Path) {
+        self.changes += 1;
+        self.mounted.insert(path.to_owned());
+    }
 }
 
 impl Host {
@@ -57,11 +65,12 @@ impl Host {
         if self.inner.is_passing.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let Barrier { files, directories, many, file_systems, .. } = {
+        let Barrier { files, directories, many, file_systems, mounted, .. } = {
             let mut barrier = self.inner.barrier.hold();
             let changes = barrier.changes;
             std::mem::replace(&mut *barrier, Barrier { changes, ..Barrier::default() })
         };
+        mounted.iter().try_for_each(|path| sync_path(path))?;
         if many {
             return file_systems.iter().try_for_each(|(_, path)| sync_file_system(path));
         }

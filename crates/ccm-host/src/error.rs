@@ -59,6 +59,22 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// A file that cannot be replaced because something is mounted on it.
+    #[error("cannot replace {}: it is a mount point", path.display())]
+    MountedFile {
+        /// The target, which keeps its old content.
+        path: PathBuf,
+    },
+    /// A file that another user may have put in the place of the one that ccm
+    /// was asked to write into: it belongs to neither root nor the wanted owner,
+    /// or has other names that may be those of a file elsewhere.
+    #[error("refusing to write into {}: {reason}", path.display())]
+    PlantedFile {
+        /// The path as the caller gave it.
+        path: PathBuf,
+        /// What is suspect about it.
+        reason: String,
+    },
     /// A link that leads out of what is managed.
     #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
     LeadsOutside {
@@ -250,6 +266,9 @@ impl Error {
                 Some("make room on the file system".to_owned())
             }
             Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),
+            Self::PlantedFile { .. } => {
+                Some("without `write: in_place`, ccm replaces the file".to_owned())
+            }
             Self::MountPoint { .. } => Some("unmount it first".to_owned()),
             Self::ForeignLink { .. } => {
                 Some("let root own the symlink, or declare the path that it leads to".to_owned())

@@ -11,6 +11,7 @@
 //! cannot write, a read-only file system, an owner that the user cannot set.
 
 mod check;
+mod in_place;
 mod lookup;
 
 use std::collections::HashMap;
@@ -146,16 +147,9 @@ impl Host {
     ) -> Result<()> {
         let (parent, place) = self.predicted_parent(path)?;
         self.check_replaceable(path, &parent)?;
+        self.check_not_mounted(path)?;
         self.check_owner(path, wanted)?;
-        let (size, content) = match content {
-            NewContent::Bytes(bytes) => {
-                (bytes.len() as u64, PredictedContent::Bytes(Arc::from(bytes)))
-            }
-            NewContent::CopyOf(source) => {
-                let size = self.stat(source)?.map_or(0, |stat| stat.size);
-                (size, self.copy_of(source)?)
-            }
-        };
+        let (size, content) = self.predicted_content(content)?;
         let stat = self.new_stat(FileKind::File, wanted, size, parent.dev);
         self.record(place, Predicted::File(stat, content));
         Ok(())
@@ -220,6 +214,8 @@ impl Host {
             }
             self.check_no_mount(path)?;
             self.forget_below(&place);
+        } else if self.check_not_mounted(path).is_err() {
+            return Err(Error::MountPoint { path: path.to_owned() });
         }
         self.record(place, Predicted::Absent);
         Ok(())
@@ -256,6 +252,19 @@ impl Host {
             PredictedContent::CopyOf(source) => Ok(self.open(source)?.0),
             PredictedContent::Unchanged => self.open_on_disk(path),
         }
+    }
+
+    /// What a file will hold, and how many bytes that are.
+    fn predicted_content(&self, content: NewContent<'_>) -> Result<(u64, PredictedContent)> {
+        Ok(match content {
+            NewContent::Bytes(bytes) => {
+                (bytes.len() as u64, PredictedContent::Bytes(Arc::from(bytes)))
+            }
+            NewContent::CopyOf(source) => {
+                let size = self.stat(source)?.map_or(0, |stat| stat.size);
+                (size, self.copy_of(source)?)
+            }
+        })
     }
 
     /// What a copy of this file holds, should the file itself be changed later.

@@ -19,6 +19,7 @@ mod file;
 mod folder;
 mod forecast;
 mod http;
+mod in_place;
 mod incoming;
 mod input;
 mod lock;

@@ -54,6 +54,7 @@ impl Host {
             Err(Errno::ISDIR | Errno::PERM) if is_directory(&parent, name) => {
                 remove_directory(&parent, name)?;
             }
+            Err(Errno::BUSY) => return Err(Error::MountPoint { path: path.to_owned() }),
             Err(errno) => return Err(Error::io("remove", path)(errno)),
         }
         let dev = Stat::of(&parent, path)?.dev;

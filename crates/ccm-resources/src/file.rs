@@ -45,6 +45,10 @@ pub struct Properties {
     pub(crate) mode: String,
     /// Remove directories that are not empty too
     pub(crate) force: bool,
+    /// How to write content: `replace` the file atomically, the default, or write
+    /// into it, for files that are mount points
+    #[property(format = OneOf(&["replace", "in_place"]))]
+    pub(crate) write: Option<String>,
 }
 
 impl Properties {
@@ -55,14 +59,40 @@ impl Properties {
     fn manages_content(&self) -> bool {
         self.content.is_some() || self.source.is_some()
     }
+
+    /// `None` for a word that means nothing.
+    fn write_method(&self) -> Option<WriteMethod> {
+        match self.write.as_deref() {
+            None | Some("replace") => Some(WriteMethod::Replace),
+            Some("in_place") => Some(WriteMethod::InPlace),
+            Some(_) => None,
+        }
+    }
+}
+
+/// How content gets into a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteMethod {
+    /// A new file takes the name of the old one, at one instant.
+    #[default]
+    Replace,
+    /// The old file gets new content and keeps its inode. Not atomic.
+    InPlace,
 }
 
 /// What a file provider can do.
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
-    /// Makes a file with this content at one instant.
-    fn store(&mut self, path: &Path, content: &Content, attributes: &Attributes) -> Result<()>;
+    /// Makes a file with this content, or writes the content into the file.
+    fn store(
+        &mut self,
+        path: &Path,
+        content: &Content,
+        attributes: &Attributes,
+        write: WriteMethod,
+    ) -> Result<()>;
     /// Sets owner, group and mode and nothing else.
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Makes a directory, its parents too, or sets its attributes.
@@ -237,7 +267,13 @@ pub enum Content {
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Write content and attributes.
-    Store { path: PathBuf, content: Content, attributes: Attributes },
+    Store {
+        path: PathBuf,
+        content: Content,
+        attributes: Attributes,
+        #[serde(default)]
+        write: WriteMethod,
+    },
     /// Set owner, group and mode of a file.
     SetAttributes { path: PathBuf, attributes: Attributes },
     /// Make a directory, or set its owner, group and mode.
@@ -281,6 +317,14 @@ impl Declare for File {
         }
         if want.force && common.ensure != "absent" {
             findings.add("force", "only `ensure: absent` can be forced");
+        }
+        if want.write_method().is_none() {
+            let word = want.write.as_deref().unwrap_or_default();
+            let message = format!("unknown way to write `{word}`");
+            findings.add_with_hint("write", message, "it is replace or in_place");
+        }
+        if want.write.is_some() && common.ensure != "present" {
+            findings.add("write", "only `ensure: present` writes content");
         }
         if common.name == "/" && common.ensure == "absent" {
             findings.add("name", "the root directory cannot be removed");
@@ -375,6 +419,7 @@ impl ResourceType for File {
             (None, Some(text)) => Content::Text(text.clone()),
             (None, None) => Content::Empty,
         };
+        let write = want.write_method().unwrap_or_default();
         let action = match have.found {
             CurrentFile::Directory { .. } => {
                 return Err(Error::Refused {
@@ -389,10 +434,10 @@ impl ResourceType for File {
             CurrentFile::Nothing if have.is_link && !want.manages_content() => {
                 return Err(through_link());
             }
-            CurrentFile::Nothing => Action::Store { path, content, attributes },
+            CurrentFile::Nothing => Action::Store { path, content, attributes, write },
             CurrentFile::File | CurrentFile::Symlink => match have.content {
                 ContentState::Differs | ContentState::Same => {
-                    Action::Store { path, content, attributes }
+                    Action::Store { path, content, attributes, write }
                 }
                 ContentState::Unmanaged if have.is_link => return Err(through_link()),
                 ContentState::Unmanaged => Action::SetAttributes { path, attributes },
@@ -403,7 +448,9 @@ impl ResourceType for File {
 
     fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
         match action {
-            Action::Store { path, content, attributes } => on.store(path, content, attributes),
+            Action::Store { path, content, attributes, write } => {
+                on.store(path, content, attributes, *write)
+            }
             Action::SetAttributes { path, attributes } => on.set_attributes(path, attributes),
             Action::CreateDirectory { path, attributes } => on.create_directory(path, attributes),
             Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
@@ -460,7 +507,7 @@ impl ResourceType for File {
         diffs: Diffs,
         _cx: &Context<'_>,
     ) -> Option<String> {
-        let Action::Store { path, content, attributes } = &steps.first()?.action else {
+        let Action::Store { path, content, attributes, .. } = &steps.first()?.action else {
             return None;
         };
         diff::of(on, path, content, attributes, have, diffs)

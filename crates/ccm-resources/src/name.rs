@@ -6,6 +6,18 @@ pub(crate) fn problem(what: &str, name: &str) -> Option<String> {
     check(what, name, "._+:~-")
 }
 
+/// What is wrong with the name of a systemd unit, if anything is. It may be an
+/// instance of a template, such as `getty@tty1`.
+pub(crate) fn unit_problem(name: &str) -> Option<String> {
+    check("service name", name, "._+:~-@").or_else(|| {
+        let (template, instance) = name.split_once('@')?;
+        let is_template = instance.is_empty() || instance.starts_with('.');
+        is_template.then(|| {
+            format!("{name:?} is a template; name an instance of it, such as `{template}@one`")
+        })
+    })
+}
+
 /// What is wrong with a version, if anything is.
 pub(crate) fn version_problem(version: &str) -> Option<String> {
     // A caret orders snapshots in the versions of rpm.
@@ -63,6 +75,28 @@ mod tests {
             assert!(problem("name", name).unwrap().contains("must start with"), "{name}");
         }
         assert_eq!(problem("name", "").unwrap(), "name cannot be empty");
+    }
+
+    #[test]
+    fn units_are_names_that_may_have_an_instance() {
+        for name in ["nginx", "getty@tty1", "app@blue.service", "a@b@c", "user@1000.service"] {
+            assert_eq!(unit_problem(name), None, "{name}");
+        }
+        for (name, words) in [
+            ("@", "must start with"),
+            ("@tty1", "must start with"),
+            ("-a@b", "must start with"),
+            ("app@a b", "dangerous"),
+            ("app@a/b", "dangerous"),
+            ("app@*", "dangerous"),
+            ("app@$(x)", "dangerous"),
+            ("app@", "such as `app@one`"),
+            ("app@.service", "such as `app@one`"),
+            ("", "cannot be empty"),
+        ] {
+            let problem = unit_problem(name).unwrap();
+            assert!(problem.contains(words), "{name}: {problem}");
+        }
     }
 
     #[test]

@@ -9,8 +9,8 @@ mod tests;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Findings, Prediction, ProviderDef, ResourceType, Result,
-    Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Findings, Prediction, ProviderDef, ResourceType,
+    Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
@@ -30,6 +30,8 @@ pub struct Properties {
     /// Resources whose change restarts the service, as `type#name`
     #[property(short = 'S', value = "TYPE#NAME")]
     pub(crate) subscribe: Vec<ResourceRef>,
+    /// Reload the service instead of restarting it when a subscribed resource changes
+    pub(crate) reload: bool,
 }
 
 impl Properties {
@@ -53,6 +55,11 @@ pub trait Provider {
     fn stop(&mut self, service: &str) -> Result<()>;
     /// Stops a service and starts it again.
     fn restart(&mut self, service: &str) -> Result<()>;
+    /// Makes a running service read its configuration again.
+    fn reload(&mut self, service: &str) -> Result<()>;
+    /// Whether a service can be reloaded. In a preview, unit files that earlier
+    /// steps would write count as loaded.
+    fn can_reload(&mut self, service: &str) -> Result<bool>;
     /// Makes a service start at boot.
     fn enable(&mut self, service: &str) -> Result<()>;
     /// Keeps a service from starting at boot.
@@ -70,12 +77,33 @@ pub struct State {
     pub provider: &'static str,
     /// Whether it runs.
     pub running: bool,
+    /// Whether it can be started and stopped at all.
+    pub manager: Manager,
+    /// It was asked to reload and cannot, so a restart takes the place of that.
+    pub lacks_reload: bool,
     /// Whether it starts at boot.
     pub enabled: bool,
     /// The service manager's own words for both.
     pub words: (String, String),
     /// The last that it said, where it ended against expectation.
     pub last_words: String,
+}
+
+/// The program that starts and stops services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manager {
+    /// It runs.
+    #[default]
+    Online,
+    /// It does not run, as in a container or a chroot. Only whether services
+    /// start at boot can be managed.
+    Offline,
+}
+
+impl State {
+    fn is_offline(&self) -> bool {
+        self.manager == Manager::Offline
+    }
 }
 
 impl ccm_engine::State for State {
@@ -120,6 +148,8 @@ pub enum Order {
     Stop,
     /// It runs, and something that it reads has changed.
     Restart,
+    /// It runs, and can read what has changed without a restart.
+    Reload,
     /// It does not start at boot and should.
     Enable,
     /// It starts at boot and should not.
@@ -132,6 +162,7 @@ impl fmt::Display for Action {
             Order::Start => "Would have started",
             Order::Stop => "Would have stopped",
             Order::Restart => "Would have restarted",
+            Order::Reload => "Would have reloaded",
             Order::Enable => "Would have enabled",
             Order::Disable => "Would have disabled",
         })
@@ -148,7 +179,7 @@ impl Declare for Service {
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let service = want.common.name.as_str();
-        if let Some(problem) = name::problem("service name", service)
+        if let Some(problem) = name::unit_problem(service)
             && !service.is_empty()
         {
             findings.add("name", problem);
@@ -171,8 +202,25 @@ impl ResourceType for Service {
         on.prepare()
     }
 
-    fn observe(on: &mut Self::Provider, want: &Properties, _cx: &mut Context<'_>) -> Result<State> {
-        on.status(&want.common.name)
+    fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
+        let service = &want.common.name;
+        let mut have = on.status(service)?;
+        let host = cx.templates.host();
+        // Someone who only asks for the state wants nothing to run.
+        if have.is_offline() && want.should_run() && cx.detail < Detail::Inspect {
+            host.warn(format!(
+                "cannot start {service}: systemd is not running here; ccm manages only `enable`"
+            ));
+        }
+        if want.reload && want.should_run() && have.running && cx.trigger == Trigger::Refresh {
+            have.lacks_reload = !on.can_reload(service)?;
+            if have.lacks_reload {
+                host.warn(format!(
+                    "{service} has no reload command; ccm restarts it although `reload` is true"
+                ));
+            }
+        }
+        Ok(have)
     }
 
     fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Step<Action>>> {
@@ -180,6 +228,10 @@ impl ResourceType for Service {
             |verb, order| Step::new(verb, Action { service: want.common.name.clone(), order });
         let ensure = |from: &str, to: &str| Change::of("ensure").from(from).to(to);
         let now = match (want.should_run(), have.running) {
+            _ if have.is_offline() => None,
+            (true, true) if why == Trigger::Refresh && want.reload && !have.lacks_reload => {
+                Some(step(Verb::Reloaded, Order::Reload))
+            }
             (true, true) if why == Trigger::Refresh => Some(step(Verb::Restarted, Order::Restart)),
             (true, false) => {
                 Some(step(Verb::Started, Order::Start).change(ensure(STOPPED, RUNNING)))
@@ -203,6 +255,7 @@ impl ResourceType for Service {
             Order::Start => on.start(service),
             Order::Stop => on.stop(service),
             Order::Restart => on.restart(service),
+            Order::Reload => on.reload(service),
             Order::Enable => on.enable(service),
             Order::Disable => on.disable(service),
         }
@@ -219,12 +272,12 @@ impl ResourceType for Service {
     }
 
     fn is_refresh(step: &Step<Action>) -> bool {
-        step.action.order == Order::Restart
+        matches!(step.action.order, Order::Restart | Order::Reload)
     }
 
     fn mismatch(want: &Properties, have: &State) -> Option<String> {
         let (active, boot) = &have.words;
-        if want.should_run() != have.running {
+        if want.should_run() != have.running && !have.is_offline() {
             let found = ccm_engine::State::ensure(have);
             let reason = format!("ensure is {found} ({active}), should be {}", want.common.ensure);
             return Some(match have.last_words.as_str() {

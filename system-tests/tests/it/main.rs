@@ -7,6 +7,7 @@ mod bed;
 mod deb;
 mod dnf;
 mod example;
+mod offline;
 mod prediction;
 mod selection;
 mod service;

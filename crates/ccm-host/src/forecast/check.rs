@@ -45,18 +45,23 @@ impl Host {
 
     /// Whether the user can make entries in a directory with these attributes.
     fn may_write(&self, directory: &Stat) -> bool {
+        self.may(directory, 0o3)
+    }
+
+    /// Whether the user has these permissions, by the mode alone.
+    pub(super) fn may(&self, found: &Stat, bits: u32) -> bool {
         if self.is_root() {
             return true;
         }
         let (uid, _) = self.whoami();
-        let shift = if directory.uid == uid {
+        let shift = if found.uid == uid {
             6
-        } else if self.is_member(directory.gid) {
+        } else if self.is_member(found.gid) {
             3
         } else {
             0
         };
-        directory.mode >> shift & 0o3 == 0o3
+        found.mode >> shift & bits == bits
     }
 
     /// Whether the user belongs to a group.
@@ -126,7 +131,7 @@ impl Host {
     }
 
     /// Only root and the owner can change attributes.
-    pub(super) fn check_changeable(
+    pub(crate) fn check_changeable(
         &self,
         path: &Path,
         have: &Stat,
@@ -154,15 +159,20 @@ impl Host {
     /// A directory that a file system is mounted on or below cannot be removed.
     pub(super) fn check_no_mount(&self, path: &Path) -> Result<()> {
         let place = self.resolved(path);
-        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-        for point in points.map(|point| PathBuf::from(unescape(point))) {
+        for point in mount_points() {
             if point.starts_with(&place) && point != Path::new("/") {
                 return Err(Error::MountPoint { path: point });
             }
         }
         Ok(())
     }
+}
+
+/// Everything that something is mounted on.
+pub(super) fn mount_points() -> impl Iterator<Item = PathBuf> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    points.map(|point| PathBuf::from(unescape(point))).collect::<Vec<_>>().into_iter()
 }
 
 /// The kernel writes blanks in names as octal numbers.

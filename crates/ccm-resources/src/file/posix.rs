@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Context, Detail, ProviderDef, Result};
+use ccm_engine::{Context, Detail, Error, ProviderDef, Result};
 use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, Stat};
 
-use super::{Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, mode};
+use super::{
+    Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, WriteMethod,
+    mode,
+};
 use crate::text_diff::{MAX_TEXT, line_counts};
 
 const NAME: &str = "posix";
@@ -14,7 +17,10 @@ const NAME: &str = "posix";
 pub(super) const DEF: ProviderDef<File> = ProviderDef {
     name: NAME,
     rank: |_, _| Some(1),
-    open: |host| Box::new(Posix { host: host.clone(), inline: None, is_missing: false }),
+    open: |host| {
+        let host = host.clone();
+        Box::new(Posix { host, inline: None, is_missing: false, has_content: false })
+    },
 };
 
 struct Posix {
@@ -23,6 +29,8 @@ struct Posix {
     inline: Option<Digest>,
     /// Nothing was at the path when it was last observed.
     is_missing: bool,
+    /// The file had the wanted content when it was last observed.
+    has_content: bool,
 }
 
 impl Posix {
@@ -160,6 +168,17 @@ impl Compared {
     }
 }
 
+/// Why a file was not replaced, and what to do about it.
+fn not_replaced(error: ccm_host::Error) -> Error {
+    match error {
+        ccm_host::Error::MountedFile { .. } => Error::Refused {
+            reason: error.to_string(),
+            hint: Some("set `write: in_place` to write into it".to_owned()),
+        },
+        error => error.into(),
+    }
+}
+
 /// The file to copy; a relative path begins at the manifest.
 fn source(want: &Properties, cx: &Context<'_>) -> Option<PathBuf> {
     want.source.as_ref().map(|source| cx.working_directory.join(source))
@@ -182,6 +201,7 @@ impl Provider for Posix {
             }
             _ => Compared::new(ContentState::Unmanaged),
         };
+        self.has_content = compared.state == ContentState::Same;
         let mut state = State {
             found,
             content: compared.state,
@@ -216,16 +236,30 @@ impl Provider for Posix {
         Ok(state)
     }
 
-    fn store(&mut self, path: &Path, content: &Content, attributes: &Attributes) -> Result<()> {
+    fn store(
+        &mut self,
+        path: &Path,
+        content: &Content,
+        attributes: &Attributes,
+        write: WriteMethod,
+    ) -> Result<()> {
         let content = match content {
             Content::Empty => ccm_host::Content::Bytes(b""),
             Content::Text(text) => ccm_host::Content::Bytes(text.as_bytes()),
             Content::CopyOf(source) => ccm_host::Content::Copy(self.host.open_trusted(source)?.0),
         };
-        if self.is_missing {
-            return Ok(self.host.create(path, content, attributes)?);
+        match write {
+            WriteMethod::InPlace => {
+                let content = Some(content).filter(|_| !self.has_content);
+                Ok(self.host.write_in_place(path, content, attributes)?)
+            }
+            WriteMethod::Replace if self.is_missing => {
+                self.host.create(path, content, attributes).map_err(not_replaced)
+            }
+            WriteMethod::Replace => {
+                self.host.replace(path, content, attributes).map_err(not_replaced)
+            }
         }
-        Ok(self.host.replace(path, content, attributes)?)
     }
 
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()> {
@@ -264,13 +298,21 @@ impl Provider for Posix {
     fn predict(&mut self, action: &Action) -> Result<()> {
         let host = &self.host;
         Ok(match action {
-            Action::Store { path, content, attributes } => {
+            Action::Store { path, content, attributes, write } => {
                 let content = match content {
                     Content::Empty => NewContent::Bytes(b""),
                     Content::Text(text) => NewContent::Bytes(text.as_bytes()),
                     Content::CopyOf(source) => NewContent::CopyOf(source),
                 };
-                host.predict_file(path, content, attributes)
+                match write {
+                    WriteMethod::InPlace => {
+                        let content = Some(content).filter(|_| !self.has_content);
+                        host.predict_in_place(path, content, attributes)
+                    }
+                    WriteMethod::Replace => {
+                        return host.predict_file(path, content, attributes).map_err(not_replaced);
+                    }
+                }
             }
             Action::SetAttributes { path, attributes } => host.predict_attributes(path, attributes),
             Action::CreateDirectory { path, attributes } => {

@@ -16,7 +16,7 @@ use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigg
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Change, Event, Properties as _, Reader, Verb};
 
-use super::{Action, Content, ContentState, CurrentFile, File, Properties, State};
+use super::{Action, Content, ContentState, CurrentFile, File, Properties, State, WriteMethod};
 use crate::testing;
 
 const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o644 };
@@ -83,8 +83,18 @@ fn the_decision_table() {
     let path = || PathBuf::from("/x");
     let attributes = WANTED;
     let set = Action::SetAttributes { path: path(), attributes };
-    let store = Action::Store { path: path(), content: Content::Text("c".into()), attributes };
-    let empty = Action::Store { path: path(), content: Content::Empty, attributes };
+    let store = Action::Store {
+        path: path(),
+        content: Content::Text("c".into()),
+        attributes,
+        write: WriteMethod::Replace,
+    };
+    let empty = Action::Store {
+        path: path(),
+        content: Content::Empty,
+        attributes,
+        write: WriteMethod::Replace,
+    };
     let mkdir = Action::CreateDirectory { path: path(), attributes };
     let remove = || vec![Action::Remove { path: path() }];
     let rmdir = vec![Action::RemoveDirectory { path: path() }];
@@ -223,6 +233,51 @@ fn steps_can_be_kept() {
     let steps = File::decide(&want("present", Some("c"), false), &new, Trigger::Turn).unwrap();
     let json = serde_json::to_string(&steps).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Step<Action>>>(&json).unwrap(), steps);
+}
+
+#[test]
+fn how_to_write_is_one_of_two_words_and_for_files() {
+    let problem = |properties: &[(&str, &str)]| {
+        let arguments = Stage::new().arguments("f", properties);
+        let resource =
+            Erased::<File>::NEW.declare(arguments.into_entries(), None, &mut Reader::default());
+        resource.findings(&Host::new()).into_iter().next().map(|finding| finding.message)
+    };
+    for word in ["replace", "in_place"] {
+        assert_eq!(problem(&[("content", "x"), ("write", word)]), None);
+        for ensure in ["absent", "directory"] {
+            let message = "write: only `ensure: present` writes content";
+            assert_eq!(problem(&[("ensure", ensure), ("write", word)]).as_deref(), Some(message));
+        }
+    }
+    let message = "write: unknown way to write `inplace`";
+    assert_eq!(problem(&[("write", "inplace")]).as_deref(), Some(message));
+}
+
+#[test]
+fn in_place_keeps_the_inode() {
+    let stage = Stage::new();
+    let properties = [("content", "new"), ("write", "in_place")];
+    stage.converges("new", &properties, "Would have created the file");
+    std::fs::write(stage.path("f"), "old and longer").unwrap();
+    let inode = std::fs::metadata(stage.path("f")).unwrap().ino();
+    stage.converges("f", &properties, "Would have created the file");
+    assert_eq!(std::fs::read(stage.path("f")).unwrap(), b"new");
+    // Only the mode differs: the content is not written again.
+    let mtime = std::fs::metadata(stage.path("f")).unwrap().modified().unwrap();
+    let mode = [("content", "new"), ("write", "in_place"), ("mode", "0600")];
+    stage.converges("f", &mode, "Would have updated attributes");
+    let meta = std::fs::metadata(stage.path("f")).unwrap();
+    assert_eq!((meta.ino(), meta.modified().unwrap()), (inode, mtime));
+    std::fs::write(stage.path("source"), "copied").unwrap();
+    let copy = [("source", "source"), ("write", "in_place")];
+    stage.converges("f", &copy, "Would have created the file");
+    assert_eq!(std::fs::metadata(stage.path("f")).unwrap().ino(), inode);
+
+    symlink("f", stage.path("link")).unwrap();
+    stage.fails("link", &properties, "is a symbolic link, not a regular file");
+    symlink("nowhere", stage.path("dangling")).unwrap();
+    stage.fails("dangling", &properties, "is a symbolic link, not a regular file");
 }
 
 /// A stage for real files.

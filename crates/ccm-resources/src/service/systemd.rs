@@ -1,6 +1,7 @@
 //! Services of systemd.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{ChangeCounters, Command, FileKind, Host, Output};
 
 use super::predicted::{self, Outlook, PredictedServices};
-use super::{Action, Provider, Service, State};
+use super::{Action, Manager, Provider, Service, State};
 
 const NAME: &str = "systemd";
 
@@ -21,6 +22,9 @@ pub(super) const UNIT_DIRECTORIES: [&str; 5] = [
     "/usr/lib/systemd/system",
     "/lib/systemd/system",
 ];
+
+/// systemd makes it when it boots a machine.
+const BOOTED: &str = "/run/systemd/system";
 
 /// A service that dies as soon as it has started is still active in the first
 /// moment.
@@ -69,7 +73,7 @@ impl Systemd {
         self.host.exclusively(TOOL, || self.host.run_checked(&command, &mut |_, _| {})).map(drop)
     }
 
-    /// Starts or restarts a service; what it said goes into the error.
+    /// Starts, restarts or reloads a service; what it said goes into the error.
     fn bring_up(&mut self, verb: &str, service: &str) -> Result<()> {
         let mut done = self.change(&[verb, "--system", service]);
         if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
@@ -172,14 +176,37 @@ fn not_found(service: &str) -> Error {
     }
 }
 
+/// Whether systemd runs. It does not in a container, a chroot, or an image that
+/// is being built.
+fn manager(host: &Host) -> Result<Manager> {
+    let is_booted =
+        host.stat(Path::new(BOOTED))?.is_some_and(|stat| stat.kind == FileKind::Directory);
+    // The first process has another root directory: systemctl answers nothing
+    // then, even where /run is that of the machine around it.
+    let first = match host.stat(Path::new("/proc/1/root")) {
+        // Only root may look there. Others are taken not to be in a chroot.
+        Err(ccm_host::Error::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            None
+        }
+        first => first?,
+    };
+    let is_chroot = match (first, host.stat(Path::new("/"))?) {
+        (Some(first), Some(own)) => (first.dev, first.ino) != (own.dev, own.ino),
+        _ => false,
+    };
+    Ok(if is_booted && !is_chroot { Manager::Online } else { Manager::Offline })
+}
+
 /// The state that a preview expects.
-fn foreseen(service: &str, outlook: Outlook) -> State {
+fn foreseen(service: &str, outlook: Outlook, manager: Manager) -> State {
     let active = if outlook.running { "active" } else { "inactive" };
     let boot = if outlook.enabled { "enabled" } else { "disabled" };
     State {
         name: service.to_owned(),
         provider: NAME,
         running: outlook.running,
+        manager,
+        lacks_reload: false,
         enabled: outlook.enabled,
         words: (active.to_owned(), boot.to_owned()),
         last_words: String::new(),
@@ -188,6 +215,9 @@ fn foreseen(service: &str, outlook: Outlook) -> State {
 
 impl Provider for Systemd {
     fn prepare(&mut self) -> Result<()> {
+        if manager(&self.host)? == Manager::Offline {
+            return Ok(());
+        }
         let now = self.host.changes();
         if let Some((then, units)) = self.host.cached::<Loaded>().units() {
             if then == now {
@@ -209,12 +239,13 @@ impl Provider for Systemd {
         let is_preview = self.host.is_preview();
         let known = self.host.cached::<PredictedServices>().get(service);
         if let Some(outlook) = known.filter(|_| is_preview) {
-            return Ok(foreseen(service, outlook));
+            return Ok(foreseen(service, outlook, manager(&self.host)?));
         }
         match self.present_status(service) {
             Err(Error::Missing { .. }) if is_preview => {
                 let unit = predicted::new_unit(&self.host, service);
-                unit.map(|outlook| foreseen(service, outlook)).ok_or_else(|| not_found(service))
+                let outlook = unit.ok_or_else(|| not_found(service))?;
+                Ok(foreseen(service, outlook, manager(&self.host)?))
             }
             other => other,
         }
@@ -239,6 +270,19 @@ impl Provider for Systemd {
         self.bring_up("restart", service)
     }
 
+    fn reload(&mut self, service: &str) -> Result<()> {
+        self.bring_up("reload", service)
+    }
+
+    fn can_reload(&mut self, service: &str) -> Result<bool> {
+        let command =
+            Command::new("systemctl", ["show", "--system", "--property=CanReload", "--", service]);
+        let command = command.query();
+        let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
+        let is_loaded = output.stdout.trim_ascii() == b"CanReload=yes";
+        Ok(is_loaded || self.host.is_preview() && predicted::has_reload(&self.host, service))
+    }
+
     fn enable(&mut self, service: &str) -> Result<()> {
         self.change(&["enable", "--system", service])?;
         self.note(unit_files(&self.host)?);
@@ -255,8 +299,14 @@ impl Provider for Systemd {
 impl Systemd {
     /// What systemd says of a service now.
     fn present_status(&mut self, service: &str) -> Result<State> {
-        let (output, active) = self.query("is-active", service)?;
-        let running = is_running(&active).ok_or_else(|| invalid("is-active", &active, &output))?;
+        let manager = manager(&self.host)?;
+        let (running, active) = if manager == Manager::Offline {
+            (false, "offline".to_owned())
+        } else {
+            let (output, active) = self.query("is-active", service)?;
+            let running = is_running(&active);
+            (running.ok_or_else(|| invalid("is-active", &active, &output))?, active)
+        };
         let (output, boot) = self.query("is-enabled", service)?;
         let enabled = is_enabled(&boot).ok_or_else(|| {
             let said = output.stderr_tail(10);
@@ -272,6 +322,8 @@ impl Systemd {
             name: service.to_owned(),
             provider: NAME,
             running,
+            manager,
+            lacks_reload: false,
             enabled,
             words: (active, boot),
             last_words,

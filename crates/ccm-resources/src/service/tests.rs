@@ -4,7 +4,7 @@
 use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigger};
 use ccm_model::{Change, Common, Reader, Verb};
 
-use super::{Action, Order, Properties, Service, State};
+use super::{Action, Manager, Order, Properties, Service, State};
 
 fn want(ensure: &str, enable: Option<bool>) -> Properties {
     let common = Common { ensure: ensure.into(), name: "s".into(), ..Common::default() };
@@ -54,6 +54,48 @@ fn running_is_decided_by_what_runs_and_what_has_changed() {
 }
 
 #[test]
+fn a_reload_takes_the_place_of_a_restart_where_it_can() {
+    for (ensure, running, lacks_reload, why, plan, text) in [
+        ("running", true, false, Trigger::Refresh, Some(Order::Reload), "Would have reloaded"),
+        ("running", true, true, Trigger::Refresh, Some(Order::Restart), "Would have restarted"),
+        ("running", true, false, Trigger::Turn, None, ""),
+        ("running", false, false, Trigger::Refresh, Some(Order::Start), "Would have started"),
+        ("stopped", true, false, Trigger::Refresh, Some(Order::Stop), "Would have stopped"),
+        ("stopped", false, false, Trigger::Refresh, None, ""),
+    ] {
+        let want = Properties { reload: true, ..want(ensure, None) };
+        let have = State { lacks_reload, ..state(running, true) };
+        let steps = decide(&want, &have, why);
+        assert_eq!(orders(&steps), Vec::from_iter(plan), "{ensure}, runs: {running}, {why:?}");
+        assert_eq!(noop(&steps), text);
+    }
+    let want = Properties { reload: true, ..want("running", None) };
+    let steps = decide(&want, &state(true, true), Trigger::Refresh);
+    assert_eq!(steps[0].verb, Verb::Reloaded);
+}
+
+#[test]
+fn without_systemd_only_boot_is_managed() {
+    for ensure in ["running", "stopped"] {
+        for why in [Trigger::Turn, Trigger::Refresh] {
+            for (enable, enabled, plan) in [
+                (Some(true), false, Some(Order::Enable)),
+                (Some(false), true, Some(Order::Disable)),
+                (Some(true), true, None),
+                (None, false, None),
+            ] {
+                let want = Properties { reload: true, ..want(ensure, enable) };
+                let have = State { manager: Manager::Offline, ..state(false, enabled) };
+                assert_eq!(orders(&decide(&want, &have, why)), Vec::from_iter(plan), "{ensure}");
+                let wrong = enable.filter(|&enable| enable != enabled);
+                let mismatch = Service::mismatch(&want, &have);
+                assert_eq!(mismatch.is_some(), wrong.is_some(), "{ensure}: {mismatch:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn boot_is_decided_by_itself() {
     for (enable, enabled, step) in [
         (Some(true), true, None),
@@ -85,9 +127,10 @@ fn boot_is_decided_by_itself() {
 }
 
 #[test]
-fn only_a_restart_answers_a_trigger() {
+fn only_restarts_and_reloads_answer_a_trigger() {
     let step = |order| Step::new(Verb::Updated, Action { service: "s".into(), order });
     assert!(Service::is_refresh(&step(Order::Restart)));
+    assert!(Service::is_refresh(&step(Order::Reload)));
     for order in [Order::Start, Order::Stop, Order::Enable, Order::Disable] {
         assert!(!Service::is_refresh(&step(order)), "{order:?}");
     }
@@ -135,10 +178,10 @@ fn what_is_refused_before_any_command_runs() {
         assert_eq!(resource.common().ensure, "running");
         resource.findings(&ccm_host::Host::new()).into_iter().next().map(|finding| finding.message)
     };
-    for name in ["httpd", "nginx.service", "my-app_v2"] {
+    for name in ["httpd", "nginx.service", "my-app_v2", "getty@tty1", "app@blue.service"] {
         assert_eq!(problem(name), None, "{name}");
     }
-    for name in ["", "app@instance", "app; rm -rf /", "a b", "-a", "a/b", "*", "a\n"] {
+    for name in ["", "app@", "@instance", "app; rm -rf /", "a b", "-a", "a/b", "*", "a\n"] {
         assert!(problem(name).is_some(), "{name:?}");
     }
     assert_eq!(

@@ -127,7 +127,8 @@ fn traced(scenario: &Scenario, directory: &Path, options: &[&str]) -> Option<End
         // namespace that the machine never sees. All places: a fault may make
         // the search go on behind the first.
         let mut command = Command::new("unshare");
-        let mount = "set -e; mount --bind tools /usr/local/sbin; for tool in tools/*; do for dir in \
+        let mount = "set -e; mount -t tmpfs none /run; mkdir -p /run/systemd/system; \
+                     mount --bind tools /usr/local/sbin; for tool in tools/*; do for dir in \
                      /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do real=$dir/${tool##*/}; if [ \
                      -e $real ]; then mount --bind $tool $real; fi; done; done; exec \"$@\"";
         command.args(["--mount", "sh", "-c", mount, "sh", "strace"]);

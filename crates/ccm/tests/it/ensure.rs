@@ -150,10 +150,10 @@ fn names_and_versions_that_could_mean_more_are_refused() {
     --- stderr ---
     error: service#-app: name: service name must start with a letter or digit: "-app"
     "#);
-    insta::assert_snapshot!(env.ccm(["ensure", "service", "app@one"]), @r#"
+    insta::assert_snapshot!(env.ccm(["ensure", "service", "app@"]), @r#"
     exit: 1
     --- stderr ---
-    error: service#app@one: name: service name contains dangerous characters: "app@one"
+    error: service#app@: name: "app@" is a template; name an instance of it, such as `app@one`
     "#);
     insta::assert_snapshot!(env.ccm(["ensure", "service", "app", "--enable", "--disable"]), @"
     exit: 64

@@ -21,6 +21,7 @@ mod graph;
 mod health;
 mod http;
 mod jet_file;
+mod mounted;
 mod nested;
 mod output;
 mod plan;

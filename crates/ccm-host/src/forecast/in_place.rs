@@ -1,0 +1,93 @@
+//! What writing into a file would leave behind, and what cannot be replaced.
+
+use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, StatxAttributes, StatxFlags};
+use rustix::io::Errno;
+
+use super::check::mount_points;
+use super::{NewContent, Predicted, Seen};
+use crate::in_place::{check_target, has_attributes};
+use crate::{Attributes, Error, FileKind, Host, Result};
+
+impl Host {
+    /// Records what a file will hold. Fails where [`Host::write_in_place`] would.
+    pub fn predict_in_place(
+        &self,
+        path: &Path,
+        content: Option<NewContent<'_>>,
+        wanted: &Attributes,
+    ) -> Result<()> {
+        let (have, content) = match (self.lstat(path)?, content) {
+            (Some(have), content) => (have, content),
+            (None, Some(content)) => return self.predict_file(path, content, wanted),
+            (None, None) => return Err(Error::io("open", path)(Errno::NOENT)),
+        };
+        let is_on_disk = matches!(self.seen(path)?, Seen::OnDisk);
+        let links = if is_on_disk {
+            rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+                .map_err(Error::io("inspect", path))?
+                .st_nlink
+        } else {
+            1
+        };
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        let parent = self.stat(parent)?.unwrap_or(have);
+        check_target(path, &have, links, &parent, wanted)?;
+        let Some(content) = content else { return self.predict_attributes(path, wanted) };
+        if !has_attributes(&have, wanted) {
+            self.check_changeable(path, &have, wanted)?;
+        }
+        if is_on_disk {
+            rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
+                .map_err(Error::io("open", path))?;
+        } else if !self.may(&have, 0o2) {
+            return Err(Error::io("open", path)(Errno::ACCESS));
+        }
+        let (size, content) = self.predicted_content(content)?;
+        let stat = self.new_stat(FileKind::File, wanted, size, have.dev);
+        self.record(self.resolved(path), Predicted::File(stat, content));
+        Ok(())
+    }
+
+    /// Fails if something is mounted at a path: nothing else can take its name.
+    pub(super) fn check_not_mounted(&self, path: &Path) -> Result<()> {
+        let is_mounted = match is_mount_root(path) {
+            Some(is_mounted) => is_mounted,
+            None => {
+                let place = self.resolved(path);
+                mount_points().any(|point| point == place)
+            }
+        };
+        if is_mounted { Err(Error::MountedFile { path: path.to_owned() }) } else { Ok(()) }
+    }
+}
+
+/// Whether something is mounted at a path; `None` where the kernel does not tell.
+fn is_mount_root(path: &Path) -> Option<bool> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    match rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) {
+        Ok(found) => found
+            .stx_attributes_mask
+            .contains(StatxAttributes::MOUNT_ROOT)
+            .then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)),
+        Err(Errno::NOENT | Errno::NOTDIR) => Some(false),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_find_mounts_agree() {
+        for (path, is_mounted) in
+            [("/proc", true), ("/proc/self", false), ("/etc/passwd", false), ("/no/such", false)]
+        {
+            let path = Path::new(path);
+            assert!(is_mount_root(path).is_none_or(|found| found == is_mounted), "{path:?}");
+            assert_eq!(mount_points().any(|point| point == path), is_mounted, "{path:?}");
+        }
+    }
+}
