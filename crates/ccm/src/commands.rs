@@ -17,6 +17,7 @@ mod man;
 mod manifest;
 mod schema;
 mod session;
+mod state;
 mod status;
 mod validate;
 mod why;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ccm_engine::why::WhyError;
 use ccm_engine::{Diagnosis, EnsureError, Loss, ManifestError, SessionError, StatusError};
+use ccm_host::LockError;
 use ccm_model::RequestError;
 
 use crate::exit::Exit;
@@ -31,6 +32,8 @@ pub(crate) enum Error {
     Data(#[from] ccm_hiera::Error),
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
+    #[error(transparent)]
+    Lock(#[from] ccm_host::LockError),
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
     #[error("cannot write {}", path.display())]
@@ -47,7 +50,9 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Manifest(ManifestError::Interrupted { reason, .. }) => (*reason).into(),
+            Self::Manifest(ManifestError::Interrupted { reason, .. })
+            | Self::Lock(LockError::Cancelled(reason)) => (*reason).into(),
+            Self::Lock(LockError::Busy { .. }) => Exit::Busy,
             _ => Exit::Failed,
         }
     }
@@ -64,10 +69,13 @@ impl Error {
                 }
                 source => source.hint(),
             },
+            Self::Lock(LockError::Busy { .. }) => {
+                Some("try again when it is done, or wait longer with --lock-timeout".to_owned())
+            }
             Self::Why(error) => error.hint.clone(),
             Self::Facts(error) => error.hint(),
             Self::Data(error) => error.hint(),
-            Self::Request(_) | Self::Session(_) | Self::Output { .. } => None,
+            Self::Request(_) | Self::Session(_) | Self::Lock(_) | Self::Output { .. } => None,
         }
     }
 

@@ -4,6 +4,7 @@
 mod live;
 mod outcome;
 mod summary;
+mod waiting;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;

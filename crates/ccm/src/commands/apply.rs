@@ -7,7 +7,7 @@ use ccm_host::{Host, OutputFile};
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs, manifest};
+use super::{Result, example, flags, inputs, manifest, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Show, Ui};
@@ -42,6 +42,7 @@ pub(super) fn command() -> Command {
         .arg(flags::session())
         .arg(flag("detailed-exitcodes", "Exit 2 for changes, 4 for failures, 6 for both"))
         .arg(flags::no_sync())
+        .args(state::flags())
         .arg(flag("profile", "Show the slowest resources at the end"))
 }
 
@@ -51,6 +52,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     ui.follow(&options.host);
     options.inputs = inputs::inputs(&options, matches)?;
     options.mode.health_check_only = matches.get_flag("monitor-only");
+    let _lock = state::begin(ui, &options, matches)?;
     let manifest = engine.load(&manifest::source(matches)?, &options)?;
     if matches.get_flag("render") {
         ui.diagnosis(&manifest.warnings);

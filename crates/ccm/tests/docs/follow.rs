@@ -67,6 +67,7 @@ fn follow(page: &Page, directory: &Path) -> Vec<String> {
         .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", binary.display()))
         .env("HOME", &home)
         .env("TMPDIR", &temporary)
+        .env("CCM_STATE_DIR", directory.join("state"))
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .output()

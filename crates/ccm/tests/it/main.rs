@@ -31,6 +31,7 @@ mod scaffold_faults;
 mod schema;
 mod secrets;
 mod session;
+mod state;
 mod strict;
 mod why;
 mod words;
