@@ -36,8 +36,8 @@ pub struct StateDir {
 
 impl Host {
     /// Opens a directory of ccm's own. One that is not there is made, with mode
-    /// 0700, or is `None` unless `create` is set. One that others may read but
-    /// not write is closed to them.
+    /// 0700, or is `None` unless `create` is set. With `create`, one that others
+    /// may read but not write is closed to them.
     ///
     /// # Errors
     ///
@@ -45,7 +45,7 @@ impl Host {
     /// root, replace it or a directory above it.
     pub fn state_dir(&self, path: &Path, create: bool) -> Result<Option<StateDir>> {
         let path = self.absolute(path)?;
-        if let Some(found) = self.open_state_dir(&path)? {
+        if let Some(found) = self.open_state_dir(&path, create)? {
             return Ok(Some(found));
         }
         if !create {
@@ -53,10 +53,10 @@ impl Host {
         }
         let (uid, gid) = self.whoami();
         self.create_directory(&path, &Attributes { uid, gid, mode: 0o700 })?;
-        self.open_state_dir(&path)
+        self.open_state_dir(&path, create)
     }
 
-    fn open_state_dir(&self, path: &Path) -> Result<Option<StateDir>> {
+    fn open_state_dir(&self, path: &Path, is_closed: bool) -> Result<Option<StateDir>> {
         let shared = |doubt| Error::SharedState { path: path.to_owned(), doubt };
         let directory = if self.is_root() {
             let walk = match Walk::from_root(path) {
@@ -79,13 +79,14 @@ impl Host {
                 Err(errno) => return Err(Error::io("open", path)(errno)),
             }
         };
-        StateDir::checked(self, directory, path.to_owned()).map(Some)
+        StateDir::checked(self, directory, path.to_owned(), is_closed).map(Some)
     }
 }
 
 impl StateDir {
-    /// Judges an open directory, and closes it to those who may only read it.
-    fn checked(host: &Host, directory: OwnedFd, path: PathBuf) -> Result<Self> {
+    /// Judges an open directory. With `is_closed`, closes it to those who may
+    /// only read it.
+    fn checked(host: &Host, directory: OwnedFd, path: PathBuf, is_closed: bool) -> Result<Self> {
         let stat = Stat::of(&directory, &path)?;
         if stat.kind != FileKind::Directory {
             return Err(Error::NotADirectory { path });
@@ -101,7 +102,7 @@ impl StateDir {
             let doubt = doubt.unwrap_or_else(|| Doubt::new(&path, &stat));
             return Err(Error::SharedState { path, doubt });
         }
-        if stat.mode & 0o777 != 0o700 {
+        if is_closed && stat.mode & 0o777 != 0o700 {
             let open = rustix::fs::openat(&directory, ".", LIST, Mode::empty())
                 .map_err(Error::io("open", &path))?;
             rustix::fs::fchmod(open, mode(0o700)).map_err(Error::io("set the mode of", &path))?;
@@ -138,7 +139,7 @@ impl StateDir {
             opened => opened,
         };
         let directory = directory.map_err(Error::io("open", &path))?;
-        Self::checked(&self.host, directory, path).map(Some)
+        Self::checked(&self.host, directory, path, create).map(Some)
     }
 
     /// The names in it, sorted, without those of files that are being written.
@@ -360,6 +361,8 @@ mod tests {
         assert_eq!(state.names().unwrap(), ["f"]);
         set_mode(&path, 0o755);
         host.state_dir(&path, false).unwrap().unwrap();
+        assert_eq!(mode_of(&path), 0o755, "reading changes nothing");
+        host.state_dir(&path, true).unwrap().unwrap();
         assert_eq!(mode_of(&path), 0o700);
     }
 

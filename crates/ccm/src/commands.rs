@@ -15,6 +15,7 @@ mod hiera;
 mod inputs;
 mod man;
 mod manifest;
+mod owed;
 mod schema;
 mod session;
 mod state;
@@ -40,6 +41,7 @@ const COMMANDS: &[Entry] = &[
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
+    ("owed", owed::command, owed::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, MemorySession, Observer, Run, Session};
+use ccm_engine::{Detail, MemorySession, Observer, Run, RunState, Session};
 use ccm_hiera::Document;
 use ccm_host::Host;
 use ccm_model::{Event, Request, Response};
@@ -69,7 +69,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(path) = matches.get_one::<PathBuf>("data") {
         options.inputs.own = Some(read_data(&options.host, path)?);
     }
-    let state = state::Access::open(&options, matches)?;
+    let state = state::Access::open(&mut options, matches)?;
+    // Others may write the same records between two requests.
+    options.state = RunState::default();
     let (mut memory, mut directory) =
         (MemorySession::default(), flags::open_session(&options.host, matches)?);
     let session: &mut dyn Session = match &mut directory {

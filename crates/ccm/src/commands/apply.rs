@@ -52,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     ui.follow(&options.host);
     options.inputs = inputs::inputs(&options, matches)?;
     options.mode.health_check_only = matches.get_flag("monitor-only");
-    let _lock = state::begin(ui, &options, matches)?;
+    let _lock = state::begin(ui, &mut options, matches)?;
     let manifest = engine.load(&manifest::source(matches)?, &options)?;
     if matches.get_flag("render") {
         ui.diagnosis(&manifest.warnings);

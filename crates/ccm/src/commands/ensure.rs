@@ -172,7 +172,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if is_json || options.has_history {
         options.detail = Detail::Report;
     }
-    let _lock = state::begin(ui, &options, matches)?;
+    let _lock = state::begin(ui, &mut options, matches)?;
     let (mut none, mut directory) = (NoSession, flags::open_session(&options.host, matches)?);
     let session: &mut dyn Session = match &mut directory {
         Some(session) => session,

@@ -77,6 +77,8 @@ pub(super) struct Access {
     directory: Option<StateDir>,
     timeout: Duration,
     is_required: bool,
+    /// Nothing may be written without the lock.
+    is_locked: bool,
 }
 
 /// Opens the state directory of a run and takes its lock, which is held as long
@@ -89,26 +91,37 @@ pub(super) struct Access {
 /// run without one gets a warning.
 pub(super) fn begin(
     ui: &mut Ui,
-    options: &RunOptions,
+    options: &mut RunOptions,
     matches: &ArgMatches,
 ) -> Result<(Access, Option<RunLock>)> {
     let access = Access::open(options, matches)?;
     let lock = access.lock(ui, &options.host)?;
+    // Without the lock another run may write the same records.
+    if access.is_locked && lock.is_none() {
+        options.state.directory = None;
+    }
     Ok((access, lock))
 }
 
 impl Access {
-    /// Opens the directory, but takes no lock yet.
-    pub(super) fn open(options: &RunOptions, matches: &ArgMatches) -> Result<Self> {
+    /// Opens the directory and gives it to the run, but takes no lock yet. A
+    /// run that changes nothing only reads what is there.
+    pub(super) fn open(options: &mut RunOptions, matches: &ArgMatches) -> Result<Self> {
         let is_on = |name| matches.try_get_one(name).ok().flatten() == Some(&true);
         let timeout = matches.get_one("lock-timeout").copied().unwrap_or_default();
-        let mut access = Self { directory: None, timeout, is_required: is_on("require-state") };
+        let is_required = is_on("require-state");
+        let mut access = Self { directory: None, timeout, is_required, is_locked: false };
         let changes_nothing =
             options.mode.noop || options.mode.health_check_only || is_on("render");
-        if changes_nothing || is_on("no-state") {
+        if is_on("no-state") {
             return Ok(access);
         }
+        options.state.session = flags::session_path(matches);
         let host = &options.host;
+        if changes_nothing {
+            options.state.directory = read_only(host, matches);
+            return Ok(access);
+        }
         let opened = match path(host, matches) {
             Some(path) => host.state_dir(&path, true),
             None => {
@@ -118,7 +131,11 @@ impl Access {
             }
         };
         match opened {
-            Ok(directory) => access.directory = directory,
+            Ok(directory) => {
+                access.is_locked = directory.is_some();
+                options.state.directory.clone_from(&directory);
+                access.directory = directory;
+            }
             Err(error @ HostError::SharedState { .. }) => return Err(error.into()),
             Err(error) => {
                 access.go_without(host, "cannot use the state directory", Some(&error))?;
@@ -158,7 +175,20 @@ impl Access {
     }
 }
 
-fn wait_for(holder: Option<&LockHolder>) -> String {
+/// The state directory for a command that only reads it; one that cannot be used
+/// is worth a warning.
+pub(super) fn read_only(host: &Host, matches: &ArgMatches) -> Option<StateDir> {
+    match host.state_dir(&path(host, matches)?, false) {
+        Ok(directory) => directory,
+        Err(error) => {
+            let error = ccm_engine::chain(&error);
+            host.warn(format!("{error}; ccm does not know what earlier runs owe"));
+            None
+        }
+    }
+}
+
+pub(super) fn wait_for(holder: Option<&LockHolder>) -> String {
     match holder {
         Some(holder) => format!("waiting for another run: {holder}"),
         None => "waiting for another run".to_owned(),

@@ -37,6 +37,9 @@ pub(super) fn write(out: &mut impl Write, event: &Event, manifest: Option<&str>,
     if let Some(message) = &event.noop_message {
         let _ = write!(out, " noop={message:?}");
     }
+    if let Some(owed) = &event.owed {
+        let _ = write!(out, " owed={:?}", format!("{} since {:.0}", owed.by, owed.since));
+    }
     if !event.unmet_requirements.is_empty() {
         let names: Vec<String> = event.unmet_requirements.iter().map(ToString::to_string).collect();
         let _ = write!(out, " requires={:?}", names.join(", "));

@@ -23,6 +23,7 @@ mod http;
 mod jet_file;
 mod nested;
 mod output;
+mod owed;
 mod planted;
 mod proxy;
 mod rendering;
