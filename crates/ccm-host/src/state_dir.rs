@@ -308,6 +308,11 @@ impl AppendFile {
         self.length
     }
 
+    /// Whether its name is gone, or leads to another file.
+    pub fn is_replaced(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// Appends everything or, as far as the disk lets, nothing.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(bytes) {
@@ -409,6 +414,7 @@ mod tests {
         let mut file = state.append_to("j").unwrap();
         assert!(file.is_new());
         file.append(b"a\n").unwrap();
+        assert!(!file.is_replaced());
         let mut again = state.append_to("j").unwrap();
         assert!(!again.is_new());
         again.append(b"b\n").unwrap();
@@ -417,6 +423,7 @@ mod tests {
         assert_eq!(state.read("j", 10).unwrap().unwrap(), b"a\nb\n");
         state.rename("j", "k").unwrap();
         state.remove("k").unwrap();
+        assert!(file.is_replaced());
         state.remove("k").unwrap();
         assert!(state.names().unwrap().is_empty());
     }

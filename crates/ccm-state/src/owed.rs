@@ -4,7 +4,7 @@
 //! disk before the change that causes it. That it was paid need not be: a
 //! subscriber that reacts twice does no harm.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ccm_host::{AppendFile, Digest, Error, Result, StateDir};
 use jiff::Timestamp;
@@ -50,6 +50,9 @@ pub struct Ledger {
     state: StateDir,
     manifest: String,
     debts: BTreeMap<Key, Debt>,
+    /// What was struck out here. A run within this run may write the same file,
+    /// so what is found in it later is owed unless it is one of these.
+    paid: BTreeSet<Key>,
     /// Open once something was written.
     file: Option<AppendFile>,
     /// There is a file on disk.
@@ -70,6 +73,7 @@ impl Ledger {
             state: state.clone(),
             manifest: manifest.to_owned(),
             debts: BTreeMap::new(),
+            paid: BTreeSet::new(),
             file: None,
             has_file: false,
             has_paid: false,
@@ -123,6 +127,7 @@ impl Ledger {
         }
         self.append(&bytes, true)?;
         for debt in new {
+            self.paid.remove(&(debt.path.clone(), debt.subscriber.clone()));
             self.debts.insert((debt.path.clone(), debt.subscriber.clone()), debt);
         }
         Ok(())
@@ -139,6 +144,7 @@ impl Ledger {
             return Ok(());
         }
         self.has_paid = true;
+        self.paid.insert(key.clone());
         let (path, subscriber) = key;
         let bytes = encode(&Record::Paid { path, subscriber });
         self.append(&bytes, false)
@@ -155,6 +161,7 @@ impl Ledger {
             return Ok(());
         }
         let Some(folder) = self.state.folder(FOLDER, false)? else { return Ok(()) };
+        self.add_from_disk(&folder)?;
         if self.debts.is_empty() {
             self.has_file = false;
             return folder.remove(name_of(&self.manifest));
@@ -165,21 +172,34 @@ impl Ledger {
         Ok(())
     }
 
-    fn rewrite(&mut self, folder: &StateDir) -> Result<()> {
-        let mut bytes = encode(&self.header());
-        for debt in self.debts.values() {
-            bytes.extend(encode(&Record::Owed(debt.clone())));
+    /// Adds what a run within this run has left.
+    fn add_from_disk(&mut self, folder: &StateDir) -> Result<()> {
+        if let Some(content) = read(folder, &name_of(&self.manifest))? {
+            for (key, debt) in content.debts {
+                if !self.paid.contains(&key) {
+                    self.debts.entry(key).or_insert(debt);
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn rewrite(&mut self, folder: &StateDir) -> Result<()> {
+        let bytes = content(&self.manifest, &self.debts);
         folder.write(&name_of(&self.manifest), &bytes)?;
         (self.has_file, self.has_paid) = (true, false);
         Ok(())
     }
 
-    fn header(&self) -> Record {
-        Record::Header { format: FORMAT, manifest: self.manifest.clone() }
-    }
-
     fn append(&mut self, bytes: &[u8], is_synced: bool) -> Result<()> {
+        if self.file.as_ref().is_some_and(AppendFile::is_replaced) {
+            // What is recorded in a file without a name is lost.
+            self.file = None;
+            if let Some(folder) = self.state.folder(FOLDER, false)? {
+                self.add_from_disk(&folder)?;
+                self.rewrite(&folder)?;
+            }
+        }
         let file = match &mut self.file {
             Some(file) => file,
             none => {
@@ -188,11 +208,7 @@ impl Ledger {
                     .ok_or_else(|| Error::NotADirectory { path: self.state.path().join(FOLDER) })?;
                 // Half a last line would swallow what follows it.
                 if self.has_file && self.has_paid {
-                    let header = Record::Header { format: FORMAT, manifest: self.manifest.clone() };
-                    let mut whole = encode(&header);
-                    for debt in self.debts.values() {
-                        whole.extend(encode(&Record::Owed(debt.clone())));
-                    }
+                    let whole = content(&self.manifest, &self.debts);
                     folder.write(&name_of(&self.manifest), &whole)?;
                     self.has_paid = false;
                 }
@@ -200,13 +216,25 @@ impl Ledger {
             }
         };
         if file.length() == 0 {
-            let header = Record::Header { format: FORMAT, manifest: self.manifest.clone() };
-            file.append(&encode(&header))?;
+            file.append(&encode(&header(&self.manifest)))?;
         }
         self.has_file = true;
         file.append(bytes)?;
         if is_synced { file.sync() } else { Ok(()) }
     }
+}
+
+/// The whole of a manifest's file.
+fn content(manifest: &str, debts: &BTreeMap<Key, Debt>) -> Vec<u8> {
+    let mut bytes = encode(&header(manifest));
+    for debt in debts.values() {
+        bytes.extend(encode(&Record::Owed(debt.clone())));
+    }
+    bytes
+}
+
+fn header(manifest: &str) -> Record {
+    Record::Header { format: FORMAT, manifest: manifest.to_owned() }
 }
 
 /// Debts, and the manifests or sessions that they belong to.
@@ -388,6 +416,36 @@ mod tests {
         ledger.pay(&below.path, "exec#a").unwrap();
         ledger.pay(&[], "exec#b").unwrap();
         ledger.close().unwrap();
+        assert_eq!(scene.names(), 0);
+    }
+
+    /// A command of a run may apply the same manifest.
+    #[test]
+    fn a_run_within_a_run_loses_nothing() {
+        let scene = Scene::new();
+        let mut outer = scene.ledger();
+        outer.owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
+        let mut inner = scene.ledger();
+        inner.pay(&[], "exec#a").unwrap();
+        inner.owe(vec![debt("exec#inner")]).unwrap();
+        inner.close().unwrap();
+        // The inner run has replaced the file that the outer one has open.
+        outer.owe(vec![debt("exec#c")]).unwrap();
+        assert_eq!(scene.owed(), ["exec#a", "exec#b", "exec#c", "exec#inner"]);
+        for name in ["exec#a", "exec#b", "exec#c"] {
+            outer.pay(&[], name).unwrap();
+        }
+        outer.close().unwrap();
+        assert_eq!(scene.owed(), ["exec#inner"]);
+        let mut outer = scene.ledger();
+        let mut inner = scene.ledger();
+        inner.pay(&[], "exec#inner").unwrap();
+        inner.close().unwrap();
+        assert!(!scene.file().exists());
+        outer.owe(vec![debt("exec#d")]).unwrap();
+        outer.pay(&[], "exec#inner").unwrap();
+        outer.pay(&[], "exec#d").unwrap();
+        outer.close().unwrap();
         assert_eq!(scene.names(), 0);
     }
 
