@@ -47,7 +47,13 @@ fn once<S: AsRef<OsStr>>(command: &[S]) -> io::Result<Usage> {
 /// that used.
 pub(crate) fn child(command: &[&str]) -> io::Result<()> {
     let (program, args) = command.split_first().ok_or_else(|| Error::other("no command"))?;
-    let status = Command::new(program).args(args).stdout(Stdio::null()).status()?;
+    // Not the machine's own state, which other runs may hold.
+    let state = std::env::temp_dir().join(format!("ccm-bench-state-{}", std::process::id()));
+    let mut measured = Command::new(program);
+    measured.args(args).env("CCM_STATE_DIR", &state).stdout(Stdio::null());
+    let status = measured.status();
+    let _ = std::fs::remove_dir_all(&state);
+    let status = status?;
     if !status.success() {
         return Err(Error::other(format!("{program} ended with {status}")));
     }

@@ -13,7 +13,9 @@ pub(crate) fn apply(root: &Path, directory: Option<&Path>) -> Result {
     let directory = directory.map_or_else(|| root.join("quickstart"), Path::to_owned);
     let manifest = write(root, &directory)?;
     let ccm = target_directory()?.join("quickstart/ccm");
-    run(Command::new(&ccm).arg("apply").arg(&manifest).arg("--diff"))
+    // The example leaves nothing outside of its directory.
+    let state = directory.join(".state");
+    run(Command::new(&ccm).arg("apply").arg(&manifest).arg("--diff").arg("--state-dir").arg(state))
 }
 
 /// Writes the example's manifest into a directory of the user's, for that

@@ -132,7 +132,9 @@ impl Manage for Apply {
         turn: &mut Turn<'_, '_, '_>,
         event: &mut Event,
     ) -> Result<()> {
-        let summary = turn.run.run_child(&want.child(), turn.is_chosen)?;
+        let names = std::iter::once(&want.common.name).chain(&want.common.alias);
+        let names = names.map(|name| format!("{}#{name}", Self::NAME));
+        let summary = turn.run.run_child(&want.child(), turn.is_chosen, names)?;
         let (resources, failed) = (summary.resources, summary.failed);
         let reason = failure(&summary);
         event.changed = !summary.changed.is_empty() && reason.is_none();

@@ -85,6 +85,7 @@ pub fn converge<T: ResourceType>(
     if noop {
         return preview::<T>(on, &mut steps, cx, outcome);
     }
+    (cx.before_change)()?;
     for step in &steps {
         T::act(on, &step.action, cx)?;
         outcome.add(step);

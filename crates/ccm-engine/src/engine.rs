@@ -6,6 +6,7 @@ use ccm_host::{Cancel, System};
 use ccm_model::{Diagnostic, Event, Request, RequestError};
 use serde_json::Value;
 
+use crate::debts::RunState;
 use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
 use crate::manifest::{Children, Diagnosis, Manifest, ManifestError, ManifestLoader, SourceRef};
@@ -52,6 +53,7 @@ impl Engine {
             inputs: Inputs::default(),
             working_directory,
             has_history: false,
+            state: RunState::default(),
         }
     }
 

@@ -124,6 +124,12 @@ pub enum Error {
         /// How many run.
         limit: usize,
     },
+    /// What subscribers will owe cannot be recorded, so nothing was changed.
+    #[error("cannot record what subscribers owe, so nothing was changed")]
+    Debt {
+        /// Why.
+        source: ccm_host::Error,
+    },
     /// The machine did not do what it was asked.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
@@ -167,7 +173,9 @@ impl Error {
             ),
             Self::Refused { hint, .. } | Self::Missing { hint, .. } => hint.clone(),
             Self::Template { source, .. } => source.hint.clone(),
-            Self::Host(error) | Self::ManifestUnreadable { source: error, .. } => error.hint(),
+            Self::Host(error)
+            | Self::ManifestUnreadable { source: error, .. }
+            | Self::Debt { source: error } => error.hint(),
             Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("a manifest that applies itself needs a `control` that ends it".to_owned())
             }

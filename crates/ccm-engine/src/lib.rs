@@ -13,6 +13,7 @@
 mod apply;
 mod cli;
 mod converge;
+mod debts;
 mod decision;
 mod decision_log;
 mod declare;
@@ -45,6 +46,7 @@ pub mod why;
 pub use apply::Apply;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
+pub use debts::RunState;
 pub use decision::{Decision, Decisions};
 pub use decision_log::{DecisionLog, DecisionPolicy, RecordedDecision};
 pub use declare::{Declare, Ensure, Findings};

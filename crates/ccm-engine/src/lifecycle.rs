@@ -5,7 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, ResourceRef, Spanned, Stage, TemplateError, Templates};
+use ccm_model::{
+    Diagnostic, Event, OwedReaction, ResourceRef, Spanned, Stage, TemplateError, Templates,
+};
 
 use crate::manage::Turn;
 use crate::manifest::Diagnosis;
@@ -122,6 +124,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let mut diff = None;
         options.host.set_preview(mode.noop.then(|| resource.display()).as_deref());
         let done = self.steps(resource, mode, &mut event, &mut diff);
+        self.settle(resource, mode, done.is_ok(), &event);
         if let Err(error) = &done
             && let Some(waits_for) = self.waits_for(resource, mode, error)
         {
@@ -177,8 +180,13 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         if !mode.health_check_only {
             event.because = self.changed_subscriptions(resource, mode.noop)?;
+            event.owed = self.claim(resource);
+            let Self { frame, record, .. } = self;
+            if !mode.noop {
+                record.debts.reacting(resource, &frame.route, &event.because, host)?;
+            }
         }
-        let is_triggered = !event.because.is_empty();
+        let is_triggered = !event.because.is_empty() || event.owed.is_some();
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
         let key = self.decision_key(resource);
@@ -186,11 +194,38 @@ impl<'a> LifecycleContext<'_, 'a> {
         let managed = resource.manage(provider, &mut turn, event);
         *diff = turn.diff;
         managed?;
+        // Its health is another matter: the reaction itself is done.
+        if is_triggered && !mode.noop {
+            self.record.debts.reacted(resource, &self.frame.route, host);
+        }
         // In noop, what they would look at was not done.
         if !mode.noop {
             health::check(host, &resource.common().health_checks, event)?;
         }
         Ok(())
+    }
+
+    /// What the resource owes from earlier runs.
+    fn claim(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
+        let Record { debts, session, .. } = &mut *self.record;
+        debts.claim(resource, &self.frame.route, &self.options.host, |by| {
+            session.last(by).is_some_and(|last| last.failed || last.unmet)
+        })
+    }
+
+    /// Takes note of what a turn means for what is owed.
+    fn settle(&mut self, resource: &dyn AnyResource, mode: Mode, is_done: bool, event: &Event) {
+        let (debts, route, host) = (&mut self.record.debts, &self.frame.route, &self.options.host);
+        if mode.noop || mode.health_check_only {
+            return;
+        }
+        debts.after_change(event, is_done, host);
+        let is_closed = event.skipped && event.unmet_requirements.is_empty();
+        if is_closed && is_done {
+            debts.skipped(resource, route, host);
+        } else if !is_done || event.skipped {
+            debts.kept(resource, route, host);
+        }
     }
 
     /// Control, deferred templates, requirements: may this resource be managed?

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ccm_host::Host;
-use ccm_model::{Event, ResourceRef};
+use ccm_model::{Event, ResourceRef, redact_credentials};
 use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
@@ -97,6 +97,14 @@ impl<T: ResourceType> Manage for T {
         let frame = turn.run.frame;
         let options = turn.run.options;
         let observer = turn.run.observer;
+        let (types, debts) = (turn.run.types, &mut turn.run.record.debts);
+        let common = ccm_model::Properties::common(want);
+        let mut before_change = || {
+            let own = std::iter::once(&common.name).chain(&common.alias);
+            let own = own.map(|name| format!("{}#{name}", T::NAME));
+            let by = redact_credentials(&format!("{}#{}", T::NAME, common.name)).into_owned();
+            debts.before_change(own.chain(frame.above.iter().cloned()), &by, types, options)
+        };
         let mut cx = Context {
             working_directory: &frame.working_directory,
             templates: &frame.templates,
@@ -104,6 +112,7 @@ impl<T: ResourceType> Manage for T {
             detail: options.detail,
             decisions: &options.decisions,
             key: &turn.key,
+            before_change: &mut before_change,
             output: &mut |line| {
                 // The redactor is free again by the time that the observer may ask it.
                 let line = options.host.redactor().text(line).into_owned();
@@ -143,6 +152,7 @@ impl<T: ResourceType> Manage for T {
             detail: Detail::Inspect,
             decisions: &DecisionPolicy::Free,
             key: "",
+            before_change: &mut || Ok(()),
             output: &mut |_| {},
         };
         let state = T::observe(&mut (T::PROVIDERS[provider].open)(host), want, &mut cx)?;

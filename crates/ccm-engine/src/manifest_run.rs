@@ -17,7 +17,7 @@ use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest, ManifestError, ManifestLoader, RemoteSource, shown};
 use crate::options::RunOptions;
 use crate::resource::AnyType;
-use crate::run::Stop;
+use crate::run::{Record, Stop};
 use crate::{Error, Result};
 
 /// The first manifest is at depth 0, this one is the last that runs.
@@ -121,6 +121,10 @@ pub(crate) struct ManifestFrame {
     pub(crate) remote: Option<Arc<RemoteSource>>,
     /// Whether everything in it was selected with the resource that applies it.
     pub(crate) is_chosen: bool,
+    /// The manifests on the way here as they are written, without the first.
+    pub(crate) route: Vec<String>,
+    /// What the resources that apply it and those above it are called.
+    pub(crate) above: Vec<String>,
 }
 
 impl ManifestFrame {
@@ -134,6 +138,8 @@ impl ManifestFrame {
             files: Vec::new(),
             remote: None,
             is_chosen: false,
+            route: Vec::new(),
+            above: Vec::new(),
         }
     }
 
@@ -157,7 +163,10 @@ impl LifecycleContext<'_, '_> {
         mode: Mode,
         files: Vec<String>,
         is_chosen: bool,
+        way: Way,
     ) -> (ChildSummary, Option<String>) {
+        let Way { route, above } = way;
+        self.enter_debts(&manifest, &route);
         let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
             manifest;
         self.diagnosed(&warnings);
@@ -173,6 +182,8 @@ impl LifecycleContext<'_, '_> {
             files,
             remote,
             is_chosen,
+            route,
+            above,
         };
         if let Some(message) = declarations.pre_message {
             let message = host.redactor().text(&message).into_owned();
@@ -190,7 +201,13 @@ impl LifecycleContext<'_, '_> {
     }
 
     /// Reads and runs the manifest that a resource applies.
-    pub(crate) fn run_child(&mut self, child: &Child<'_>, is_chosen: bool) -> Result<ChildSummary> {
+    /// `names` are what the resource that applies it is called.
+    pub(crate) fn run_child(
+        &mut self,
+        child: &Child<'_>,
+        is_chosen: bool,
+        names: impl Iterator<Item = String>,
+    ) -> Result<ChildSummary> {
         let files = self.frame.files_to(child)?;
         if self.record.manifests == MAX_MANIFESTS {
             return Err(Error::TooMany { limit: MAX_MANIFESTS });
@@ -210,7 +227,10 @@ impl LifecycleContext<'_, '_> {
         let span = tracing::error_span!("apply", manifest = child.path).entered();
         self.observer.borrow_mut().entering(child.path);
         let mode = self.frame.mode.with(child);
-        let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen);
+        let mut way = Way { route: self.frame.route.clone(), above: self.frame.above.clone() };
+        way.route.push(child.path.to_owned());
+        way.above.extend(names);
+        let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen, way);
         if let Some(message) = message {
             self.observer.borrow_mut().message(&message);
         }
@@ -222,6 +242,20 @@ impl LifecycleContext<'_, '_> {
         Ok(summary)
     }
 
+    /// Learns who subscribes to what in a manifest that is about to run.
+    fn enter_debts(&mut self, manifest: &Manifest, route: &Vec<String>) {
+        let host = &self.options.host;
+        let Record { debts, session, .. } = &mut *self.record;
+        let resources = &manifest.declarations.resources;
+        let late = debts.late(resources, route, host, |reference| {
+            session.last(reference).is_some_and(|last| last.changed && !last.noop)
+        });
+        if let Err(error) = late {
+            host.warn(crate::chain(&error));
+        }
+        debts.enter(manifest, route, host);
+    }
+
     fn load_child(&self, child: &Child<'_>) -> Result<Manifest, ManifestError> {
         let above = Above {
             templates: &self.frame.templates,
@@ -230,6 +264,15 @@ impl LifecycleContext<'_, '_> {
         };
         load_child(&self.options.host, self.types, &self.options.inputs, child, above)
     }
+}
+
+/// How a run came to a manifest.
+#[derive(Default)]
+pub(crate) struct Way {
+    /// See [`ManifestFrame::route`].
+    pub(crate) route: Vec<String>,
+    /// See [`ManifestFrame::above`].
+    pub(crate) above: Vec<String>,
 }
 
 /// What a child is read with that comes from the manifest above it.

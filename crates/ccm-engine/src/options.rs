@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ccm_host::Host;
 
+use crate::debts::RunState;
 use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
 use crate::manifest_run::Mode;
@@ -33,4 +34,6 @@ pub struct RunOptions {
     pub working_directory: PathBuf,
     /// Whether references may be met by what ran before, as in a shared session.
     pub has_history: bool,
+    /// Where the run keeps what later ones must know.
+    pub state: RunState,
 }

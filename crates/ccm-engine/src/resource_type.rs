@@ -183,6 +183,8 @@ pub struct Context<'a> {
     pub decisions: &'a DecisionPolicy,
     /// The key of the resource among the decisions; empty if nobody asks.
     pub key: &'a str,
+    /// Called before anything is changed; an error keeps it from being changed.
+    pub before_change: &'a mut dyn FnMut() -> Result<()>,
     /// Takes lines of output while they arrive.
     pub output: &'a mut dyn FnMut(&str),
 }

@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use ccm_host::{CancelReason, Host};
 use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, ResourceRef, Summary};
 
+use crate::debts::Debts;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest};
-use crate::manifest_run::{ChildSummary, ManifestFrame};
+use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
 use crate::options::RunOptions;
 use crate::request::read_request;
 use crate::resource::{AnyResource, AnyType};
@@ -92,13 +93,19 @@ pub(crate) struct Record<'a> {
     session_error: Option<SessionError>,
     /// How many manifests resources have applied.
     pub(crate) manifests: usize,
+    pub(crate) debts: Debts,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
 }
 
 impl<'a> Record<'a> {
     /// Events are kept only if someone will read them in full.
-    fn new(session: &'a mut dyn Session, options: &RunOptions, keeps_events: bool) -> Self {
+    fn new(
+        session: &'a mut dyn Session,
+        options: &RunOptions,
+        keeps_events: bool,
+        debts: Debts,
+    ) -> Self {
         let mut summary = Summary::starting(options.host.now());
         summary.noop = options.mode.noop;
         Self {
@@ -109,6 +116,7 @@ impl<'a> Record<'a> {
             last_id: EventId::default(),
             session_error: None,
             manifests: 0,
+            debts,
             not_selected: HashSet::new(),
         }
     }
@@ -181,7 +189,8 @@ pub(crate) fn run_manifest(
     };
     let name = manifest.name.clone();
     let observer: RefCell<&mut dyn Observer> = RefCell::new(&mut *observer);
-    let mut record = Record::new(session, options, true);
+    let debts = Debts::of_manifest(&manifest, options);
+    let mut record = Record::new(session, options, true, debts);
     // A resource that stands in no manifest needs a frame too; this one holds
     // only until the manifest has its own.
     let files = vec![manifest.path.display().to_string()];
@@ -195,7 +204,9 @@ pub(crate) fn run_manifest(
     };
     context.take_warnings(None);
     let (ChildSummary { stop, .. }, post_message) =
-        context.run_manifest(manifest, options.mode, files, false);
+        context.run_manifest(manifest, options.mode, files, false, Way::default());
+    let is_whole = stop.is_none() && options.selection.is_everything();
+    context.record.debts.finish(is_whole, &options.host);
     context.take_warnings(None);
     let finished = record.finish(options, name);
     Finished { stop, post_message, ..finished }
@@ -222,7 +233,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             types,
             frame: ManifestFrame::outside(&options, templates),
-            record: Record::new(session, &options, false),
+            record: Record::new(session, &options, false, Debts::of_session(&options)),
             observer: RefCell::new(observer),
             options,
         })
@@ -261,7 +272,8 @@ impl<'a> Run<'a> {
     }
 
     /// Ends the run.
-    pub fn finish(self) -> Finished {
+    pub fn finish(mut self) -> Finished {
+        self.record.debts.finish(false, &self.options.host);
         self.record.finish(&self.options, String::new())
     }
 }

@@ -261,6 +261,9 @@ impl Host {
             }
         }
         child.envs(command.variables.iter().copied());
+        if let Some(token) = &*self.inner.run_token.hold() {
+            child.env(crate::run_lock::VARIABLE, token);
+        }
         let spawned = child.spawn().map_err(|source| self.spawn_error(command, source))?;
         wait::wait(self.cancel(), spawned, command, on_line)
     }

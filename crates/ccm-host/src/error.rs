@@ -110,6 +110,14 @@ pub enum Error {
         /// Who can change it.
         doubt: crate::Doubt,
     },
+    /// A directory of ccm's own that others can change.
+    #[error("refusing to keep state in {}: {doubt}", path.display())]
+    SharedState {
+        /// The directory that ccm was to use.
+        path: PathBuf,
+        /// Who can change it, or a directory above it.
+        doubt: crate::Doubt,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {
@@ -277,6 +285,10 @@ impl Error {
                 Some(format!("available schemes: {}", known.join(", ")))
             }
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
+            Self::SharedState { doubt, .. } => {
+                let path = doubt.path.display();
+                Some(format!("choose another directory with --state-dir, or make {path} safe"))
+            }
             Self::NotADirectory { path } if !path.exists() => {
                 Some("create it first, or declare it earlier with `ensure: directory`".to_owned())
             }

@@ -30,8 +30,10 @@ mod output;
 mod pending;
 mod random;
 mod remove;
+mod run_lock;
 mod sources;
 mod stale_dirs;
+mod state_dir;
 mod system;
 mod tree;
 mod trust;
@@ -64,7 +66,9 @@ pub use machine::{Space, Uname, ignored_signals};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use pending::PendingQuery;
+pub use run_lock::{LockError, LockHolder, RunLock};
 pub use sources::{RecordedFetch, RecordedFile, RecordedSources, Replay};
+pub use state_dir::{AppendFile, NewStateFile, StateDir};
 pub use system::System;
 pub use tree::{Entries, Tree, TreeEntry};
 pub use trust::{Doubt, Refuse};
@@ -99,6 +103,8 @@ struct Inner {
     checked: Lock<HashSet<PathBuf>>,
     trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
     cancel: Cancel,
+    /// What commands prove by that they belong to this run.
+    run_token: Lock<Option<String>>,
     warnings: Lock<Warnings>,
     /// What is known to be secret in this run.
     redactor: Lock<Redactor>,

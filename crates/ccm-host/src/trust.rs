@@ -31,7 +31,7 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    fn new(path: &Path, stat: &Stat) -> Self {
+    pub(crate) fn new(path: &Path, stat: &Stat) -> Self {
         Self { path: path.to_owned(), kind: stat.kind, uid: stat.uid, mode: stat.mode }
     }
 

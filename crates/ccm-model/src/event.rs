@@ -65,6 +65,9 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub because: Vec<ResourceRef>,
+    /// It reacts to a change of an earlier run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<OwedReaction>,
     /// What its health checks said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check: Vec<HealthCheckResult>,
@@ -108,6 +111,15 @@ impl Event {
             "stable"
         }
     }
+}
+
+/// A reaction that an earlier run has left undone.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct OwedReaction {
+    /// When the change was about to be made.
+    pub since: Timestamp,
+    /// The first resource that changed, as `type#name`.
+    pub by: String,
 }
 
 /// The first entry of a session.

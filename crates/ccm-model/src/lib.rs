@@ -37,7 +37,7 @@ pub use ccm_yaml::{Node, Span};
 pub use change::{Change, ChangeValue, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
-pub use event::{Event, SessionStart};
+pub use event::{Event, OwedReaction, SessionStart};
 pub use event_id::EventId;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};

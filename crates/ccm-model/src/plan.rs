@@ -230,6 +230,11 @@ impl PlannedResource {
     /// What an event says about its resource. `diff` is what changes in texts.
     pub fn new(event: &Event, diff: Option<&str>) -> Self {
         let unmet = event.unmet_requirements.iter();
+        let mut because: Vec<String> =
+            event.because.iter().chain(unmet).map(ToString::to_string).collect();
+        if let Some(owed) = event.owed.as_ref().filter(|owed| !because.contains(&owed.by)) {
+            because.push(owed.by.clone());
+        }
         Self {
             kind: event.kind.clone(),
             name: event.name.clone(),
@@ -238,7 +243,7 @@ impl PlannedResource {
             verbs: event.verbs.clone(),
             changes: event.changes.clone(),
             waits_for: event.waits_for.clone(),
-            because: event.because.iter().chain(unmet).map(ToString::to_string).collect(),
+            because,
             error: (!event.error.is_empty()).then(|| event.error.join("\n")),
             diff: diff.map(str::to_owned),
             children: Vec::new(),

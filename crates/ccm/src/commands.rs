@@ -15,10 +15,12 @@ mod hiera;
 mod inputs;
 mod man;
 mod manifest;
+mod owed;
 mod plan;
 mod saved_plan;
 mod schema;
 mod session;
+mod state;
 mod status;
 mod validate;
 mod why;
@@ -42,6 +44,7 @@ const COMMANDS: &[Entry] = &[
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
+    ("owed", owed::command, owed::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),

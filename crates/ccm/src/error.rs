@@ -7,6 +7,7 @@ use ccm_engine::{
     Diagnosis, Difference, EnsureError, Loss, ManifestError, SavedPlanError, SelectionError,
     SessionError, StatusError, VerifyError,
 };
+use ccm_host::LockError;
 use ccm_model::RequestError;
 
 use crate::exit::Exit;
@@ -40,6 +41,8 @@ pub(crate) enum Error {
     Data(#[from] ccm_hiera::Error),
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
+    #[error(transparent)]
+    Lock(#[from] ccm_host::LockError),
     #[error("cannot write to standard output")]
     Output { source: std::io::Error },
     #[error("cannot write {}", path.display())]
@@ -56,7 +59,9 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Usage { .. } => Exit::Usage,
-            Self::Manifest(ManifestError::Interrupted { reason, .. }) => (*reason).into(),
+            Self::Manifest(ManifestError::Interrupted { reason, .. })
+            | Self::Lock(LockError::Cancelled(reason)) => (*reason).into(),
+            Self::Lock(LockError::Busy { .. }) => Exit::Busy,
             _ => Exit::Failed,
         }
     }
@@ -78,10 +83,13 @@ impl Error {
                 }
                 source => source.hint(),
             },
+            Self::Lock(LockError::Busy { .. }) => {
+                Some("try again when it is done, or wait longer with --lock-timeout".to_owned())
+            }
             Self::Why(error) => error.hint.clone(),
             Self::Facts(error) => error.hint(),
             Self::Data(error) => error.hint(),
-            Self::Request(_) | Self::Session(_) | Self::Output { .. } => None,
+            Self::Request(_) | Self::Session(_) | Self::Lock(_) | Self::Output { .. } => None,
         }
     }
 

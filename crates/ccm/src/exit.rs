@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Detailed { changed: bool, failed: bool },
     /// Wrong usage of the command line.
     Usage,
+    /// Another run goes on.
+    Busy,
     /// Ended by this signal.
     Interrupted(i32),
 }
@@ -58,6 +60,7 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Detailed { changed, failed } => u8::from(changed) * 2 + u8::from(failed) * 4,
             Exit::Usage => 64,
+            Exit::Busy => 75,
             Exit::Interrupted(signal) => (128 + signal) as u8,
         })
     }

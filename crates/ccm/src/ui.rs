@@ -10,6 +10,7 @@ mod summary;
 mod tally;
 mod text;
 mod theme;
+mod waiting;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;

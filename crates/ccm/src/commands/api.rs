@@ -4,14 +4,14 @@
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, MemorySession, Observer, Run, Session};
+use ccm_engine::{Detail, MemorySession, Observer, Run, RunState, Session};
 use ccm_hiera::Document;
 use ccm_host::Host;
 use ccm_model::{Event, Request, Response};
 use ccm_yaml::Source;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs};
+use super::{Result, example, flags, inputs, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -50,7 +50,8 @@ pub(super) fn command() -> Command {
         .args(inputs::flags())
         .arg(flags::session())
         .arg(flags::noop())
-        .arg(flags::no_sync());
+        .arg(flags::no_sync())
+        .args(state::flags());
     Command::new("api")
         .about("Manage resources on behalf of other programs")
         .after_help(example("ccm ensure api pipe --stream < requests.jsonl"))
@@ -68,6 +69,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(path) = matches.get_one::<PathBuf>("data") {
         options.inputs.own = Some(read_data(&options.host, path)?);
     }
+    let state = state::Access::open(&mut options, matches)?;
+    // Others may write the same records between two requests.
+    options.state = RunState::default();
     let (mut memory, mut directory) =
         (MemorySession::default(), flags::open_session(&options.host, matches)?);
     let session: &mut dyn Session = match &mut directory {
@@ -78,13 +82,13 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let run = engine.start(&options, session, &mut silent)?;
     let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
     let host = options.host.clone();
-    let mut pipe = Pipe { ui, host, run, format, is_failed: false };
+    let mut pipe = Pipe { ui, host, run, format, state, is_failed: false, is_busy: false };
     match (matches.get_flag("stream"), format) {
         (false, _) => pipe.single()?,
         (true, Format::Json) => pipe.lines()?,
         (true, Format::Yaml) => pipe.documents()?,
     }
-    let Pipe { host, run, is_failed, .. } = pipe;
+    let Pipe { host, run, is_failed, is_busy, .. } = pipe;
     let finished = run.finish();
     if let Some(reason) = host.cancel().reason() {
         return Ok(reason.into());
@@ -92,7 +96,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(loss) = finished.losses.into_iter().next() {
         return Err(loss.into());
     }
-    Ok(if is_failed { Exit::Failed } else { Exit::Done })
+    Ok(match (is_busy, is_failed) {
+        (true, _) => Exit::Busy,
+        (false, true) => Exit::Failed,
+        (false, false) => Exit::Done,
+    })
 }
 
 /// The data that `--data` names.
@@ -121,7 +129,10 @@ struct Pipe<'a> {
     host: Host,
     run: Run<'a>,
     format: Format,
+    state: state::Access,
     is_failed: bool,
+    /// A request was not tried because another run went on for too long.
+    is_busy: bool,
 }
 
 impl Pipe<'_> {
@@ -217,8 +228,16 @@ impl Pipe<'_> {
     fn answer(&mut self, bytes: &[u8]) -> Result<Event, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the request is not UTF-8".to_owned())?;
         let source = Source::new("request", text);
-        let answer = Request::parse(&source).and_then(|request| self.run.ensure(request));
-        answer.map_err(|error| error.to_string())
+        let request = Request::parse(&source).map_err(|error| error.to_string())?;
+        // Others get their turn between two requests.
+        let _lock = match self.state.lock(self.ui, &self.host) {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.is_busy = true;
+                return Err(error.to_string());
+            }
+        };
+        self.run.ensure(request).map_err(|error| error.to_string())
     }
 
     fn write(&mut self, answer: Result<Event, String>, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use ccm_host::{Host, OutputFile};
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs, manifest, saved_plan};
+use super::{Result, example, flags, inputs, manifest, saved_plan, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Amount, Closing, Output, PlanView, Show, Ui};
@@ -46,6 +46,7 @@ pub(super) fn command() -> Command {
         .arg(flags::detailed_exitcodes())
         .args(saved_plan::apply_flags())
         .arg(flags::no_sync())
+        .args(state::flags())
         .arg(flag("profile", "Show the slowest resources at the end"))
 }
 
@@ -54,6 +55,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
     options.mode.health_check_only = matches.get_flag("monitor-only");
+    let _lock = state::begin(ui, &mut options, matches)?;
     let source = manifest::source(matches)?;
     let (manifest, _replay) = if let Some(path) = saved_plan::given(&source, &options) {
         let (manifest, replay) = saved_plan::open(&engine, &mut options, matches, &path)?;

@@ -7,7 +7,7 @@ use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Result, api, example, flags, inputs};
+use super::{Result, api, example, flags, inputs, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Closing, Output, Show, Ui};
@@ -130,6 +130,7 @@ fn common_flags(command: Command) -> Command {
         .arg(common(flags::diff()))
         .arg(common(flags::no_sync()))
         .args(flags::amount_flags().map(common))
+        .args(state::flags().map(common))
         .arg(common(flags::json("Print the event as JSON")))
         .arg(common(flags::events()))
 }
@@ -179,6 +180,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if output != Output::Rows || options.has_history {
         options.detail = Detail::Report;
     }
+    let _lock = state::begin(ui, &mut options, matches)?;
     let (mut none, mut directory) = (NoSession, flags::open_session(&options.host, matches)?);
     let session: &mut dyn Session = match &mut directory {
         Some(session) => session,

@@ -70,7 +70,7 @@ impl<'a> Row<'a> {
             health_checks: &event.health_check,
             duration: event.duration,
             is_preview: event.noop,
-            remark: event.noop.then(|| "noop".to_owned()),
+            remark: remark(event),
         }
     }
 
@@ -247,6 +247,14 @@ impl<'a> Row<'a> {
             }
         }
     }
+}
+
+/// What is to be said of an event beside what it changed.
+fn remark(event: &Event) -> Option<String> {
+    let owed = event.owed.as_ref();
+    let owed = owed.map(|owed| format!("owed since {:.0} to {}", owed.since, owed.by));
+    let all: Vec<String> = owed.into_iter().chain(event.noop.then(|| "noop".to_owned())).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn paint(out: &mut String, theme: Theme, style: Style, text: &str) {

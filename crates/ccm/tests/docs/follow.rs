@@ -92,6 +92,7 @@ fn follow(page: &Page, directory: &Path) -> Vec<String> {
         .env("HOME", home)
         .env("TMPDIR", &temporary)
         .env("LC_ALL", "C.UTF-8")
+        .env("CCM_STATE_DIR", directory.join("state"))
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .output()

@@ -41,6 +41,7 @@ fn ccm(directory: &Path) -> Command {
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .env("HOME", directory)
         .env("TMPDIR", directory)
+        .env("CCM_STATE_DIR", directory.join(".state"))
         // Pages that are followed set these.
         .env("OWNER", "root")
         .env("GROUP", "root")

@@ -147,6 +147,7 @@ fn traced(scenario: &Scenario, directory: &Path, options: &[&str]) -> Option<End
         .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         .env("HOME", directory)
         .env("TMPDIR", directory)
+        .env("CCM_STATE_DIR", directory.join("state"))
         .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(output("stdout"))

@@ -200,6 +200,7 @@ fn the_clients_in_other_languages_work() {
         let output = Command::new(program)
             .args([&script, env.path("greeting").to_str().unwrap()])
             .env("CCM", env!("CARGO_BIN_EXE_ccm"))
+            .env("CCM_STATE_DIR", env.state())
             .current_dir(env.dir())
             .output()
             .unwrap();

@@ -253,7 +253,14 @@ fn others_than_root_get_what_tar_gives_them() {
     let marker = ours.join("marker");
     as_nobody(
         Command::new(&binary)
-            .args(["ensure", "archive", archive, "http://127.0.0.1:1/a.tar", "--no-sync"])
+            .args([
+                "ensure",
+                "archive",
+                archive,
+                "http://127.0.0.1:1/a.tar",
+                "--no-sync",
+                "--no-state",
+            ])
             .args(["--extract", ours.to_str().unwrap(), "--creates", marker.to_str().unwrap()]),
     );
     let [ours, theirs] = [&ours, &theirs].map(|side| {
@@ -282,7 +289,9 @@ fn a_disk_without_room_gets_nothing() {
         ccm = env!("CARGO_BIN_EXE_ccm"),
     );
     // In a mount namespace of its own: the machine never sees the mount.
-    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).env("CCM_STATE_DIR", env.state());
+    let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if text.is_empty() {
         return ccm_testkit::not_run("nothing can be mounted in this sandbox");

@@ -355,7 +355,9 @@ fn a_disk_that_fills_up_half_way_tears_nothing() {
         ccm = env!("CARGO_BIN_EXE_ccm"),
     );
     // In a mount namespace of its own: the machine never sees the mount.
-    let output = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).env("CCM_STATE_DIR", scene.env.state());
+    let output = command.output().unwrap();
     if output.status.code() == Some(99) || !scene.env.path("seen").exists() {
         return ccm_testkit::not_run("nothing can be mounted in this sandbox");
     }
@@ -409,7 +411,8 @@ fn a_failing_disk_tears_nothing() {
             command.arg(format!("inject={call}:error={error}:when={moment}"));
             command.arg(plain.get_program());
             command.args(plain.get_args().filter(|&arg| arg != "--no-sync" || call != "syncfs"));
-            let output = command.current_dir(scene.env.dir()).output().unwrap();
+            command.current_dir(scene.env.dir()).env("CCM_STATE_DIR", scene.env.state());
+            let output = command.output().unwrap();
             let injected = std::fs::read_to_string(&log).unwrap().contains("(INJECTED)");
             scene.check_whole(&place, &context);
             if output.status.success() {

@@ -367,6 +367,7 @@ fn no_permission_is_said_clearly() {
     let nobody = |args: &[&str]| {
         let output = std::process::Command::new(&ccm)
             .args(args)
+            .arg("--no-state")
             .current_dir("/")
             .uid(65534)
             .gid(65534)

@@ -8,12 +8,15 @@ use std::process::{Child, Command, Output, Stdio};
 /// A directory, an environment with nothing in it, and the binary.
 pub(crate) struct TestEnv {
     directory: tempfile::TempDir,
+    /// Its own, so that tests neither wait for each other nor touch the machine's.
+    state: tempfile::TempDir,
     session: Option<PathBuf>,
 }
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), session: None }
+        let [directory, state] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        Self { directory, state, session: None }
     }
 
     /// The same with a session in the environment.
@@ -25,6 +28,11 @@ impl TestEnv {
 
     pub(crate) fn dir(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// The state directory of the runs of this test.
+    pub(crate) fn state(&self) -> &Path {
+        self.state.path()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -77,6 +85,7 @@ impl TestEnv {
             .env("HOME", self.dir())
             .env("TMPDIR", self.dir())
             .env("LC_ALL", "C.UTF-8")
+            .env("CCM_STATE_DIR", self.state())
             .env("RUST_BACKTRACE", "0");
         if let Some(session) = &self.session {
             command.env("CCM_SESSION_STORE", session);

@@ -177,6 +177,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     // In a mount namespace of its own: the machine never sees the mount.
     let output = std::process::Command::new("unshare")
         .args(["--mount", "sh", "-c", &script])
+        .env("CCM_STATE_DIR", env.state())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -216,7 +217,8 @@ fn a_directory_that_is_gone_matters_only_to_relative_paths() {
         d = env.dir().display(),
         ccm = env!("CARGO_BIN_EXE_ccm"),
     );
-    let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+    let mut command = std::process::Command::new("sh");
+    let output = command.args(["-c", &script]).env("CCM_STATE_DIR", env.state()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(env.read("f"), "x");
 }

@@ -220,6 +220,7 @@ fn signals_that_are_ignored_stay_ignored() {
             format!("trap '' {name}; exec {} apply manifest.yaml", env!("CARGO_BIN_EXE_ccm"));
         let child = Command::new("sh")
             .args(["-c", &script])
+            .env("CCM_STATE_DIR", env.state())
             .current_dir(env.dir())
             .env("LC_ALL", "C.UTF-8")
             .stdout(Stdio::piped())

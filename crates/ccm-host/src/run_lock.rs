@@ -1,0 +1,310 @@
+//! One run at a time: a lock that goes with its process.
+//!
+//! A command of a run may start ccm again, which must not wait for the run that
+//! waits for it. So a run hands its commands a token, by which their ccm knows
+//! that it works under a lock that is held already. The token names a process;
+//! it is worth something only while the kernel says that this process holds the
+//! lock. The ccm below takes a lock one level further down, so that two of them
+//! do not run at once either.
+
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+
+use crate::file::mode;
+use crate::{CancelReason, Error, Host, Result, StateDir};
+
+/// The variable that hands the token down.
+pub(crate) const VARIABLE: &str = "CCM_RUN";
+/// How often to look whether the lock is free.
+const POLL: Duration = Duration::from_millis(20);
+
+/// The right to change the machine, for as long as this value lives.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: OwnedFd,
+    token: Option<String>,
+}
+
+impl RunLock {
+    /// What a command that is started now proves by that it belongs to this
+    /// run; `None` where the kernel does not tell who holds a lock.
+    pub fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+}
+
+/// A process that holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHolder {
+    /// Its process ID.
+    pub pid: u32,
+    /// Its command line, shortened; empty if it cannot be seen.
+    pub command: String,
+    /// When it was started.
+    pub since: Option<Timestamp>,
+    /// When it was started, in ticks since the machine was.
+    ticks: Option<u64>,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        if !self.command.is_empty() {
+            write!(f, " ({})", self.command)?;
+        }
+        match self.since {
+            Some(since) => write!(f, ", started {since:.0}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another run held it for too long.
+    #[error("another run is in progress: {}", holder.as_ref().map_or("it cannot be seen which".to_owned(), ToString::to_string))]
+    Busy {
+        /// Who held it last, if that can be told.
+        holder: Option<LockHolder>,
+    },
+    /// The run was cancelled while it waited.
+    #[error("interrupted while waiting for another run")]
+    Cancelled(CancelReason),
+    /// The lock cannot be used.
+    #[error(transparent)]
+    Host(#[from] Error),
+}
+
+impl Host {
+    /// Lets every command that is started from now on carry this token.
+    pub fn set_run_token(&self, token: Option<&str>) {
+        self.inner.run_token.set(token.map(str::to_owned));
+    }
+}
+
+impl StateDir {
+    /// Takes the lock of this directory. While another process holds it, waits
+    /// for `timeout` at most; `on_wait` is told for whom, once per holder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the time is over, the run is cancelled, or the lock cannot be
+    /// opened.
+    pub fn lock(
+        &self,
+        timeout: Duration,
+        on_wait: &mut dyn FnMut(Option<&LockHolder>),
+    ) -> Result<RunLock, LockError> {
+        let handed_down = self.host().env(VARIABLE).and_then(|token| token.into_string().ok());
+        self.lock_below(handed_down.as_deref(), timeout, on_wait)
+    }
+
+    fn lock_below(
+        &self,
+        handed_down: Option<&str>,
+        timeout: Duration,
+        on_wait: &mut dyn FnMut(Option<&LockHolder>),
+    ) -> Result<RunLock, LockError> {
+        let deadline = Instant::now().checked_add(timeout);
+        let claims: Vec<&str> = handed_down.into_iter().flat_map(|t| t.split('/')).collect();
+        let mut level = 0;
+        let mut file = self.open_lock(level)?;
+        let mut told: Option<Option<LockHolder>> = None;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(errno) => {
+                    return Err(Error::io("lock", &self.path().join("lock"))(errno).into());
+                }
+            }
+            let holder = holder_of(&file);
+            let token = holder.as_ref().and_then(LockHolder::token);
+            if let (Some(token), Some(claim)) = (&token, claims.get(level))
+                && token == claim
+            {
+                level += 1;
+                file = self.open_lock(level)?;
+                continue;
+            }
+            if let Some(reason) = self.host().cancel().reason() {
+                return Err(LockError::Cancelled(reason));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(LockError::Busy { holder });
+            }
+            // It may have let go between the two questions.
+            if holder.is_some() && told.as_ref() != Some(&holder) || told.is_none() {
+                on_wait(holder.as_ref());
+                told = Some(holder);
+            }
+            self.host().cancel().pause(POLL);
+        }
+        let own = describe(std::process::id()).token();
+        let token = own.map(|own| {
+            let above = claims.iter().take(level).copied();
+            above.chain([&*own]).collect::<Vec<_>>().join("/")
+        });
+        Ok(RunLock { _file: file, token })
+    }
+
+    fn open_lock(&self, level: usize) -> Result<OwnedFd> {
+        let name = if level == 0 { "lock".to_owned() } else { format!("lock.{level}") };
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        rustix::fs::openat(self.descriptor(), &*name, flags | OFlags::CLOEXEC, mode(0o600))
+            .map_err(Error::io("open", &self.path().join(name)))
+    }
+}
+
+impl LockHolder {
+    /// Names this process, and no later one with the same ID.
+    fn token(&self) -> Option<String> {
+        Some(format!("{}:{}", self.pid, self.ticks?))
+    }
+}
+
+/// Who holds the lock on an open file, as far as the kernel tells.
+fn holder_of(file: impl AsFd) -> Option<LockHolder> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    find_holder(&locks, device, stat.st_ino).map(describe)
+}
+
+/// The process in a text such as that of `/proc/locks`.
+fn find_holder(locks: &str, device: (u32, u32), inode: u64) -> Option<u32> {
+    let mut by_inode = None;
+    for line in locks.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // Those who wait have an arrow in the second place.
+        let [_, "FLOCK", _, _, pid, place, ..] = words[..] else { continue };
+        let mut place = place.split(':');
+        let mut number = |radix| u64::from_str_radix(place.next()?, radix).ok();
+        let (Some(major), Some(minor), Some(found)) = (number(16), number(16), number(10)) else {
+            continue;
+        };
+        let Some(pid) = pid.parse().ok().filter(|&pid| pid > 0) else { continue };
+        if found != inode {
+            continue;
+        }
+        if (major, minor) == (device.0.into(), device.1.into()) {
+            return Some(pid);
+        }
+        // Some file systems show programs another device than the kernel.
+        by_inode = by_inode.or(Some(pid));
+    }
+    by_inode
+}
+
+/// What can be seen of a process.
+fn describe(pid: u32) -> LockHolder {
+    let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let words = read("cmdline");
+    let words = words.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+    let command = ccm_model::redact_credentials(&words.join(" ")).into_owned();
+    let command: String =
+        command.chars().map(|c| if c.is_control() { ' ' } else { c }).take(100).collect();
+    let ticks = start_ticks(&String::from_utf8_lossy(&read("stat")));
+    let since = ticks.and_then(|ticks| {
+        let boot = std::fs::read_to_string("/proc/stat").ok()?;
+        let boot = boot.lines().find_map(|line| line.strip_prefix("btime "))?;
+        let ticks = ticks / rustix::param::clock_ticks_per_second().max(1);
+        Timestamp::from_second(boot.trim().parse::<i64>().ok()?.checked_add_unsigned(ticks)?).ok()
+    });
+    LockHolder { pid, command, since, ticks }
+}
+
+/// The start of a process in a text such as `/proc/PID/stat`. The name in it
+/// may hold anything, brackets included.
+fn start_ticks(stat: &str) -> Option<u64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cancel, System};
+
+    fn state(host: &Host) -> (tempfile::TempDir, StateDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let state = host.state_dir(&dir.path().join("state"), true).unwrap().unwrap();
+        (dir, state)
+    }
+
+    fn take(state: &StateDir, token: Option<&str>) -> Result<RunLock, LockError> {
+        state.lock_below(token, Duration::from_millis(50), &mut |_| {})
+    }
+
+    #[test]
+    fn one_holds_it_and_others_learn_who() {
+        let (_dir, state) = state(&Host::new());
+        let lock = take(&state, None).unwrap();
+        let mut seen = Vec::new();
+        let busy = state
+            .lock_below(None, Duration::from_millis(200), &mut |holder| seen.push(holder.cloned()));
+        let Err(LockError::Busy { holder: Some(holder) }) = busy else { panic!("{busy:?}") };
+        assert_eq!(holder.pid, std::process::id());
+        assert!(!holder.command.is_empty() && holder.since.is_some());
+        assert_eq!(seen, [Some(holder)], "told once");
+        drop(lock);
+        take(&state, None).unwrap();
+    }
+
+    #[test]
+    fn a_token_counts_while_its_process_holds_the_lock() {
+        let (_dir, state) = state(&Host::new());
+        let outer = take(&state, None).unwrap();
+        let token = outer.token().unwrap().to_owned();
+        let inner = take(&state, Some(&token)).unwrap();
+        assert_eq!(inner.token().unwrap().split('/').count(), 2);
+        assert!(take(&state, Some(&token)).is_err(), "one at a time below too");
+        let innermost = take(&state, inner.token()).unwrap();
+        assert_eq!(innermost.token().unwrap().split('/').count(), 3);
+        for forged in ["1:1", "", "x", &format!("{}:1", std::process::id()), "/", "1:1/1:1"] {
+            assert!(take(&state, Some(forged)).is_err(), "{forged}");
+        }
+        drop(outer);
+        let again = take(&state, Some(&token)).unwrap();
+        assert_eq!(again.token().unwrap().split('/').count(), 1, "nobody is above any more");
+    }
+
+    #[test]
+    fn waiting_can_be_cancelled() {
+        let cancel = Cancel::new().unwrap();
+        let (_dir, state) = state(&System::default().begin(cancel.clone()));
+        let _held = take(&state, None).unwrap();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            cancel.cancel(CancelReason::Requested);
+        });
+        let begin = Instant::now();
+        let ended = state.lock_below(None, Duration::from_mins(1), &mut |_| {});
+        assert!(matches!(ended, Err(LockError::Cancelled(CancelReason::Requested))), "{ended:?}");
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn the_kernel_s_tables_are_read() {
+        let locks = "1: POSIX  ADVISORY  WRITE 5 08:01:42 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 6 08:01:42 0 EOF\n\
+                     3: FLOCK  ADVISORY  WRITE 7 00:1f:42 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 8 08:01:42 0 EOF\n\
+                     5: FLOCK  ADVISORY  WRITE 0 08:01:43 0 EOF\n\
+                     6: FLOCK\nnonsense\n";
+        assert_eq!(find_holder(locks, (8, 1), 42), Some(8));
+        assert_eq!(find_holder(locks, (9, 9), 42), Some(7), "by the inode alone");
+        assert_eq!(find_holder(locks, (8, 1), 43), None, "a process that cannot be seen");
+        assert_eq!(find_holder(locks, (8, 1), 1), None);
+        let fields = (4..=30).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
+        assert_eq!(start_ticks(&format!("1 (a) b) S {fields}")), Some(22));
+        assert_eq!(start_ticks("1 (a"), None);
+    }
+}

@@ -1,0 +1,11 @@
+//! What a run leaves behind for later ones, in the state directory.
+//!
+//! A file here is a list of records, each a line with its own checksum. Records
+//! are only appended while a run goes on, so a killed run leaves at most half a
+//! last line, which counts as not written. A line that was damaged otherwise is
+//! reported, and the file is set aside.
+
+mod owed;
+mod records;
+
+pub use owed::{Debt, Ledger, Listing, list};
