@@ -108,7 +108,8 @@ impl Resolver {
     /// use ccm_template::{Resolver, Scope};
     ///
     /// let data = govalue::Map::from_iter([("port", 80)]);
-    /// let resolver = Resolver::new(Scope { data, ..Scope::default() });
+    /// let scope = Scope::new(&ccm_host::Host::new());
+    /// let resolver = Resolver::new(Scope { data, ..scope });
     /// assert_eq!(resolver.jet("[[ data.prot ]][[ if data.opt ]]x[[ end ]]", None)?, "");
     /// assert_eq!(
     ///     resolver.host().take_warnings(),

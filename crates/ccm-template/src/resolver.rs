@@ -169,7 +169,8 @@ impl Resolver {
     /// finds what is wrong with it whatever the data are.
     ///
     /// ```
-    /// let resolver = ccm_template::Resolver::default();
+    /// let host = ccm_host::Host::new();
+    /// let resolver = ccm_template::Resolver::new(ccm_template::Scope::new(&host));
     /// assert!(resolver.check_condition("Data.port").is_ok(), "it may be true");
     /// assert_eq!(
     ///     resolver.check_condition("1 + 1").unwrap_err().message,
