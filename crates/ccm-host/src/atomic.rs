@@ -14,9 +14,10 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::digest::copy_digested;
 use crate::extended::{AccessList, is_foreign, keep_extended_attributes, name_of, remove_lists};
 use crate::file::mode;
-use crate::{Error, FileKind, Host, Result, Stat};
+use crate::{Digest, Error, FileKind, Host, Image, Result, Stat};
 
 /// Names of temporary files: this and 24 hexadecimal digits.
 const PREFIX: &str = ".ccm-";
@@ -51,22 +52,24 @@ impl Host {
     /// Makes `path` a regular file with this content and these attributes, at
     /// one instant. The content is on disk after [`Host::sync`].
     pub fn replace(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
-        let stat = self.replace_unsynced(path, content, wanted)?;
-        self.inner.barrier.hold().file_changed(path, stat.dev);
-        Ok(())
+        let (parent, name) = self.open_parent(path)?;
+        self.replace_in(&parent, name, path, content, wanted)
     }
 
     /// As [`Host::replace`], where nothing was a moment ago: one system call
     /// less. What has come there since is replaced in the same way.
     pub fn create(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let (parent, name) = self.open_parent(path)?;
-        let (temporary, created) = self.write_beside(&parent, path, content)?;
-        temporary.take_free_or_any_name(name, path, created, wanted)?;
+        let (temporary, created, written) = self.write_beside(&parent, path, content)?;
+        let after = written.map(|written| written.image(wanted));
+        self.record_new(path, || after.clone())?;
+        temporary.take_free_or_any_name(name, path, created, wanted, after)?;
         self.inner.barrier.hold().file_changed(path, created.dev);
         Ok(())
     }
 
-    /// As [`Host::replace`], for files that need not survive a power failure.
+    /// As [`Host::replace`], for ccm's own files: they need not survive a power
+    /// failure, and no history keeps them.
     pub fn replace_unsynced(
         &self,
         path: &Path,
@@ -74,11 +77,13 @@ impl Host {
         wanted: &Attributes,
     ) -> Result<Stat> {
         let (parent, name) = self.open_parent(path)?;
-        self.replace_in(&parent, name, path, content, wanted)
+        let (temporary, created, _) = self.write_beside(&parent, path, content)?;
+        temporary.take_the_name(name, path, created, wanted)?;
+        Ok(created)
     }
 
-    /// As [`Host::replace_unsynced`], in a directory that is held open; `path`
-    /// is where it leads.
+    /// As [`Host::replace`], in a directory that is held open; `path` is where it
+    /// leads.
     pub(crate) fn replace_in(
         &self,
         parent: &OwnedFd,
@@ -86,10 +91,12 @@ impl Host {
         path: &Path,
         content: Content<'_>,
         wanted: &Attributes,
-    ) -> Result<Stat> {
-        let (temporary, created) = self.write_beside(parent, path, content)?;
+    ) -> Result<()> {
+        let (temporary, created, written) = self.write_beside(parent, path, content)?;
+        self.record_change(parent, name, path, |_| written.map(|written| written.image(wanted)))?;
         temporary.take_the_name(name, path, created, wanted)?;
-        Ok(created)
+        self.inner.barrier.hold().file_changed(path, created.dev);
+        Ok(())
     }
 
     /// Writes the content for `path` to a temporary file in the same directory.
@@ -98,18 +105,28 @@ impl Host {
         parent: &'a OwnedFd,
         path: &Path,
         content: Content<'_>,
-    ) -> Result<(Temporary<&'a OwnedFd>, Stat)> {
+    ) -> Result<(Temporary<&'a OwnedFd>, Stat, Option<Written>)> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.sweep(parent, directory);
         let (mut temporary, created) = Temporary::create(self, parent, directory)?;
         let failed = Error::std_io("write", path);
-        match content {
-            Content::Bytes(bytes) => temporary.file.write_all(bytes).map_err(failed)?,
+        let is_recorded = self.journal().is_some();
+        let written = match content {
+            Content::Bytes(bytes) => {
+                temporary.file.write_all(bytes).map_err(failed)?;
+                let size = bytes.len() as u64;
+                is_recorded.then(|| Written { size, digest: Digest::of(bytes) })
+            }
+            Content::Copy(mut from) if is_recorded => {
+                let copied = copy_digested(&mut from, &mut temporary.file).map_err(failed)?;
+                Some(Written { size: copied.0, digest: copied.1 })
+            }
             Content::Copy(mut from) => {
                 io::copy(&mut from, &mut temporary.file).map_err(failed)?;
+                None
             }
-        }
-        Ok((temporary, created))
+        };
+        Ok((temporary, created, written))
     }
 
     /// Sets owner, group and the nine permission bits of an existing file or
@@ -132,6 +149,8 @@ impl Host {
         if have.kind == FileKind::Symlink {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
         }
+        let after = Attributes { mode: resulting_mode(&have, wanted), ..*wanted };
+        self.record_attributes(path, &have, Some(after))?;
         set_attributes_of(&file, path, &have, wanted)?;
         self.inner.barrier.hold().file_changed(path, have.dev);
         Ok(())
@@ -150,6 +169,13 @@ impl Host {
         let directory = Arc::new(self.open_managed(parent)?);
         self.inner.parent.set(Some((parent.to_owned(), Arc::clone(&directory))));
         Ok((directory, Path::new(name)))
+    }
+
+    /// Removes leftover temporary files of killed runs from a directory.
+    pub fn remove_leftovers(&self, directory: &Path) -> Result<()> {
+        let open = self.open_managed(directory)?;
+        self.sweep(&open, directory);
+        Ok(())
     }
 
     /// Removes what killed runs left in a directory, once per run.
@@ -176,6 +202,27 @@ impl Host {
     }
 }
 
+/// What was written to a file that has no name yet.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    size: u64,
+    digest: Digest,
+}
+
+impl Written {
+    /// The file that it becomes.
+    fn image(self, wanted: &Attributes) -> Image {
+        Image::file(*wanted, self.size, Some(self.digest))
+    }
+}
+
+/// The bits that a file has when its attributes are set. Those beyond the nine
+/// permissions vouched for the owner.
+fn resulting_mode(have: &Stat, wanted: &Attributes) -> u32 {
+    let is_same_owner = (have.uid, have.gid) == (wanted.uid, wanted.gid);
+    (have.mode & if is_same_owner { 0o7000 } else { 0o1000 }) | wanted.mode
+}
+
 /// As [`Host::set_attributes`], of what a path descriptor names.
 pub(crate) fn set_attributes_of(
     file: &OwnedFd,
@@ -185,9 +232,7 @@ pub(crate) fn set_attributes_of(
 ) -> Result<()> {
     let (uid, gid) = wanted.ids();
     let mut bits = have.mode;
-    let mut kept = 0o7000;
     if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
-        kept = 0o1000;
         let is_foreign = is_foreign(have, wanted);
         let clear =
             || remove_lists(file, have.kind).map_err(Error::io("remove access lists of", path));
@@ -203,7 +248,7 @@ pub(crate) fn set_attributes_of(
         }
         bits = Stat::of(file, path)?.mode;
     }
-    let target = (have.mode & kept) | wanted.mode;
+    let target = resulting_mode(have, wanted);
     if bits != target {
         // A path descriptor cannot be changed itself; its name in /proc can.
         rustix::fs::chmod(name_of(file), mode(target))
@@ -308,6 +353,11 @@ impl<D: AsFd> Temporary<D> {
         }
     }
 
+    /// Where it is.
+    pub(crate) fn directory(&self) -> &D {
+        &self.directory
+    }
+
     /// Takes the target's name, with these attributes. Until then nobody but
     /// the caller can read or write what is in it.
     pub(crate) fn take_the_name(
@@ -338,6 +388,7 @@ impl<D: AsFd> Temporary<D> {
         path: &Path,
         created: Stat,
         wanted: &Attributes,
+        after: Option<Image>,
     ) -> Result<()> {
         clear_foreign_lists(&self.directory, path, &self.file, wanted)?;
         self.set_owner(path, created, wanted)?;
@@ -354,6 +405,11 @@ impl<D: AsFd> Temporary<D> {
             // Something is there by now, or the file system cannot do this.
             Err(Errno::EXIST | Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
                 set_mode(0o600)?;
+                if let Some(journal) = self.host.journal() {
+                    // It was not absent after all.
+                    journal.complete(path, &Image::Absent)?;
+                    self.host.record_change(&self.directory, name, path, |_| after)?;
+                }
                 let owned = Stat { uid: wanted.uid, gid: wanted.gid, ..created };
                 self.take_the_name(name, path, owned, wanted)
             }

@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use crate::file::mode;
 use crate::marker::Marker;
-use crate::{Error, FileKind, Host, Result, Stat};
+use crate::{Error, FileKind, Host, Image, Result, Stat};
 use begin::Made;
 pub use new_file::NewFile;
 
@@ -60,6 +60,7 @@ struct Held {
     parent: Arc<OwnedFd>,
     temporary: String,
     name: PathBuf,
+    after: Option<Image>,
 }
 
 /// What something that was made gets besides its content.
@@ -141,10 +142,13 @@ impl Destination {
         if self.held.as_ref().is_some_and(|held| held.name == name) {
             self.discard_held();
         }
+        let path = self.path.join(name);
+        self.host.record_directory(&*parent, base(name), &path)?;
         for _ in 0..MAX_ATTEMPTS {
             // Others may enter when it is complete.
             match rustix::fs::mkdirat(&*parent, base(name), mode(0o700)) {
                 Ok(()) => {
+                    self.host.complete_record_at(&*parent, base(name), &path)?;
                     self.note(name);
                     return Ok(());
                 }
@@ -175,6 +179,7 @@ impl Destination {
         let exchange = RenameFlags::EXCHANGE;
         match rustix::fs::renameat_with(parent, temporary, parent, base(name), exchange) {
             Ok(()) => {
+                self.host.complete_record_at(parent, base(name), &self.path.join(name))?;
                 self.note(name);
                 // Somebody made a directory of it meanwhile: that one stays.
                 if is_directory(parent.as_fd(), temporary) {
@@ -216,7 +221,9 @@ impl Destination {
         })?;
         let restored = EntryMetadata { mode: None, ..*restored };
         let result = self.restore_in(&parent, Path::new(&temporary), name, &restored);
-        let placed = result.and_then(|()| self.place(&parent, &temporary, name));
+        let (uid, gid) = restored.owner.unwrap_or_else(|| self.host.whoami());
+        let after = Image::Symlink { uid, gid, target: target.to_owned() };
+        let placed = result.and_then(|()| self.place(&parent, &temporary, name, Some(after)));
         self.last = None;
         if placed.is_err() {
             let _ = remove(&parent, Path::new(&temporary));
@@ -259,7 +266,12 @@ impl Destination {
             }
             linked
         })?;
-        let placed = self.place(&parent, &temporary, name);
+        let after =
+            self.host.journal().is_some().then(|| {
+                self.host.image_below(&parent, Path::new(&temporary), &self.path.join(name))
+            });
+        let placed =
+            after.transpose().and_then(|after| self.place(&parent, &temporary, name, after));
         self.last = None;
         // Renaming changes nothing where both are names of one file by now.
         if self.held.as_ref().is_none_or(|held| held.temporary != temporary) {
@@ -278,7 +290,7 @@ impl Destination {
     pub fn place_final(&mut self) -> Result<Option<PathBuf>> {
         self.final_name = None;
         let Some(held) = self.held.take() else { return Ok(None) };
-        let placed = self.place(&held.parent, &held.temporary, &held.name);
+        let placed = self.place(&held.parent, &held.temporary, &held.name, held.after.clone());
         if placed.is_err() {
             self.held = Some(held);
             return placed.map(|()| None);
@@ -314,15 +326,22 @@ impl Destination {
     }
 
     /// Gives something complete its name, or keeps it for the end.
-    fn place(&mut self, parent: &Arc<OwnedFd>, temporary: &str, name: &Path) -> Result<()> {
+    fn place(
+        &mut self,
+        parent: &Arc<OwnedFd>,
+        temporary: &str,
+        name: &Path,
+        after: Option<Image>,
+    ) -> Result<()> {
         if self.final_name.as_deref() == Some(name) {
             let (parent, temporary, name) =
                 (Arc::clone(parent), temporary.to_owned(), name.to_owned());
             // What was held under this name before was replaced under its
             // temporary name already.
-            self.held = Some(Held { parent, temporary, name });
+            self.held = Some(Held { parent, temporary, name, after });
             return Ok(());
         }
+        self.host.record_change(&**parent, base(name), &self.path.join(name), |_| after)?;
         let rename = || rustix::fs::renameat(&**parent, temporary, &**parent, base(name));
         let renamed = match rename() {
             Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
@@ -340,7 +359,14 @@ impl Destination {
     /// nothing.
     pub fn restore(&mut self, name: &Path, restored: &EntryMetadata) -> Result<()> {
         let Some(parent) = self.existing_parent(name)? else { return Ok(()) };
-        self.restore_in(&parent, base(name), name, restored)
+        let path = self.path.join(name);
+        if self.host.journal().is_some()
+            && let Some(stat) = self.lstat(name)?
+        {
+            self.host.record_attributes(&path, &stat, None)?;
+        }
+        self.restore_in(&parent, base(name), name, restored)?;
+        self.host.complete_record_at(&*parent, base(name), &path)
     }
 
     fn restore_in(
@@ -420,8 +446,11 @@ impl Destination {
         }
         let missing = name.parent().unwrap_or(Path::new(""));
         let above = self.parent(missing)?;
+        let path = self.path.join(missing);
+        self.host.record_directory(&*above, base(missing), &path)?;
         match rustix::fs::mkdirat(&*above, base(missing), mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => self.host.complete_record_at(&*above, base(missing), &path)?,
+            Err(Errno::EXIST) => {}
             Err(errno) => return Err(self.io("create directory", missing)(errno)),
         }
         self.note(missing);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{Error, Host, Result};
 
 /// A SHA-256 digest; prints as hexadecimal.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -59,6 +59,38 @@ impl<R: io::Read> io::Read for Digesting<R> {
     }
 }
 
+/// Copies to the end; the number of bytes and their digest.
+pub(crate) fn copy_digested(from: &mut File, to: &mut File) -> io::Result<(u64, Digest)> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; Host::CHUNK];
+    let mut size = 0;
+    loop {
+        let count = match from.read(&mut buffer) {
+            Ok(0) => return Ok((size, hasher.into())),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hasher.update(&buffer[..count]);
+        to.write_all(&buffer[..count])?;
+        size += count as u64;
+    }
+}
+
+/// Takes up bytes one part after the other.
+#[derive(Debug, Default)]
+pub(crate) struct PartialDigest(Sha256);
+
+impl PartialDigest {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        self.0.into()
+    }
+}
+
 /// Reads 64 hexadecimal digits, of either case.
 impl std::str::FromStr for Digest {
     type Err = &'static str;
@@ -79,7 +111,27 @@ impl std::str::FromStr for Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        // Formatting byte by byte takes longer than digesting a short text.
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
+        }
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl serde::Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'_, str>>::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -44,7 +44,7 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        if let Err(error) = self.host.remove_tree(&self.path) {
+        if let Err(error) = self.host.remove_own_tree(&self.path) {
             let path = self.path.display();
             self.host.warn(format!("the temporary directory {path} is left: {error}"));
         }
@@ -80,6 +80,7 @@ impl Host {
         let mut parent: Arc<OwnedFd> = parent;
         for (at, path) in missing.iter().enumerate() {
             let name = path.file_name().unwrap_or_default();
+            self.record_directory(&*parent, Path::new(name), path)?;
             match rustix::fs::mkdirat(&*parent, name, mode(0o700)) {
                 Ok(()) => made.0.push((Arc::clone(&parent), name.to_owned())),
                 // Someone else was faster: theirs, unless it is the last one.
@@ -100,6 +101,9 @@ impl Host {
                 clear()?;
             }
             if is_last {
+                if !is_ours {
+                    self.record_attributes(path, &Stat::of(&directory, path)?, None)?;
+                }
                 let (uid, gid) = wanted.ids();
                 let is_foreign = is_foreign(&Stat::of(&directory, path)?, wanted);
                 if is_foreign {
@@ -116,6 +120,9 @@ impl Host {
                 // Whatever the umask says: parents are reachable.
                 rustix::fs::fchmod(&directory, mode(0o755))
                     .map_err(Error::io("set the mode of", path))?;
+            }
+            if is_ours || is_last {
+                self.complete_record(path, &directory, None)?;
             }
             self.inner.barrier.hold().file_changed(path, dev);
             parent = Arc::new(directory);

@@ -118,6 +118,21 @@ pub enum Error {
         /// Who can change it, or a directory above it.
         doubt: crate::Doubt,
     },
+    /// Something whose former state could not be recorded, and that is therefore
+    /// left as it is.
+    #[error("cannot record what {} was, so it is not changed", path.display())]
+    Unrecorded {
+        /// What was about to change.
+        path: PathBuf,
+        /// Why it was not recorded.
+        source: Box<Error>,
+    },
+    /// A file in a format of a later version.
+    #[error("{} was written by a newer ccm", path.display())]
+    NewerState {
+        /// The file that cannot be read.
+        path: PathBuf,
+    },
     /// A text that is not UTF-8.
     #[error("{} is not UTF-8: byte {offset} of line {line} cannot be read", path.display())]
     NotUtf8 {
@@ -285,6 +300,10 @@ impl Error {
                 Some(format!("available schemes: {}", known.join(", ")))
             }
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
+            Self::Unrecorded { .. } => {
+                Some("make room in the state directory, or run with --no-history".to_owned())
+            }
+            Self::NewerState { .. } => Some("use the newer ccm".to_owned()),
             Self::SharedState { doubt, .. } => {
                 let path = doubt.path.display();
                 Some(format!("choose another directory with --state-dir, or make {path} safe"))

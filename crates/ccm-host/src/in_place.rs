@@ -3,7 +3,7 @@
 //! can take the name of a mount point.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::atomic::set_attributes_of;
 use crate::extended::{is_foreign, name_of};
 use crate::file::{check_regular, mode};
-use crate::{Attributes, Content, Error, Host, Result, Stat};
+use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
 
 impl Host {
     /// Writes into the file at `path`, which keeps its inode, then sets its
@@ -34,23 +34,29 @@ impl Host {
         content: Option<Content<'_>>,
         wanted: &Attributes,
     ) -> Result<()> {
-        let (parent, name) = self.open_parent(path)?;
+        let (parent_directory, name) = self.open_parent(path)?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match (rustix::fs::openat(&*parent, name, flags, Mode::empty()), &content) {
-            (Ok(file), _) => file,
-            (Err(Errno::NOENT), Some(_)) => {
-                return self.create(path, content.unwrap_or(Content::Bytes(b"")), wanted);
-            }
-            (Err(errno), _) => return Err(Error::io("open", path)(errno)),
-        };
+        let file =
+            match (rustix::fs::openat(&*parent_directory, name, flags, Mode::empty()), &content) {
+                (Ok(file), _) => file,
+                (Err(Errno::NOENT), Some(_)) => {
+                    return self.create(path, content.unwrap_or(Content::Bytes(b"")), wanted);
+                }
+                (Err(errno), _) => return Err(Error::io("open", path)(errno)),
+            };
         let raw = rustix::fs::fstat(&file).map_err(Error::io("inspect", path))?;
         let mut have = Stat::new(&raw);
-        let parent = Stat::of(&*parent, path)?;
+        let parent = Stat::of(&*parent_directory, path)?;
         check_target(path, &have, raw.st_nlink, &parent, wanted)?;
         if !has_attributes(&have, wanted) {
             // Before anything is written: a file with the new content and the
             // old owner would be neither.
             self.check_changeable(path, &have, wanted)?;
+        }
+        let (content, digest) = self.digested(content, path)?;
+        match &content {
+            Some(_) => self.record_change(&parent_directory, name, path, |_| None)?,
+            None => self.record_attributes(path, &have, None)?,
         }
         if let Some(content) = content {
             // By the name of what was checked: the path may lead elsewhere now.
@@ -67,6 +73,7 @@ impl Host {
             have = Stat::of(&writer, path)?;
         }
         set_attributes_of(&file, path, &have, wanted)?;
+        self.complete_record(path, &file, digest)?;
         let mut barrier = self.inner.barrier.hold();
         if have.dev == parent.dev {
             barrier.file_changed(path, have.dev);
@@ -74,6 +81,28 @@ impl Host {
             barrier.mounted_file_changed(path);
         }
         Ok(())
+    }
+}
+
+impl Host {
+    /// The same content, with its digest if a journal wants to know it.
+    fn digested<'a>(
+        &self,
+        content: Option<Content<'a>>,
+        path: &Path,
+    ) -> Result<(Option<Content<'a>>, Option<Digest>)> {
+        if self.journal().is_none() {
+            return Ok((content, None));
+        }
+        Ok(match content {
+            Some(Content::Bytes(bytes)) => (Some(Content::Bytes(bytes)), Some(Digest::of(bytes))),
+            Some(Content::Copy(mut file)) => {
+                let digest = self.digest(&file, path, u64::MAX)?;
+                file.rewind().map_err(Error::std_io("read", path))?;
+                (Some(Content::Copy(file)), Some(digest))
+            }
+            None => (None, None),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::atomic::Temporary;
-use crate::{Attributes, Error, Host, Result, Stat};
+use crate::{Attributes, Error, Host, Image, Result, Stat};
 
 /// A file that is complete but does not have its name yet. Until it has, it
 /// belongs to the caller alone; dropped, it is gone.
@@ -32,8 +32,16 @@ impl Incoming {
 
     /// Gives it these attributes and its name, in place of what has it.
     pub fn place(self, wanted: &Attributes) -> Result<()> {
-        let Self { host, temporary, created, path, .. } = self;
+        let Self { host, temporary, created, path, size } = self;
         let name = Path::new(path.file_name().unwrap_or_default());
+        if host.journal().is_some() {
+            let failed = || Error::std_io("read", &path);
+            let mut file = temporary.file.try_clone().map_err(failed())?;
+            file.rewind().map_err(failed())?;
+            let digest = host.digest(&file, &path, size)?;
+            let after = Image::file(*wanted, size, Some(digest));
+            host.record_change(temporary.directory(), name, &path, |_| Some(after))?;
+        }
         temporary.take_the_name(name, &path, created, wanted)?;
         host.inner.barrier.hold().file_changed(&path, created.dev);
         Ok(())

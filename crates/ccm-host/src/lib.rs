@@ -22,6 +22,7 @@ mod http;
 mod in_place;
 mod incoming;
 mod input;
+mod journal;
 mod lock;
 mod machine;
 mod marker;
@@ -62,6 +63,7 @@ pub use folder::Folder;
 pub use forecast::{MissedFile, NewContent};
 pub use incoming::Incoming;
 pub use input::StandardInput;
+pub use journal::{FormerFile, Image, Journal, path_text};
 pub use machine::{Space, Uname, ignored_signals};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
@@ -118,6 +120,9 @@ struct Inner {
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
     cache: cache::RunCache,
+    /// Where changes are recorded before they are made.
+    journal: Lock<Option<Arc<dyn Journal>>>,
+    is_recorded: AtomicBool,
 }
 
 /// More warnings in one run than this help nobody.

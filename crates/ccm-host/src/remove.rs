@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::{Error, Host, Result, Stat};
+use crate::{Error, Host, Image, Result, Stat};
 
 /// How many directories are held open at once. What lies deeper is first moved
 /// up, so that no depth exhausts the descriptors.
@@ -17,7 +17,10 @@ const MAX_OPEN: usize = 64;
 impl Host {
     /// Removes a file, link or empty directory; nothing there is fine.
     pub fn remove(&self, path: &Path) -> Result<()> {
-        self.remove_with(path, |parent, name| {
+        let record = |parent: &OwnedFd, name: &Path| {
+            self.record_change(parent, name, path, |_| Some(Image::Absent))
+        };
+        self.remove_with(path, record, |parent, name| {
             match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
                 Err(Errno::NOTEMPTY | Errno::EXIST) => {
                     Err(Error::NotEmpty { path: path.to_owned() })
@@ -30,7 +33,20 @@ impl Host {
 
     /// Removes a file, link or directory with everything in it.
     pub fn remove_tree(&self, path: &Path) -> Result<()> {
-        self.remove_with(path, |parent, name| {
+        self.remove_tree_with(path, |parent, name| self.record_removal(parent, name, path))
+    }
+
+    /// The same for what is ccm's own, which no history keeps.
+    pub(crate) fn remove_own_tree(&self, path: &Path) -> Result<()> {
+        self.remove_tree_with(path, |_, _| Ok(()))
+    }
+
+    fn remove_tree_with(
+        &self,
+        path: &Path,
+        record: impl FnOnce(&OwnedFd, &Path) -> Result<()>,
+    ) -> Result<()> {
+        self.remove_with(path, record, |parent, name| {
             let top = open_below(parent, name, path)?;
             empty(&top, path)?;
             remove_directory(parent, name, path)
@@ -40,6 +56,7 @@ impl Host {
     fn remove_with(
         &self,
         path: &Path,
+        record: impl FnOnce(&OwnedFd, &Path) -> Result<()>,
         remove_directory: impl FnOnce(&OwnedFd, &Path) -> Result<()>,
     ) -> Result<()> {
         self.forget_parent();
@@ -48,6 +65,7 @@ impl Host {
             Err(Error::NotADirectory { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
+        record(&parent, name)?;
         match rustix::fs::unlinkat(&parent, name, AtFlags::empty()) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(()),
@@ -123,13 +141,13 @@ fn empty(top: &OwnedFd, top_path: &Path) -> Result<()> {
     }
 }
 
-fn lossless(name: &CStr) -> std::ffi::OsString {
+pub(crate) fn lossless(name: &CStr) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStrExt as _;
     std::ffi::OsStr::from_bytes(name.to_bytes()).to_owned()
 }
 
 /// Opens a directory for removal: not through a link, not into a mount.
-fn open_below(parent: &OwnedFd, name: &Path, path: &Path) -> Result<OwnedFd> {
+pub(crate) fn open_below(parent: &OwnedFd, name: &Path, path: &Path) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
     match rustix::fs::openat2(parent, name, flags, Mode::empty(), resolve) {
@@ -148,7 +166,7 @@ fn open_below(parent: &OwnedFd, name: &Path, path: &Path) -> Result<OwnedFd> {
     }
 }
 
-fn list(directory: &OwnedFd, path: &Path) -> Result<Vec<CString>> {
+pub(crate) fn list(directory: &OwnedFd, path: &Path) -> Result<Vec<CString>> {
     let entries = rustix::fs::Dir::read_from(directory).map_err(Error::io("list", path))?;
     let mut names = Vec::new();
     for entry in entries {

@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::atomic::{Temporary, is_temporary_name};
+use crate::digest::copy_digested;
 use crate::file::{check_regular, mode, read_all};
 use crate::trust::{Doubt, folder_doubt, step_doubt};
 use crate::walk::Walk;
-use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+use crate::{Attributes, Digest, Error, FileKind, FormerFile, Host, Result, Stat};
 
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const READ: OFlags =
@@ -197,8 +198,57 @@ impl StateDir {
         Ok(NewStateFile { temporary, path, is_synced: !self.is_passing() })
     }
 
-    /// Opens a file to append to, new or as it is.
+    /// Gives a file of this directory a second name in another one; `false`
+    /// when there is no such file. One that has it already is fine.
+    pub fn link_to(&self, name: &str, other: &Self) -> Result<bool> {
+        match rustix::fs::linkat(&*self.directory, name, &*other.directory, name, AtFlags::empty())
+        {
+            Ok(()) | Err(Errno::EXIST) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(Error::io("link", &self.path.join(name))(errno)),
+        }
+    }
+
+    /// How many names a file has, and its size; `None` when there is none.
+    pub fn links(&self, name: impl AsRef<Path>) -> Result<Option<(u64, u64)>> {
+        match rustix::fs::statat(&*self.directory, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some((wide(stat.st_nlink), stat.st_size as u64))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(Error::io("inspect", &self.path.join(name))(errno)),
+        }
+    }
+
+    /// Lets [`Host::sync`] wait until a file of this directory is on disk.
+    pub fn sync_later(&self, name: &str) {
+        if let Ok(stat) = Stat::of(&*self.directory, &self.path) {
+            self.host.inner.barrier.hold().file_changed(&self.path.join(name), stat.dev);
+        }
+    }
+
+    /// Makes a directory in this one, unless it is there. It need not be on disk
+    /// before [`Host::sync`].
+    pub fn make_folder(&self, name: &str) -> Result<Self> {
+        let path = self.path.join(name);
+        match rustix::fs::mkdirat(&*self.directory, name, mode(0o700)) {
+            Ok(()) => self.sync_later(name),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(Error::io("create", &path)(errno)),
+        }
+        self.folder(name, false)?.ok_or(Error::NotADirectory { path })
+    }
+
+    /// Opens a file to append to, new or as it is. The name of a new one is on
+    /// disk when this returns.
     pub fn append_to(&self, name: &str) -> Result<AppendFile> {
+        let file = self.append_later(name)?;
+        if file.is_new {
+            self.sync()?;
+        }
+        Ok(file)
+    }
+
+    /// The same for a file that need not be on disk before [`Host::sync`].
+    pub fn append_later(&self, name: &str) -> Result<AppendFile> {
         let path = self.path.join(name);
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open =
@@ -210,9 +260,6 @@ impl StateDir {
         let file = file.map_err(Error::io("open", &path))?;
         let stat = Stat::of(&file, &path)?;
         check_regular(&path, stat)?;
-        if is_new {
-            self.sync()?;
-        }
         let is_synced = !self.is_passing();
         Ok(AppendFile { file: file.into(), path, length: stat.size, is_new, is_synced })
     }
@@ -277,6 +324,19 @@ impl NewStateFile {
         self.temporary.file.write_all(bytes).map_err(Error::std_io("write", &self.path))
     }
 
+    /// Copies a whole file, from its beginning; the digest of what was copied.
+    pub fn copy(&mut self, from: &mut FormerFile<'_>) -> Result<Digest> {
+        let rewound = from.file.rewind();
+        let copied = rewound.and_then(|()| copy_digested(from.file, &mut self.temporary.file));
+        copied.map(|(_, digest)| digest).map_err(Error::std_io("keep a copy of", from.path))
+    }
+
+    /// Gives the file this name. It need not be on disk: see
+    /// [`StateDir::sync_later`].
+    pub fn finish_as(self, name: &str) -> Result<()> {
+        self.temporary.rename(Path::new(name), &self.path.with_file_name(name), true)
+    }
+
     /// Puts the content on disk, then gives the file its name.
     pub fn finish(self) -> Result<()> {
         if self.is_synced {
@@ -328,6 +388,11 @@ impl AppendFile {
     pub fn sync(&self) -> Result<()> {
         if self.is_synced { sync_data(&self.file, &self.path) } else { Ok(()) }
     }
+}
+
+/// The type of the count differs between processors.
+fn wide(count: impl Into<u64>) -> u64 {
+    count.into()
 }
 
 fn sync_data(file: &File, path: &Path) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::atomic::is_temporary_name;
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
 use crate::forecast::Seen;
-use crate::{Attributes, Content, Error, FileKind, Host, Result, Stat};
+use crate::{Attributes, Content, Error, FileKind, Host, Image, Result, Stat};
 
 /// Directories inside one another that are walked.
 const MAX_DEPTH: usize = 200;
@@ -144,9 +144,7 @@ impl Tree {
             Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
             errno => Error::io("open", &path)(errno),
         })?;
-        let stat = self.host.replace_in(&parent, name, &path, Content::Bytes(content), wanted)?;
-        self.host.inner.barrier.hold().file_changed(&path, stat.dev);
-        Ok(())
+        self.host.replace_in(&parent, name, &path, Content::Bytes(content), wanted)
     }
 
     /// Makes a place a directory that all can enter; its parent must be there.
@@ -156,6 +154,7 @@ impl Tree {
             Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
             errno => Error::io("create directory", &path)(errno),
         })?;
+        self.host.record_directory(&parent, name, &path)?;
         match rustix::fs::mkdirat(&parent, name, mode(0o700)) {
             Ok(()) => {}
             Err(Errno::EXIST) => {
@@ -178,6 +177,7 @@ impl Tree {
                 .map_err(Error::io("remove access lists of", &path))?;
         }
         rustix::fs::fchmod(&made, mode(0o755)).map_err(Error::io("set the mode of", &path))?;
+        self.host.complete_record(&path, &made, None)?;
         let dev = Stat::of(&made, &path)?.dev;
         self.host.inner.barrier.hold().file_changed(&path, dev);
         Ok(())
@@ -198,6 +198,7 @@ impl Tree {
 
     /// Removes a file or link; nothing there is fine.
     pub fn remove_file(&self, place: &Path) -> Result<()> {
+        self.record_unlink(place)?;
         self.unlink(place, AtFlags::empty()).or_else(|errno| match errno {
             Errno::NOENT => Ok(()),
             errno => Err(Error::io("remove", &self.path.join(place))(errno)),
@@ -206,10 +207,23 @@ impl Tree {
 
     /// Removes a directory if nothing is in it; tells whether it is gone.
     pub fn remove_empty(&self, place: &Path) -> Result<bool> {
+        self.record_unlink(place)?;
         match self.unlink(place, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),
             Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY | Errno::NOTDIR) => Ok(false),
             Err(errno) => Err(Error::io("remove", &self.path.join(place))(errno)),
+        }
+    }
+
+    /// Records that something is about to be removed.
+    fn record_unlink(&self, place: &Path) -> Result<()> {
+        match self.parent(place) {
+            Ok((parent, name)) if self.host.journal().is_some() => {
+                let path = self.path.join(place);
+                self.host.record_change(&parent, name, &path, |_| Some(Image::Absent))
+            }
+            // There is nothing, or the removal itself will say why not.
+            _ => Ok(()),
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Destination, MAX_ATTEMPTS, remove};
 use crate::atomic::rename_to_free;
 use crate::file::mode;
 use crate::marker::{Marker, TEMPORARY, name_for};
-use crate::{Error, Host, Result, Stat, stale_dirs};
+use crate::{Error, Host, Image, Result, Stat, stale_dirs};
 
 /// Directories that were made for a destination: where, and their names from
 /// the outermost on.
@@ -108,10 +108,23 @@ impl Host {
         let marker = Marker::take(self, &innermost, inside, marker_name)?;
         rustix::fs::fchmod(&*staged.directory, mode(0o755))
             .map_err(Error::io("set the mode of", first))?;
+        for path in missing {
+            self.record_new(path, || None)?;
+        }
         match rename_to_free(&*parent, Path::new(&staged.name), &*parent, name) {
             Ok(()) => {}
-            Err(Errno::EXIST | Errno::NOTEMPTY) => return Ok(None),
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {
+                if let Some(journal) = self.journal() {
+                    for path in missing {
+                        journal.complete(path, &Image::Absent)?;
+                    }
+                }
+                return Ok(None);
+            }
             Err(errno) => return Err(Error::io("create directory", first)(errno)),
+        }
+        for path in missing {
+            self.complete_record_at(rustix::fs::CWD, path, path)?;
         }
         self.cancel().forget(&staged.path);
         self.forget_parent();
@@ -164,7 +177,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        let _ = self.host.remove_tree(&self.path);
+        let _ = self.host.remove_own_tree(&self.path);
         self.host.cancel().forget(&self.path);
     }
 }

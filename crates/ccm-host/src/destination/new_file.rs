@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Destination, EntryMetadata, remove};
+use crate::digest::PartialDigest;
 use crate::file::mode;
-use crate::{Error, Result};
+use crate::{Error, Image, Result, Stat};
 
 /// A file that is being written, under a temporary name. Dropped before it is
 /// finished, it is gone.
@@ -21,6 +22,8 @@ pub struct NewFile<'a> {
     name: PathBuf,
     ends_in_hole: bool,
     in_place: bool,
+    /// For the history; not of files with holes, whose zeros nobody reads.
+    digest: Option<PartialDigest>,
 }
 
 impl<'a> NewFile<'a> {
@@ -32,7 +35,8 @@ impl<'a> NewFile<'a> {
         name: &Path,
     ) -> Self {
         let name = name.to_owned();
-        Self { into, file, parent, temporary, name, ends_in_hole: false, in_place: false }
+        let digest = into.host.journal().map(|_| PartialDigest::default());
+        Self { into, file, parent, temporary, name, ends_in_hole: false, in_place: false, digest }
     }
 
     fn path(&self) -> PathBuf {
@@ -42,11 +46,17 @@ impl<'a> NewFile<'a> {
     /// Appends bytes to the file, which has no name in the tree yet.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.ends_in_hole = false;
+        if let Some(digest) = &mut self.digest {
+            digest.add(bytes);
+        }
         self.file.write_all(bytes).map_err(|error| Error::std_io("write", &self.path())(error))
     }
 
     /// Leaves out bytes, which read as zero.
     pub fn hole(&mut self, length: u64) -> Result<()> {
+        if length > 0 {
+            self.digest = None;
+        }
         let skip = i64::try_from(length).map_err(io::Error::other);
         let skipped = skip.and_then(|length| self.file.seek(SeekFrom::Current(length)));
         skipped.map_err(|error| Error::std_io("write", &self.path())(error))?;
@@ -74,7 +84,14 @@ impl<'a> NewFile<'a> {
             rustix::fs::futimens(&self.file, &times)
                 .map_err(|errno| Error::io("set the time of", &self.path())(errno))?;
         }
-        self.into.place(&self.parent, &self.temporary, &self.name)?;
+        let after = if self.into.host.journal().is_some() {
+            let stat = Stat::of(&self.file, &self.path())?;
+            let digest = self.digest.take().map(PartialDigest::finish);
+            Some(Image::file(stat.attributes(), stat.size, digest))
+        } else {
+            None
+        };
+        self.into.place(&self.parent, &self.temporary, &self.name, after)?;
         self.in_place = true;
         Ok(())
     }

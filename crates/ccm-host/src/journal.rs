@@ -1,0 +1,570 @@
+//! What was at a path before ccm changes it.
+//!
+//! While a run keeps a history, every function of this crate that changes the
+//! file system for a resource first hands the journal an image of what is there.
+//! An image that cannot be recorded keeps the change from being made.
+
+use std::fmt;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::{Attributes, Digest, Error, FileKind, Host, Result, Stat};
+
+/// Directories inside one another that are recorded before they are removed.
+const MAX_DEPTH: usize = 200;
+
+/// What is at a path, in enough detail to put it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Image {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// Its owner, group and all twelve permission bits.
+        #[serde(flatten)]
+        attributes: Attributes,
+        /// Its size in bytes.
+        size: u64,
+        /// The SHA-256 of its content; `None` if nobody has read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    /// A directory, without what is in it.
+    Directory {
+        /// Its owner, group and all twelve permission bits.
+        #[serde(flatten)]
+        attributes: Attributes,
+    },
+    /// A symlink.
+    Symlink {
+        /// Numeric ID of the owner.
+        uid: u32,
+        /// Numeric ID of the group.
+        gid: u32,
+        /// What it points to.
+        #[serde(with = "path_text")]
+        target: PathBuf,
+    },
+    /// A socket, FIFO or device.
+    Other,
+}
+
+impl Image {
+    /// A regular file.
+    pub(crate) fn file(attributes: Attributes, size: u64, digest: Option<Digest>) -> Self {
+        Self::File { attributes, size, digest }
+    }
+
+    /// Owner, group and mode, of what has all three.
+    pub fn attributes(&self) -> Option<Attributes> {
+        match self {
+            Self::File { attributes, .. } | Self::Directory { attributes } => Some(*attributes),
+            Self::Absent | Self::Symlink { .. } | Self::Other => None,
+        }
+    }
+
+    /// The digest of the content, of a file that was read.
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::File { digest, .. } => *digest,
+            _ => None,
+        }
+    }
+
+    /// Whether something looks the same. A digest that is not known equals
+    /// every digest, and the owner of a symlink means nothing.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::File { attributes, size, digest }, Self::File { .. }) => {
+                let digests = digest.zip(other.digest());
+                let is_same_size = matches!(other, Self::File { size: it, .. } if it == size);
+                is_same_size
+                    && other.attributes() == Some(*attributes)
+                    && digests.is_none_or(|(one, other)| one == other)
+            }
+            (Self::Symlink { target, .. }, Self::Symlink { target: other, .. }) => target == other,
+            (one, other) => one == other,
+        }
+    }
+
+    fn of(stat: &Stat) -> Self {
+        let attributes = stat.attributes();
+        match stat.kind {
+            FileKind::File => Self::file(attributes, stat.size, None),
+            FileKind::Directory => Self::Directory { attributes },
+            FileKind::Symlink | FileKind::Other => Self::Other,
+        }
+    }
+}
+
+impl Stat {
+    /// Owner, group and all twelve permission bits.
+    pub fn attributes(&self) -> Attributes {
+        Attributes { uid: self.uid, gid: self.gid, mode: self.mode }
+    }
+}
+
+/// An open file that is about to be replaced or removed.
+#[derive(Debug)]
+pub struct FormerFile<'a> {
+    host: &'a Host,
+    pub(crate) path: &'a Path,
+    pub(crate) file: &'a mut File,
+    size: u64,
+}
+
+impl FormerFile<'_> {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.path
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The digest of its content. Called once.
+    pub fn digest(&self) -> Result<Digest> {
+        self.host.digest(self.file, self.path, self.size)
+    }
+}
+
+/// Keeps images of what is changed.
+pub trait Journal: fmt::Debug + Send + Sync {
+    /// Keeps the content of a file and gives back its digest. `None` if it is
+    /// not kept, which the journal has reported then.
+    fn keep(&self, file: &mut FormerFile<'_>) -> Result<Option<Digest>>;
+    /// Records a change that is about to be made. What there will be afterwards
+    /// is `None` where only the change itself can tell.
+    fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()>;
+    /// Completes the last record of a path. One whose image is the same before
+    /// and after counts for nothing.
+    fn complete(&self, path: &Path, after: &Image) -> Result<()>;
+    /// Says that a change cannot be taken back, or not all of it.
+    fn give_up(&self, path: &Path, reason: &str) -> Result<()>;
+}
+
+impl Host {
+    /// Records all changes from now on, or none.
+    pub fn set_journal(&self, journal: Option<Arc<dyn Journal>>) {
+        self.inner.is_recorded.store(journal.is_some(), Ordering::Relaxed);
+        self.inner.journal.set(journal);
+    }
+
+    /// Where changes are recorded, if they are.
+    pub(crate) fn journal(&self) -> Option<Arc<dyn Journal>> {
+        if self.inner.is_recorded.load(Ordering::Relaxed) {
+            self.inner.journal.hold().clone()
+        } else {
+            None
+        }
+    }
+
+    /// What is at a path now, content included.
+    pub fn image(&self, path: &Path) -> Result<Image> {
+        self.image_below(CWD, path, path)
+    }
+
+    /// What has a name in an open directory, content included.
+    pub(crate) fn image_below(&self, parent: impl AsFd, name: &Path, path: &Path) -> Result<Image> {
+        self.image_at(parent, name, path, |file, stat| self.digest(file, path, stat.size).map(Some))
+    }
+
+    /// What has a name in an open directory. `digest` gets files to read.
+    fn image_at(
+        &self,
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+        digest: impl FnOnce(&mut File, &Stat) -> Result<Option<Digest>>,
+    ) -> Result<Image> {
+        let stat = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Stat::new(&stat),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Image::Absent),
+            Err(errno) => return Err(Error::io("inspect", path)(errno)),
+        };
+        match stat.kind {
+            FileKind::File => {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let mut file = match rustix::fs::openat(&parent, name, flags, Mode::empty()) {
+                    Ok(file) => File::from(file),
+                    Err(Errno::NOENT) => return Ok(Image::Absent),
+                    // Who may replace a file need not be allowed to read it.
+                    Err(Errno::ACCESS | Errno::PERM) => return Ok(Image::of(&stat)),
+                    Err(errno) => return Err(Error::io("open", path)(errno)),
+                };
+                let stat = Stat::of(&file, path)?;
+                if stat.kind != FileKind::File {
+                    return Ok(Image::of(&stat));
+                }
+                let digest = digest(&mut file, &stat)?;
+                Ok(Image::file(stat.attributes(), stat.size, digest))
+            }
+            FileKind::Symlink => {
+                use std::os::unix::ffi::OsStringExt as _;
+                let target = rustix::fs::readlinkat(&parent, name, Vec::new())
+                    .map_err(Error::io("read the link", path))?;
+                let target = std::ffi::OsString::from_vec(target.into_bytes()).into();
+                Ok(Image::Symlink { uid: stat.uid, gid: stat.gid, target })
+            }
+            FileKind::Directory | FileKind::Other => Ok(Image::of(&stat)),
+        }
+    }
+
+    /// The image of what is about to change, its content kept.
+    fn keep_image(
+        &self,
+        journal: &dyn Journal,
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+    ) -> Result<Image> {
+        let mut is_read = false;
+        let image = self.image_at(parent, name, path, |file, stat| {
+            is_read = true;
+            journal.keep(&mut FormerFile { host: self, path, file, size: stat.size })
+        })?;
+        match &image {
+            Image::Other => journal.give_up(path, "ccm cannot make sockets, FIFOs and devices")?,
+            Image::File { .. } if !is_read => {
+                journal.give_up(path, "its former content could not be read")?;
+            }
+            _ => {}
+        }
+        Ok(image)
+    }
+
+    /// Records that what has a name in an open directory is about to change;
+    /// `after` says into what, where that is known.
+    pub(crate) fn record_change(
+        &self,
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+        after: impl FnOnce(&Image) -> Option<Image>,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        let before = self.keep_image(&*journal, parent, name, path).map_err(unrecorded(path))?;
+        let after = after(&before);
+        if after.as_ref() == Some(&before) {
+            return Ok(());
+        }
+        journal.record(path, &before, after.as_ref()).map_err(unrecorded(path))
+    }
+
+    /// Records that only the owner, group or mode is about to change.
+    pub(crate) fn record_attributes(
+        &self,
+        path: &Path,
+        have: &Stat,
+        after: Option<Attributes>,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        let after = after.map(|wanted| {
+            Image::of(&Stat { uid: wanted.uid, gid: wanted.gid, mode: wanted.mode, ..*have })
+        });
+        journal.record(path, &Image::of(have), after.as_ref()).map_err(unrecorded(path))
+    }
+
+    /// Records that a directory is about to be made, unless one is there.
+    pub(crate) fn record_directory(
+        &self,
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        match self.keep_image(&*journal, parent, name, path).map_err(unrecorded(path))? {
+            Image::Directory { .. } => Ok(()),
+            before => journal.record(path, &before, None).map_err(unrecorded(path)),
+        }
+    }
+
+    /// Records that something is about to be made where nothing is.
+    pub(crate) fn record_new(
+        &self,
+        path: &Path,
+        after: impl FnOnce() -> Option<Image>,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        journal.record(path, &Image::Absent, after().as_ref()).map_err(unrecorded(path))
+    }
+
+    /// Completes a record with what there is now, as an open file says.
+    pub(crate) fn complete_record(
+        &self,
+        path: &Path,
+        file: impl AsFd,
+        digest: Option<Digest>,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        let stat = Stat::of(file, path)?;
+        let image = match Image::of(&stat) {
+            Image::File { attributes, size, .. } => Image::file(attributes, size, digest),
+            image => image,
+        };
+        journal.complete(path, &image)
+    }
+
+    /// Completes a record with what has a name in an open directory now.
+    pub(crate) fn complete_record_at(
+        &self,
+        parent: impl AsFd,
+        name: &Path,
+        path: &Path,
+    ) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        journal.complete(path, &self.image_at(parent, name, path, |_, _| Ok(None))?)
+    }
+
+    /// Records that a directory is about to go with everything in it: what is
+    /// inside comes first, as it goes first.
+    pub(crate) fn record_removal(&self, parent: &OwnedFd, name: &Path, path: &Path) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        self.record_removal_in(&*journal, parent, name, path, 0).map_err(unrecorded(path))
+    }
+
+    fn record_removal_in(
+        &self,
+        journal: &dyn Journal,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        depth: usize,
+    ) -> Result<()> {
+        let image = self.keep_image(journal, parent, name, path)?;
+        if matches!(image, Image::Directory { .. }) {
+            if depth > MAX_DEPTH {
+                return journal.give_up(path, "it lies too deep");
+            }
+            // A mount, or what may not be entered, will not be removed either.
+            if let Ok(directory) = crate::remove::open_below(parent, name, path) {
+                for name in crate::remove::list(&directory, path)? {
+                    let name = PathBuf::from(crate::remove::lossless(&name));
+                    let inner = path.join(&name);
+                    self.record_removal_in(journal, &directory, &name, &inner, depth + 1)?;
+                }
+            }
+        }
+        match image {
+            Image::Absent => Ok(()),
+            image => journal.record(path, &image, Some(&Image::Absent)),
+        }
+    }
+
+    /// Makes `path` a symlink, at one instant, in place of what is there.
+    pub fn replace_with_symlink(
+        &self,
+        path: &Path,
+        target: &Path,
+        (uid, gid): (u32, u32),
+    ) -> Result<()> {
+        let (parent, name) = self.open_parent(path)?;
+        let temporary = self.random_name(".ccm-");
+        self.record_change(&*parent, name, path, |_| {
+            Some(Image::Symlink { uid, gid, target: target.to_owned() })
+        })?;
+        rustix::fs::symlinkat(target, &*parent, &*temporary)
+            .map_err(Error::io("create a symlink in", path.parent().unwrap_or(path)))?;
+        let (uid, gid) = Attributes { uid, gid, mode: 0 }.ids();
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let made = rustix::fs::chownat(&*parent, &*temporary, Some(uid), Some(gid), flags)
+            .map_err(Error::io("set the owner of", path))
+            .and_then(|()| {
+                rustix::fs::renameat(&*parent, &*temporary, &*parent, name)
+                    .map_err(|errno| Error::Rename { path: path.to_owned(), source: errno.into() })
+            });
+        if let Err(error) = made {
+            let _ = rustix::fs::unlinkat(&*parent, &*temporary, AtFlags::empty());
+            return Err(error);
+        }
+        self.forget_parent();
+        let dev = Stat::of(&*parent, path)?.dev;
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        self.inner.barrier.hold().directory_changed(directory, dev);
+        Ok(())
+    }
+}
+
+/// Why something is left as it is.
+fn unrecorded(path: &Path) -> impl FnOnce(Error) -> Error {
+    move |source| Error::Unrecorded { path: path.to_owned(), source: Box::new(source) }
+}
+
+/// Paths as text. One that is no text is written in hexadecimal digits behind a
+/// zero, which no path contains.
+pub mod path_text {
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    /// Writes a path.
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        match path.to_str() {
+            Some(text) => to.serialize_str(text),
+            None => {
+                let bytes = path.as_os_str().as_bytes();
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                to.serialize_str(&format!("\0{digits}"))
+            }
+        }
+    }
+
+    /// Reads a path.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(from)?;
+        let Some(digits) = text.strip_prefix('\0') else { return Ok(text.as_ref().into()) };
+        let pair = |at: usize| {
+            let pair = digits.get(at..at + 2).ok_or_else(|| D::Error::custom("half a byte"))?;
+            u8::from_str_radix(pair, 16).map_err(D::Error::custom)
+        };
+        let bytes: Result<Vec<u8>, _> = (0..digits.len()).step_by(2).map(pair).collect();
+        Ok(std::ffi::OsString::from_vec(bytes?).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::Content;
+
+    /// Keeps records in memory, without contents.
+    #[derive(Debug, Default)]
+    struct Memory(Mutex<Vec<(PathBuf, Image, Option<Image>)>>);
+
+    impl Journal for Memory {
+        fn keep(&self, file: &mut FormerFile<'_>) -> Result<Option<Digest>> {
+            assert_eq!(file.size(), file.file.metadata().unwrap().len());
+            file.digest().map(Some)
+        }
+
+        fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()> {
+            let record = (path.to_owned(), before.clone(), after.cloned());
+            self.0.lock().unwrap().push(record);
+            Ok(())
+        }
+
+        fn complete(&self, path: &Path, after: &Image) -> Result<()> {
+            let mut records = self.0.lock().unwrap();
+            let last = records.iter_mut().rev().find(|record| record.0 == path);
+            if let Some(record) = last {
+                record.2 = Some(after.clone());
+            }
+            Ok(())
+        }
+
+        fn give_up(&self, path: &Path, reason: &str) -> Result<()> {
+            panic!("{}: {reason}", path.display());
+        }
+    }
+
+    /// Every way to change a path says before what was there, and then what is.
+    #[test]
+    fn images_are_what_was_and_what_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let host = Host::new();
+        let (uid, gid) = host.whoami();
+        let mine = |mode| Attributes { uid, gid, mode };
+        std::fs::write(at("replaced"), "old").unwrap();
+        std::fs::write(at("in-place"), "old").unwrap();
+        std::fs::write(at("attributes"), "same").unwrap();
+        std::fs::write(at("removed"), "old").unwrap();
+        std::fs::create_dir_all(at("tree/deep")).unwrap();
+        std::fs::write(at("tree/deep/f"), "deep").unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        symlink("f", at("tree/deep/l")).unwrap();
+        type Act = fn(&Host, &Path, &dyn Fn(u32) -> Attributes) -> Result<()>;
+        let acts: [(&str, Act); 10] = [
+            ("new", |h, p, m| h.create(p, Content::Bytes(b"new"), &m(0o644))),
+            ("dangling", |h, p, m| h.create(p, Content::Bytes(b"new"), &m(0o600))),
+            ("replaced", |h, p, m| h.replace(p, Content::Bytes(b"new"), &m(0o640))),
+            ("in-place", |h, p, m| h.write_in_place(p, Some(Content::Bytes(b"n")), &m(0o600))),
+            ("attributes", |h, p, m| h.set_attributes(p, &m(0o600))),
+            ("made", |h, p, m| h.create_directory(&p.join("a/b"), &m(0o750))),
+            ("removed", |h, p, _| h.remove(p)),
+            ("tree", |h, p, _| h.remove_tree(p)),
+            ("link", |h, p, _| h.replace_with_symlink(p, Path::new("to"), h.whoami())),
+            ("extracted", |h, p, _| {
+                let mut into = h.open_extraction(p, Path::new("x.tar"))?;
+                into.begin()?;
+                let mut file = into.file(Path::new("sub/f"))?;
+                file.write(b"content")?;
+                file.finish(&crate::EntryMetadata::default())?;
+                into.symlink(Path::new("l"), Path::new("sub/f"), &crate::EntryMetadata::default())?;
+                into.hard_link(Path::new("h"), Path::new("sub/f"))?;
+                into.complete()
+            }),
+        ];
+        for (name, act) in acts {
+            let journal = Arc::new(Memory::default());
+            host.set_journal(Some(Arc::clone(&journal) as Arc<dyn Journal>));
+            let known = |path: &Path| host.image(path).unwrap();
+            let everything = || -> std::collections::BTreeMap<PathBuf, Image> {
+                let mut all = std::collections::BTreeMap::new();
+                let mut pending = vec![dir.path().to_owned()];
+                while let Some(path) = pending.pop() {
+                    all.insert(path.clone(), known(&path));
+                    if matches!(known(&path), Image::Directory { .. }) {
+                        let names = std::fs::read_dir(&path).unwrap();
+                        pending.extend(names.map(|entry| entry.unwrap().path()));
+                    }
+                }
+                all
+            };
+            let before = everything();
+            act(&host, &at(name), &mine).unwrap();
+            host.set_journal(None);
+            let after = everything();
+            let records = journal.0.lock().unwrap();
+            // Everything that differs is recorded, as it was and as it is.
+            let paths: Vec<&PathBuf> = before.keys().chain(after.keys()).collect();
+            for path in paths {
+                let was = before.get(path).cloned().unwrap_or(Image::Absent);
+                let is = after.get(path).cloned().unwrap_or(Image::Absent);
+                let own: Vec<_> = records
+                    .iter()
+                    .filter(|record| record.0 == *path && record.2.as_ref() != Some(&record.1))
+                    .collect();
+                if was == is {
+                    continue;
+                }
+                let (Some(first), Some(last)) = (own.first(), own.last()) else {
+                    panic!("{name}: {} is not recorded: {records:#?}", path.display());
+                };
+                assert!(first.1.is_like(&was), "{name}: {first:?} was {was:?}");
+                let left = last.2.as_ref().unwrap();
+                assert!(left.is_like(&is), "{name}: {last:?} is {is:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_that_are_no_text_come_back() {
+        #[derive(Serialize, Deserialize)]
+        struct Wrapped(#[serde(with = "path_text")] PathBuf);
+        for bytes in [&b"/plain"[..], b"/\xfe/x", "/ü".as_bytes()] {
+            let path = PathBuf::from(OsStr::from_bytes(bytes));
+            let json = serde_json::to_string(&Wrapped(path.clone())).unwrap();
+            assert_eq!(serde_json::from_str::<Wrapped>(&json).unwrap().0, path, "{json}");
+        }
+        for wrong in ["\"\\u00000\"", "\"\\u0000zz\"", "\"\\u0000é\""] {
+            assert!(serde_json::from_str::<Wrapped>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
