@@ -24,6 +24,8 @@ pub struct Outcome<S> {
     pub noop_message: Option<String>,
     /// What changed in a text.
     pub diff: Option<String>,
+    /// The same for the history, without what others may not read.
+    pub kept_diff: Option<String>,
 }
 
 impl<S> Default for Outcome<S> {
@@ -36,6 +38,7 @@ impl<S> Default for Outcome<S> {
             changes: Vec::new(),
             noop_message: None,
             diff: None,
+            kept_diff: None,
         }
     }
 }
@@ -58,6 +61,7 @@ pub fn converge<T: ResourceType>(
     want: &T::Properties,
     noop: bool,
     diffs: Diffs,
+    keeps_diff: bool,
     cx: &mut Context<'_>,
     outcome: &mut Outcome<T::State>,
 ) -> Result<()> {
@@ -81,16 +85,24 @@ pub fn converge<T: ResourceType>(
     if diffs != Diffs::None {
         outcome.diff = T::diff(on, want, before, &steps, diffs, cx);
     }
+    // Of what comes or goes as a whole, a diff would say nothing more.
+    if keeps_diff && !steps.iter().all(|step| step.touches("ensure")) {
+        outcome.kept_diff = match diffs {
+            Diffs::Public => outcome.diff.clone(),
+            _ => T::diff(on, want, before, &steps, Diffs::Public, cx),
+        };
+    }
     outcome.refreshed = cx.trigger == Trigger::Refresh && steps.iter().any(T::is_refresh);
     if noop {
         return preview::<T>(on, &mut steps, cx, outcome);
     }
-    (cx.before_change)()?;
+    cx.recorder.before(T::former(want, before))?;
     for step in &steps {
         T::act(on, &step.action, cx)?;
         outcome.add(step);
     }
     let after = T::observe(on, want, cx)?;
+    cx.recorder.after(T::former(want, &after));
     outcome.changed = outcome.state.as_ref().is_none_or(|before| T::has_changed(before, &after));
     if outcome.changed {
         T::complete(&mut outcome.changes, &after);

@@ -17,6 +17,7 @@ use ccm_state::{Debt, Ledger};
 use ccm_template::Resolver;
 use govalue::Map;
 
+use crate::history::HistoryInfo;
 use crate::lifecycle::is_managed;
 use crate::manifest::{Manifest, RemoteSource};
 use crate::manifest_run::{Above, Child, MAX_DEPTH, load_child};
@@ -37,6 +38,8 @@ pub struct RunState {
     pub directory: Option<StateDir>,
     /// The session that resources outside of manifests belong to.
     pub session: Option<PathBuf>,
+    /// What the history says of the run; `None` keeps none.
+    pub history: Option<HistoryInfo>,
 }
 
 /// What the resources of a run owe.
@@ -77,15 +80,8 @@ struct ChildAhead {
 
 impl Debts {
     /// The debts of a manifest.
-    pub(crate) fn of_manifest(manifest: &Manifest, options: &RunOptions) -> Self {
-        let identity = match &manifest.remote {
-            Some(remote) => remote.name.clone(),
-            None => {
-                let path = options.host.canonicalize(&manifest.path);
-                path.unwrap_or_else(|_| manifest.path.clone()).display().to_string()
-            }
-        };
-        Self::open(options, &identity)
+    pub(crate) fn of_manifest(identity: &str, options: &RunOptions) -> Self {
+        Self::open(options, identity)
     }
 
     /// The debts of resources that stand in no manifest: those of the session.

@@ -130,6 +130,12 @@ pub enum Error {
         /// Why.
         source: ccm_host::Error,
     },
+    /// What there was before cannot be recorded, so nothing was changed.
+    #[error("cannot record the history of this run, so nothing was changed")]
+    History {
+        /// Why.
+        source: ccm_host::Error,
+    },
     /// The machine did not do what it was asked.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
@@ -176,6 +182,10 @@ impl Error {
             Self::Host(error)
             | Self::ManifestUnreadable { source: error, .. }
             | Self::Debt { source: error } => error.hint(),
+            Self::History { source } => {
+                let hint = source.hint().map(|hint| format!("{hint}, or run with --no-history"));
+                hint.or_else(|| Some("run with --no-history to go without".to_owned()))
+            }
             Self::TooDeep { .. } | Self::TooMany { .. } => {
                 Some("a manifest that applies itself needs a `control` that ends it".to_owned())
             }

@@ -23,6 +23,7 @@ mod error;
 pub mod frame;
 pub mod graph;
 mod health;
+mod history;
 mod inputs;
 mod lifecycle;
 mod manage;
@@ -40,10 +41,12 @@ pub mod schema;
 mod selection;
 mod session;
 mod step;
+mod undo;
 mod validate;
 pub mod why;
 
 pub use apply::Apply;
+pub use ccm_state::history::Former;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
 pub use debts::RunState;
@@ -53,6 +56,7 @@ pub use declare::{Declare, Ensure, Findings};
 pub use engine::{Engine, EnsureError, Validation};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
+pub use history::HistoryInfo;
 pub use inputs::{InheritedData, Inputs};
 pub use manage::{Manage, Turn};
 pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError, SourceRef};
@@ -62,10 +66,12 @@ pub use plan::Planned;
 pub use request::StatusError;
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
-    Context, Detail, Diffs, Prediction, ProviderDef, ResourceType, State, Trigger,
+    ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef, ResourceType,
+    State, Trigger,
 };
 pub use run::{Finished, Loss, NoObserver, Observer, Run, Stop};
 pub use saved_plan::{Difference, PlanRecording, SavedPlan, SavedPlanError, VerifyError};
 pub use selection::{Selection, SelectionError};
 pub use session::{DirectorySession, LastOutcome, MemorySession, NoSession, Session, SessionError};
 pub use step::Step;
+pub use undo::{UndoError, UndoOptions};

@@ -31,6 +31,15 @@ enum Gate {
     Unmet(Vec<ResourceRef>),
 }
 
+/// What a resource changes in texts.
+#[derive(Default)]
+struct TurnDiffs {
+    /// For whoever watches the run.
+    shown: Option<String>,
+    /// For the history.
+    kept: Option<String>,
+}
+
 /// What the lifecycle of a resource needs beside the resource.
 pub(crate) struct LifecycleContext<'r, 'a> {
     pub(crate) types: &'static [&'static dyn AnyType],
@@ -121,9 +130,9 @@ impl<'a> LifecycleContext<'_, 'a> {
             timestamp: options.host.now(),
             ..Event::default()
         };
-        let mut diff = None;
+        let mut diffs = TurnDiffs::default();
         options.host.set_preview(mode.noop.then(|| resource.display()).as_deref());
-        let done = self.steps(resource, mode, &mut event, &mut diff);
+        let done = self.steps(resource, mode, &mut event, &mut diffs);
         self.settle(resource, mode, done.is_ok(), &event);
         if let Err(error) = &done
             && let Some(waits_for) = self.waits_for(resource, mode, error)
@@ -147,10 +156,12 @@ impl<'a> LifecycleContext<'_, 'a> {
             event.properties = resource.properties();
         }
         options.host.redactor().event(&mut event);
-        let diff = diff.map(|diff| options.host.redactor().text(&diff).into_owned());
+        let redact = |diff: String| options.host.redactor().text(&diff).into_owned();
+        let (diff, kept_diff) = (diffs.shown.map(redact), diffs.kept.map(redact));
         event.timestamp = options.host.now();
         event.duration = begin.elapsed();
         self.record.add(&mut event, &options.host);
+        self.record.history.event(&event, &self.frame.route, kept_diff.as_deref());
         self.take_warnings(Some(resource));
         self.observer.borrow_mut().finished(&event, diff.as_deref());
         event
@@ -161,7 +172,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         resource: &mut dyn AnyResource,
         mode: Mode,
         event: &mut Event,
-        diff: &mut Option<String>,
+        diffs: &mut TurnDiffs,
     ) -> Result<()> {
         let host = &self.options.host;
         let (provider, name) = resource.select_provider(host)?;
@@ -190,9 +201,10 @@ impl<'a> LifecycleContext<'_, 'a> {
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
         let key = self.decision_key(resource);
-        let mut turn = Turn { run: self, mode, trigger, key, is_chosen, diff: None };
+        let mut turn =
+            Turn { run: self, mode, trigger, key, is_chosen, diff: None, kept_diff: None };
         let managed = resource.manage(provider, &mut turn, event);
-        *diff = turn.diff;
+        *diffs = TurnDiffs { shown: turn.diff, kept: turn.kept_diff };
         managed?;
         // Its health is another matter: the reaction itself is done.
         if is_triggered && !mode.noop {

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ccm_host::Host;
-use ccm_model::{Event, ResourceRef, redact_credentials};
+use ccm_model::{Common, Event, ResourceRef, redact_credentials};
+use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
@@ -11,8 +12,13 @@ use crate::converge::{Outcome, converge};
 use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::lifecycle::LifecycleContext;
-use crate::manifest_run::Mode;
-use crate::resource_type::{Context, Detail, ProviderDef, ResourceType, State, Trigger};
+use crate::manifest_run::{ManifestFrame, Mode};
+use crate::options::RunOptions;
+use crate::resource::AnyType;
+use crate::resource_type::{
+    ChangeRecorder, Context, Detail, NoRecorder, ProviderDef, ResourceType, State, Trigger,
+};
+use crate::run::Record;
 use crate::{Error, Result};
 
 /// A resource's turn in a run.
@@ -26,6 +32,8 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) is_chosen: bool,
     /// What changed in a text, if someone wants to see it.
     pub(crate) diff: Option<String>,
+    /// What the history keeps of it.
+    pub(crate) kept_diff: Option<String>,
 }
 
 /// A type as the engine calls it. Every [`ResourceType`] is one; so is `apply`,
@@ -97,13 +105,15 @@ impl<T: ResourceType> Manage for T {
         let frame = turn.run.frame;
         let options = turn.run.options;
         let observer = turn.run.observer;
-        let (types, debts) = (turn.run.types, &mut turn.run.record.debts);
         let common = ccm_model::Properties::common(want);
-        let mut before_change = || {
-            let own = std::iter::once(&common.name).chain(&common.alias);
-            let own = own.map(|name| format!("{}#{name}", T::NAME));
-            let by = redact_credentials(&format!("{}#{}", T::NAME, common.name)).into_owned();
-            debts.before_change(own.chain(frame.above.iter().cloned()), &by, types, options)
+        let keeps_diff = turn.run.record.history.is_kept() && !turn.mode.noop;
+        let mut recorder = Recorder {
+            kind: T::NAME,
+            common,
+            frame,
+            types: turn.run.types,
+            options,
+            record: &mut *turn.run.record,
         };
         let mut cx = Context {
             working_directory: &frame.working_directory,
@@ -112,7 +122,7 @@ impl<T: ResourceType> Manage for T {
             detail: options.detail,
             decisions: &options.decisions,
             key: &turn.key,
-            before_change: &mut before_change,
+            recorder: &mut recorder,
             output: &mut |line| {
                 // The redactor is free again by the time that the observer may ask it.
                 let line = options.host.redactor().text(line).into_owned();
@@ -122,7 +132,9 @@ impl<T: ResourceType> Manage for T {
         let mut on = (T::PROVIDERS[provider].open)(&options.host);
         let mut outcome = Outcome::default();
         let noop = turn.mode.noop;
-        let result = converge::<T>(&mut on, want, noop, options.diffs, &mut cx, &mut outcome);
+        let diffs = options.diffs;
+        let result = converge::<T>(&mut on, want, noop, diffs, keeps_diff, &mut cx, &mut outcome);
+        turn.run.record.history.end_turn(&options.host);
         event.changed = outcome.changed && result.is_ok();
         event.refreshed = event.changed && outcome.refreshed;
         event.verbs = outcome.verbs;
@@ -135,6 +147,7 @@ impl<T: ResourceType> Manage for T {
             }
         }
         turn.diff = outcome.diff;
+        turn.kept_diff = outcome.kept_diff;
         result
     }
 
@@ -152,7 +165,7 @@ impl<T: ResourceType> Manage for T {
             detail: Detail::Inspect,
             decisions: &DecisionPolicy::Free,
             key: "",
-            before_change: &mut || Ok(()),
+            recorder: &mut NoRecorder,
             output: &mut |_| {},
         };
         let state = T::observe(&mut (T::PROVIDERS[provider].open)(host), want, &mut cx)?;
@@ -162,6 +175,33 @@ impl<T: ResourceType> Manage for T {
             ..Event::default()
         };
         Ok(status(T::NAME, &state, &event, false))
+    }
+}
+
+/// Tells what later runs must know of a change before it is made.
+struct Recorder<'t, 'a> {
+    kind: &'static str,
+    common: &'t Common,
+    frame: &'t ManifestFrame,
+    types: &'static [&'static dyn AnyType],
+    options: &'t RunOptions,
+    record: &'t mut Record<'a>,
+}
+
+impl ChangeRecorder for Recorder<'_, '_> {
+    fn before(&mut self, former: Former) -> Result<()> {
+        let Self { kind, common, frame, types, options, .. } = *self;
+        let own = std::iter::once(&common.name).chain(&common.alias);
+        let own = own.map(|name| format!("{kind}#{name}"));
+        let by = redact_credentials(&format!("{kind}#{}", common.name)).into_owned();
+        let names = own.chain(frame.above.iter().cloned());
+        self.record.debts.before_change(names, &by, types, options)?;
+        let Record { history, .. } = &mut *self.record;
+        history.before_change(kind, &common.name, &frame.route, &former, &options.host)
+    }
+
+    fn after(&mut self, now: Former) {
+        self.record.history.after_change(&now);
     }
 }
 

@@ -227,6 +227,18 @@ impl Manifest {
 }
 
 impl Manifest {
+    /// What it is known as in records: its path without symlinks, or its URL
+    /// without credentials.
+    pub(crate) fn identity(&self, host: &ccm_host::Host) -> String {
+        match &self.remote {
+            Some(remote) => remote.name.clone(),
+            None => {
+                let path = host.canonicalize(&self.path);
+                path.unwrap_or_else(|_| self.path.clone()).display().to_string()
+            }
+        }
+    }
+
     /// The text that the resources stand in: the manifest's own, or what a
     /// template made.
     pub(crate) fn source(&self) -> &Arc<Source> {

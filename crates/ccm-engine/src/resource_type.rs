@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::Change;
+use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -59,6 +60,12 @@ pub trait ResourceType: Declare {
         step: &mut Step<Self::Action>,
         cx: &mut Context<'_>,
     ) -> Result<Prediction>;
+
+    /// For the history: what a state was, beside files, which the host records
+    /// by itself.
+    fn former(_want: &Self::Properties, _have: &Self::State) -> Former {
+        Former::Files
+    }
 
     /// For saved plans: everything about the observed state that must still be so
     /// when the plan is applied.
@@ -169,6 +176,30 @@ pub enum Diffs {
     All,
 }
 
+/// Is told of changes before and after they are made.
+pub trait ChangeRecorder {
+    /// Something is about to change that was this before.
+    ///
+    /// # Errors
+    ///
+    /// An error keeps it from being changed.
+    fn before(&mut self, former: Former) -> Result<()>;
+    /// It has changed, and is this now.
+    fn after(&mut self, now: Former);
+}
+
+/// A recorder for those who change nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRecorder;
+
+impl ChangeRecorder for NoRecorder {
+    fn before(&mut self, _former: Former) -> Result<()> {
+        Ok(())
+    }
+
+    fn after(&mut self, _now: Former) {}
+}
+
 /// What a provider may use while it works on one resource.
 pub struct Context<'a> {
     /// Where relative paths begin.
@@ -183,8 +214,8 @@ pub struct Context<'a> {
     pub decisions: &'a DecisionPolicy,
     /// The key of the resource among the decisions; empty if nobody asks.
     pub key: &'a str,
-    /// Called before anything is changed; an error keeps it from being changed.
-    pub before_change: &'a mut dyn FnMut() -> Result<()>,
+    /// Told of changes.
+    pub recorder: &'a mut dyn ChangeRecorder,
     /// Takes lines of output while they arrive.
     pub output: &'a mut dyn FnMut(&str),
 }

@@ -6,7 +6,10 @@ use std::collections::HashSet;
 use ccm_host::{CancelReason, Host};
 use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, ResourceRef, Summary};
 
+use ccm_state::history::{Former, RecordedTurn};
+
 use crate::debts::Debts;
+use crate::history::History;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest};
 use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
@@ -94,6 +97,7 @@ pub(crate) struct Record<'a> {
     /// How many manifests resources have applied.
     pub(crate) manifests: usize,
     pub(crate) debts: Debts,
+    pub(crate) history: History,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
 }
@@ -104,7 +108,7 @@ impl<'a> Record<'a> {
         session: &'a mut dyn Session,
         options: &RunOptions,
         keeps_events: bool,
-        debts: Debts,
+        (debts, history): (Debts, History),
     ) -> Self {
         let mut summary = Summary::starting(options.host.now());
         summary.noop = options.mode.noop;
@@ -117,6 +121,7 @@ impl<'a> Record<'a> {
             session_error: None,
             manifests: 0,
             debts,
+            history,
             not_selected: HashSet::new(),
         }
     }
@@ -150,6 +155,13 @@ impl<'a> Record<'a> {
         if let Some(events) = &mut self.events {
             events.push(event);
         }
+    }
+
+    /// Writes the end of the history.
+    fn finish_history(&mut self, host: &Host) {
+        let mut summary = self.summary.clone();
+        summary.finish(host.now());
+        self.history.finish(&summary, host);
     }
 
     /// Ends the run: waits until what was written is on disk.
@@ -189,8 +201,10 @@ pub(crate) fn run_manifest(
     };
     let name = manifest.name.clone();
     let observer: RefCell<&mut dyn Observer> = RefCell::new(&mut *observer);
-    let debts = Debts::of_manifest(&manifest, options);
-    let mut record = Record::new(session, options, true, debts);
+    let state = options.state.directory.as_ref();
+    let identity = state.map(|_| manifest.identity(&options.host)).unwrap_or_default();
+    let kept = (Debts::of_manifest(&identity, options), History::new(options, Some(identity)));
+    let mut record = Record::new(session, options, true, kept);
     // A resource that stands in no manifest needs a frame too; this one holds
     // only until the manifest has its own.
     let files = vec![manifest.path.display().to_string()];
@@ -207,6 +221,7 @@ pub(crate) fn run_manifest(
         context.run_manifest(manifest, options.mode, files, false, Way::default());
     let is_whole = stop.is_none() && options.selection.is_everything();
     context.record.debts.finish(is_whole, &options.host);
+    context.record.finish_history(&options.host);
     context.take_warnings(None);
     let finished = record.finish(options, name);
     Finished { stop, post_message, ..finished }
@@ -233,7 +248,12 @@ impl<'a> Run<'a> {
         Ok(Self {
             types,
             frame: ManifestFrame::outside(&options, templates),
-            record: Record::new(session, &options, false, Debts::of_session(&options)),
+            record: Record::new(
+                session,
+                &options,
+                false,
+                (Debts::of_session(&options), History::new(&options, None)),
+            ),
             observer: RefCell::new(observer),
             options,
         })
@@ -260,6 +280,49 @@ impl<'a> Run<'a> {
         Ok(self.context().run_resource(&mut *resource))
     }
 
+    /// What it was given.
+    pub(crate) fn options(&self) -> &RunOptions {
+        &self.options
+    }
+
+    /// Keeps its events for the report.
+    pub(crate) fn keep_events(&mut self) {
+        self.record.events.get_or_insert_default();
+    }
+
+    /// Keeps an event that [`Run::ensure`] gave back.
+    pub(crate) fn keep(&mut self, event: Event) {
+        self.record.keep(event);
+    }
+
+    /// Records, shows and keeps an event that was made elsewhere.
+    pub(crate) fn add(&mut self, mut event: Event) {
+        self.options.host.redactor().event(&mut event);
+        self.record.add(&mut event, &self.options.host);
+        self.record.history.event(&event, &self.frame.route, None);
+        self.context().take_warnings(None);
+        self.observer.borrow_mut().finished(&event, None);
+        self.record.keep(event);
+    }
+
+    /// Hands on something worth knowing.
+    pub(crate) fn warning(&mut self, warning: &Diagnostic) {
+        self.observer.borrow_mut().warning(warning);
+        self.record.warnings.push(warning.clone());
+    }
+
+    /// A recorded resource is about to be changed back.
+    pub(crate) fn record_undo(&mut self, turn: &RecordedTurn) -> crate::Result<()> {
+        let host = &self.options.host;
+        let history = &mut self.record.history;
+        history.before_change(&turn.kind, &turn.name, &turn.route, &Former::Files, host)
+    }
+
+    /// The resource is done.
+    pub(crate) fn end_turn(&mut self) {
+        self.record.history.end_turn(&self.options.host);
+    }
+
     /// What has been worth knowing since this was last asked.
     pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
         self.context().take_warnings(None);
@@ -274,6 +337,8 @@ impl<'a> Run<'a> {
     /// Ends the run.
     pub fn finish(mut self) -> Finished {
         self.record.debts.finish(false, &self.options.host);
+        self.record.finish_history(&self.options.host);
+        self.context().take_warnings(None);
         self.record.finish(&self.options, String::new())
     }
 }

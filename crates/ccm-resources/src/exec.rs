@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, Prediction, ProviderDef, ResourceType,
-    Result, Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, Former, Prediction, ProviderDef,
+    ResourceType, Result, Step, Trigger,
 };
 use ccm_host::{Command, Environment, Exit, Host, Output};
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb, duration, has_placeholder, shellquote};
@@ -322,6 +322,10 @@ impl ResourceType for Exec {
     type Provider = Runner;
 
     const PROVIDERS: &'static [ProviderDef<Self>] = &[posix::DEF, shell::DEF];
+
+    fn former(_want: &Properties, _have: &State) -> Former {
+        Former::Lost("ccm does not know what a command has changed")
+    }
 
     fn observe(on: &mut Runner, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let mut state = State::default();

@@ -15,8 +15,8 @@ use std::fmt;
 use std::path::Path;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Error, Findings, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Error, Findings, Former, Prediction,
+    ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Stage, Verb, did_you_mean};
 use serde::{Deserialize, Serialize, Serializer};
@@ -380,6 +380,10 @@ impl ResourceType for Package {
             }
         }
         Ok(Prediction::Open)
+    }
+
+    fn former(_want: &Properties, have: &State) -> Former {
+        Former::Properties(serde_json::json!({"ensure": ccm_engine::State::ensure(have)}))
     }
 
     fn complete(changes: &mut [Change], after: &State) {

@@ -9,8 +9,8 @@ mod tests;
 use std::fmt;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Findings, Prediction, ProviderDef, ResourceType,
-    Result, Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Findings, Former, Prediction, ProviderDef,
+    ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
@@ -269,6 +269,15 @@ impl ResourceType for Service {
     ) -> Result<Prediction> {
         on.predict(&step.action)?;
         Ok(Prediction::Exact)
+    }
+
+    /// Only what is managed can have changed.
+    fn former(want: &Properties, have: &State) -> Former {
+        let mut former = serde_json::json!({"ensure": ccm_engine::State::ensure(have)});
+        if want.enable.is_some() {
+            former["enable"] = have.enabled.into();
+        }
+        Former::Properties(former)
     }
 
     fn is_refresh(step: &Step<Action>) -> bool {

@@ -5,6 +5,7 @@
 //! last line, which counts as not written. A line that was damaged otherwise is
 //! reported, and the file is set aside.
 
+pub mod history;
 mod owed;
 mod records;
 

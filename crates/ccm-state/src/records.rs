@@ -46,6 +46,16 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Decoded<T> {
     decoded
 }
 
+/// The lines of a file that are whole, as they are.
+pub(crate) fn whole_lines(bytes: &[u8]) -> Vec<u8> {
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let is_whole = |line: &&[u8]| {
+        let line = line.strip_suffix(b"\n");
+        line.is_some_and(|line| decode_line::<serde_json::Value>(line).is_some())
+    };
+    lines.filter(is_whole).flatten().copied().collect()
+}
+
 fn decode_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let (sum, json) = line.split_at_checked(DIGITS)?;
     let json = json.strip_prefix(b" ")?;

@@ -123,6 +123,12 @@ impl SavedPlan {
         Self::decode(&bytes)
     }
 
+    /// What tells this plan from others: the digest that its file ends with.
+    pub fn digest(&self) -> String {
+        let bytes = self.encode();
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(65)..]).trim().to_owned()
+    }
+
     /// The bytes of the file.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();

@@ -123,7 +123,7 @@ fn step(
         detail: Detail::Decide,
         decisions: &ccm_engine::DecisionPolicy::Free,
         key: "",
-        before_change: &mut || Ok(()),
+        recorder: &mut ccm_engine::NoRecorder,
         output: &mut |_| {},
     };
     let state = provider.observe(properties, &mut cx)?;

@@ -1,0 +1,158 @@
+//! The history of a run: what there was before each change.
+//!
+//! Nothing is written until the first change is about to be made, so a run
+//! without changes leaves nothing and costs nothing.
+
+use std::sync::Arc;
+
+use ccm_host::{Host, Journal, StateDir};
+use ccm_model::{Event, Summary};
+use ccm_state::history::{Former, Limits, RunInfo, RunJournal, prune};
+
+use crate::debts::Route;
+use crate::options::RunOptions;
+use crate::{Error, Result, chain};
+
+/// What the history of a run says of the run itself.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryInfo {
+    /// The digest of the saved plan that is applied.
+    pub plan: Option<String>,
+    /// The run that is taken back.
+    pub undo_of: Option<String>,
+}
+
+/// The history of the run that goes on.
+#[derive(Default)]
+pub(crate) struct History {
+    /// Where it is kept; `None` if it is not.
+    state: Option<StateDir>,
+    info: RunInfo,
+    journal: Option<Arc<RunJournal>>,
+    /// The resource at work has changed something.
+    has_turn: bool,
+    /// What failed before the first change.
+    early: Vec<(Route, Event)>,
+}
+
+/// Failures before the first change that are kept for the history.
+const MAX_EARLY: usize = 1000;
+
+impl History {
+    /// The history of a run of a manifest; without one, that of its first
+    /// resource.
+    pub(crate) fn new(options: &RunOptions, manifest: Option<String>) -> Self {
+        let mode = options.mode;
+        let is_off = mode.noop || mode.health_check_only || options.state.history.is_none();
+        let Some(history) = options.state.history.as_ref().filter(|_| !is_off) else {
+            return Self::default();
+        };
+        let Some(state) = options.state.directory.clone() else { return Self::default() };
+        let host = &options.host;
+        let sudo_user = host.env("SUDO_USER").and_then(|name| name.into_string().ok());
+        let info = RunInfo {
+            manifest: manifest.unwrap_or_default(),
+            user: host.user_name(host.whoami().0).to_string(),
+            sudo_user: sudo_user.filter(|_| host.is_root()),
+            plan: history.plan.clone(),
+            undo_of: history.undo_of.clone(),
+            ..RunInfo::default()
+        };
+        Self { state: Some(state), info, ..Self::default() }
+    }
+
+    /// Whether changes are recorded.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// A resource is about to change: records what it is, and every path that
+    /// it changes from now on.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be recorded; then nothing may be changed.
+    pub(crate) fn before_change(
+        &mut self,
+        kind: &str,
+        name: &str,
+        route: &Route,
+        former: &Former,
+        host: &Host,
+    ) -> Result<()> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let failed = |source| Error::History { source };
+        let journal = match &self.journal {
+            Some(journal) => journal,
+            none => {
+                debug_assert!(none.is_none());
+                let mut info = self.info.clone();
+                info.started = host.now();
+                if info.manifest.is_empty() {
+                    info.manifest = host.redactor().text(&format!("ensure {kind}#{name}")).into();
+                }
+                let begun = RunJournal::begin(state, info, Limits::default()).map_err(failed)?;
+                for (route, event) in self.early.drain(..) {
+                    let turn = begun.turn(&event.kind, &event.name, &route, &Former::Files);
+                    turn.map_err(failed)?;
+                    begun.event(&event, None);
+                }
+                self.journal.insert(begun)
+            }
+        };
+        journal.turn(kind, name, route, former).map_err(failed)?;
+        self.has_turn = true;
+        host.set_journal(Some(Arc::clone(journal) as Arc<dyn Journal>));
+        Ok(())
+    }
+
+    /// The resource is as the change has left it.
+    pub(crate) fn after_change(&self, now: &Former) {
+        if let (Some(journal), Former::Properties(now)) = (&self.journal, now) {
+            journal.complete_state(now);
+        }
+    }
+
+    /// A resource's turn is over, in success or not.
+    pub(crate) fn end_turn(&mut self, host: &Host) {
+        if self.has_turn {
+            host.set_journal(None);
+        }
+    }
+
+    /// What became of a resource.
+    pub(crate) fn event(&mut self, event: &Event, route: &Route, diff: Option<&str>) {
+        if !self.is_kept() {
+            return;
+        }
+        let has_turn = std::mem::take(&mut self.has_turn);
+        match &self.journal {
+            Some(journal) if has_turn => journal.event(event, diff),
+            // Nothing of it is to be taken back: it was not changed.
+            Some(journal)
+                if event.failed
+                    && journal.turn(&event.kind, &event.name, route, &Former::Files).is_ok() =>
+            {
+                journal.event(event, None);
+            }
+            None if event.failed && self.early.len() < MAX_EARLY => {
+                self.early.push((route.clone(), event.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the run, and drops runs that are too old or too many.
+    pub(crate) fn finish(&mut self, summary: &Summary, host: &Host) {
+        let (Some(state), Some(journal)) = (&self.state, self.journal.take()) else { return };
+        let now = host.now();
+        if let Err(error) = journal.finish(now, summary) {
+            host.warn(format!("{}; the history of this run is not complete", chain(&error)));
+            return;
+        }
+        let current = Some((journal.id(), journal.stored()));
+        if let Err(error) = prune(state, Limits::default(), now, current) {
+            host.warn(format!("{}; old runs stay in the history", chain(&error)));
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The journal of a run that goes on.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ccm_host::{AppendFile, Digest, Error, FormerFile, Image, Journal, Result, StateDir};
+use ccm_model::{Event, Summary};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::prune::remove_run;
+use super::{
+    FORMAT, Former, JOURNAL, Limits, OBJECTS, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable,
+};
+use crate::records::encode;
+
+/// Events wait for the next record, up to this many bytes.
+const MAX_WAITING: usize = 256 << 10;
+
+/// Records what a run changes.
+#[derive(Debug)]
+pub struct RunJournal {
+    state: StateDir,
+    run: StateDir,
+    objects: StateDir,
+    info: RunInfo,
+    limits: Limits,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: AppendFile,
+    /// Records that nothing depends on, written with the next one that matters.
+    waiting: Vec<u8>,
+    /// Where this run's names of objects are; made with the first of them.
+    kept: Option<StateDir>,
+    /// Objects that this run has written.
+    new: Vec<Digest>,
+    /// How many bytes of content it keeps, and how many of these are new.
+    size: u64,
+    stored: u64,
+    /// Something can be taken back; something cannot.
+    can: bool,
+    cannot: bool,
+    /// Something may have changed. What only asked the package manager has not.
+    has_effect: bool,
+    /// What was reported as lost, so that it is not reported twice.
+    lost: HashSet<String>,
+}
+
+impl RunJournal {
+    /// Begins the record of a run; its id is chosen here.
+    ///
+    /// # Errors
+    ///
+    /// Fails if nothing can be recorded.
+    pub fn begin(state: &StateDir, mut info: RunInfo, limits: Limits) -> Result<Arc<Self>> {
+        let runs = state.make_folder(RUNS)?;
+        let names = runs.names()?;
+        let last = names.iter().filter_map(|name| name.to_str()).max();
+        info.id = new_id(info.started, last);
+        let run = runs.make_folder(&info.id)?;
+        let objects = state.make_folder(OBJECTS)?;
+        let mut file = run.append_later(JOURNAL)?;
+        file.append(&encode(&Record::Header { format: FORMAT, info: info.clone() }))?;
+        let inner = Inner {
+            file,
+            waiting: Vec::new(),
+            kept: None,
+            new: Vec::new(),
+            size: 0,
+            stored: 0,
+            can: false,
+            cannot: false,
+            has_effect: false,
+            lost: HashSet::new(),
+        };
+        let (state, inner) = (state.clone(), Mutex::new(inner));
+        Ok(Arc::new(Self { state, run, objects, info, limits, inner }))
+    }
+
+    /// The id of the run.
+    pub fn id(&self) -> &str {
+        &self.info.id
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A resource is about to change.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that is not recorded.
+    pub fn turn(&self, kind: &str, name: &str, route: &[String], former: &Former) -> Result<()> {
+        let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
+        let mut bytes = encode(&Record::Turn { kind, name, route: route.to_vec() });
+        let mut inner = self.hold();
+        match former {
+            Former::Files => {}
+            Former::Properties(before) => {
+                bytes.extend(encode(&Record::State { before: before.clone() }));
+                inner.can = true;
+            }
+            Former::Lost(reason) => {
+                let (what, reason) = (String::new(), (*reason).to_owned());
+                bytes.extend(encode(&Record::Lost { what, reason }));
+                inner.cannot = true;
+            }
+        }
+        inner.append(&bytes)
+    }
+
+    /// What has become of the resource beside files.
+    pub fn complete_state(&self, after: &Value) {
+        self.hold().wait(&Record::StateAfter { after: after.clone() });
+    }
+
+    /// What has become of the resource, and what changed in texts.
+    pub fn event(&self, event: &Event, diff: Option<&str>) {
+        let diff = diff.map(str::to_owned);
+        let mut inner = self.hold();
+        inner.has_effect |= event.changed || event.failed;
+        inner.wait(&Record::Event { event: Box::new(event.clone()), diff });
+    }
+
+    /// How many bytes of former content it has added.
+    pub fn stored(&self) -> u64 {
+        self.hold().stored
+    }
+
+    /// Ends the run. Everything is on disk after the next `Host::sync`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the end is not recorded.
+    pub fn finish(&self, finished: Timestamp, summary: &Summary) -> Result<()> {
+        let mut inner = self.hold();
+        if !inner.has_effect {
+            let Some(runs) = self.state.folder(RUNS, false)? else { return Ok(()) };
+            return remove_run(&self.state, &runs, self.id()).map(drop);
+        }
+        let totals = serde_json::to_value(summary).unwrap_or_default();
+        inner.append(&encode(&Record::End { finished, summary: totals }))?;
+        let brief = RunSummary {
+            format: FORMAT,
+            info: self.info.clone(),
+            finished: Some(finished),
+            changed: summary.changed,
+            failed: summary.failed,
+            undo: Undoable::of(inner.can, inner.cannot),
+            stored: inner.stored,
+        };
+        let mut file = self.run.new_file(SUMMARY)?;
+        file.write(&encode(&brief))?;
+        file.finish_as(SUMMARY)?;
+        self.run.sync_later(SUMMARY);
+        self.run.sync_later(JOURNAL);
+        for digest in &inner.new {
+            self.objects.sync_later(&digest.to_string());
+        }
+        Ok(())
+    }
+
+    /// Keeps what is in a file under the name of its digest.
+    fn store(&self, inner: &mut Inner, file: &mut FormerFile<'_>) -> Result<Digest> {
+        let kept = match &inner.kept {
+            Some(kept) => kept.clone(),
+            None => inner.kept.insert(self.run.make_folder(OBJECTS)?).clone(),
+        };
+        let digest = file.digest()?;
+        if self.objects.link_to(&digest.to_string(), &kept)? {
+            return Ok(digest);
+        }
+        // Named by what was copied: the file may change meanwhile.
+        let mut new = self.objects.new_file("object")?;
+        let digest = new.copy(file)?;
+        let name = digest.to_string();
+        new.finish_as(&name)?;
+        if !self.objects.link_to(&name, &kept)? {
+            return Err(Error::NotAFile {
+                path: self.objects.path().join(&name),
+                found: "missing",
+            });
+        }
+        inner.stored += file.size();
+        inner.new.push(digest);
+        Ok(digest)
+    }
+}
+
+impl Inner {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.waiting.is_empty() {
+            return self.file.append(bytes);
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.extend_from_slice(bytes);
+        self.file.append(&waiting)
+    }
+
+    /// Writes a record with the next one: nothing is lost that matters.
+    fn wait(&mut self, record: &Record<'_>) {
+        self.waiting.extend(encode(record));
+        if self.waiting.len() > MAX_WAITING {
+            let waiting = std::mem::take(&mut self.waiting);
+            let _ = self.file.append(&waiting);
+        }
+    }
+}
+
+impl Journal for RunJournal {
+    fn keep(&self, file: &mut FormerFile<'_>) -> Result<Option<Digest>> {
+        let mut inner = self.hold();
+        if file.size() > self.limits.content {
+            let limit = self.limits.content >> 20;
+            drop(inner);
+            self.give_up(file.path(), &format!("its former content is larger than {limit} MiB"))?;
+            return Ok(None);
+        }
+        if inner.size + file.size() > self.limits.store {
+            drop(inner);
+            self.give_up(file.path(), "the history of this run is full")?;
+            return Ok(None);
+        }
+        inner.size += file.size();
+        self.store(&mut inner, file).map(Some)
+    }
+
+    fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()> {
+        let (path, before, after) = (path.to_owned(), before.clone(), after.cloned());
+        let mut inner = self.hold();
+        inner.append(&encode(&Record::Path { path, before, after }))?;
+        (inner.can, inner.has_effect) = (true, true);
+        Ok(())
+    }
+
+    fn complete(&self, path: &Path, after: &Image) -> Result<()> {
+        self.hold().wait(&Record::After { path: path.to_owned(), image: after.clone() });
+        Ok(())
+    }
+
+    fn give_up(&self, path: &Path, reason: &str) -> Result<()> {
+        let what = path.display().to_string();
+        let mut inner = self.hold();
+        inner.cannot = true;
+        if inner.lost.insert(what.clone()) {
+            self.state.host().warn(format!("{what} cannot be restored later: {reason}"));
+            inner.append(&encode(&Record::Lost { what, reason: reason.to_owned() }))?;
+        }
+        Ok(())
+    }
+}
+
+/// A name for a run that sorts after the last one, even if the clock was set
+/// back meanwhile: the time, and a number for runs of the same second.
+fn new_id(now: Timestamp, last: Option<&str>) -> String {
+    let now = now.strftime("%Y%m%d-%H%M%S").to_string();
+    let later = last.and_then(|id| {
+        let (time, number) = id.rsplit_once('-')?;
+        let number: u32 = number.parse().ok()?;
+        (time.len() == now.len() && time >= now.as_str()).then(|| (time.to_owned(), number + 1))
+    });
+    let (time, number) = later.unwrap_or((now, 1));
+    format!("{time}-{number:03}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_in_the_order_of_runs() {
+        let now: Timestamp = "2026-11-17T11:54:02Z".parse().unwrap();
+        let first = new_id(now, None);
+        assert_eq!(first, "20261117-115402-001");
+        let second = new_id(now, Some(&first));
+        assert_eq!(second, "20261117-115402-002");
+        let earlier: Timestamp = "2020-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(new_id(earlier, Some(&second)), "20261117-115402-003");
+        assert_eq!(new_id(now, Some("20261117-115401-007")), "20261117-115402-001");
+        assert_eq!(new_id(now, Some("nonsense")), "20261117-115402-001");
+    }
+}

@@ -1,0 +1,303 @@
+//! Runs of the past.
+
+use std::path::{Path, PathBuf};
+
+use ccm_host::{Digest, Error, Image, Result, StateDir};
+use ccm_model::Event;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{FORMAT, JOURNAL, OBJECTS, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable};
+use crate::records::{decode, encode, whole_lines};
+
+/// Longer files were not written by ccm.
+const MAX_SUMMARY: u64 = 1 << 20;
+const MAX_JOURNAL: u64 = 4 << 30;
+const MAX_OBJECT: u64 = 1 << 30;
+/// Why not everything of a run can be taken back.
+const DAMAGED: &str = "part of the journal was damaged";
+
+/// One path that a run changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What was there before.
+    pub before: Image,
+    /// What the run left there; `None` if it was killed before that was known.
+    pub after: Option<Image>,
+}
+
+impl PathChange {
+    /// Whether another change only sets attributes of the directory that this
+    /// one has made or changed.
+    fn is_followed_by(&self, next: &Self) -> bool {
+        let is_directory = |image: &Image| matches!(image, Image::Directory { .. });
+        is_directory(&next.before)
+            && next.after.as_ref().is_none_or(is_directory)
+            && self.after.as_ref().is_some_and(is_directory)
+    }
+}
+
+/// What a run did to one resource.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedTurn {
+    /// The resource's type.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The child manifests on the way to it.
+    pub route: Vec<String>,
+    /// The paths that it changed, in order.
+    pub paths: Vec<PathChange>,
+    /// Properties that bring back what it was, and those of what it became.
+    pub state: Option<(Value, Option<Value>)>,
+    /// What cannot be taken back, and why. An empty name is the resource.
+    pub lost: Vec<(String, String)>,
+    /// What was reported; `None` if the run was killed before.
+    pub event: Option<Box<Event>>,
+    /// What changed in texts.
+    pub diff: Option<String>,
+}
+
+impl RecordedTurn {
+    /// Something of it can be taken back; something cannot.
+    fn can_be_undone(&self) -> (bool, bool) {
+        (!self.paths.is_empty() || self.state.is_some(), !self.lost.is_empty())
+    }
+}
+
+/// A run of the past.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedRun {
+    /// What was known when it began.
+    pub info: RunInfo,
+    /// When it ended; `None` if it was killed.
+    pub finished: Option<Timestamp>,
+    /// Its totals, as reports have them.
+    pub summary: Value,
+    /// The resources that it changed, in order.
+    pub turns: Vec<RecordedTurn>,
+    /// Part of its journal cannot be read.
+    pub is_damaged: bool,
+    objects: Option<StateDir>,
+}
+
+impl RecordedRun {
+    /// Reads a run's journal.
+    fn read(state: &StateDir, run: &StateDir, id: &str) -> Result<Self> {
+        let path = run.path().join(JOURNAL);
+        let bytes = run.read(JOURNAL, MAX_JOURNAL)?.unwrap_or_default();
+        let decoded = decode::<Record<'static>>(&bytes);
+        let mut found = Self { is_damaged: decoded.is_damaged, ..Self::default() };
+        if decoded.is_damaged {
+            state
+                .host()
+                .warn(format!("{} is damaged; ccm uses what can be read of it", path.display()));
+        }
+        id.clone_into(&mut found.info.id);
+        found.objects = state.folder(OBJECTS, false)?;
+        for record in decoded.records {
+            match record {
+                Record::Header { format, .. } if format > FORMAT => {
+                    return Err(Error::NewerState { path });
+                }
+                Record::Header { info, .. } => found.info = RunInfo { id: id.to_owned(), ..info },
+                Record::Turn { kind, name, route } => found.turns.push(RecordedTurn {
+                    kind: kind.into_owned(),
+                    name: name.into_owned(),
+                    route,
+                    ..RecordedTurn::default()
+                }),
+                Record::End { finished, summary } => {
+                    (found.finished, found.summary) = (Some(finished), summary);
+                }
+                record => found.add(record),
+            }
+        }
+        if decoded.is_damaged {
+            let lost = vec![(String::new(), DAMAGED.to_owned())];
+            let (kind, name) = ("ccm".to_owned(), "history".to_owned());
+            found.turns.push(RecordedTurn { kind, name, lost, ..RecordedTurn::default() });
+        }
+        for turn in &mut found.turns {
+            turn.paths.retain(|change| change.after.as_ref() != Some(&change.before));
+        }
+        Ok(found)
+    }
+
+    /// Adds a record to the resource at work.
+    fn add(&mut self, record: Record<'_>) {
+        let Some(turn) = self.turns.last_mut() else { return };
+        match record {
+            Record::Path { path, before, after } => {
+                let change = PathChange { path, before, after };
+                let known = turn.paths.iter_mut().rev().find(|known| known.path == change.path);
+                // What is made and then given its attributes is one change: it
+                // is taken back as a whole, or not at all.
+                match known {
+                    Some(known) if known.is_followed_by(&change) => known.after = change.after,
+                    _ => turn.paths.push(change),
+                }
+            }
+            Record::After { path, image } => {
+                let last = turn.paths.iter_mut().rev().find(|change| change.path == path);
+                if let Some(change) = last {
+                    change.after = Some(image);
+                }
+            }
+            Record::State { before } => turn.state = Some((before, None)),
+            Record::StateAfter { after } => {
+                if let Some(state) = &mut turn.state {
+                    state.1 = Some(after);
+                }
+            }
+            Record::Lost { what, reason } => turn.lost.push((what, reason)),
+            Record::Event { event, diff } => (turn.event, turn.diff) = (Some(event), diff),
+            Record::Header { .. } | Record::Turn { .. } | Record::End { .. } => {}
+        }
+    }
+
+    /// How much of it can be taken back.
+    pub fn undo(&self) -> Undoable {
+        let turns = self.turns.iter().map(RecordedTurn::can_be_undone);
+        let (can, cannot) = turns.fold((false, self.is_damaged), |(can, cannot), turn| {
+            (can || turn.0, cannot || turn.1)
+        });
+        Undoable::of(can, cannot)
+    }
+
+    /// Reads a former content. `None` if it is not there, or damaged.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be read.
+    pub fn content(&self, digest: Digest) -> Result<Option<Vec<u8>>> {
+        let Some(objects) = &self.objects else { return Ok(None) };
+        let name = digest.to_string();
+        let Some(bytes) = objects.read(&name, MAX_OBJECT)? else { return Ok(None) };
+        if Digest::of(&bytes) != digest {
+            let path = objects.path().join(&name);
+            objects.host().warn(format!("{} is damaged; ccm does not use it", path.display()));
+            return Ok(None);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Whether a former content is there, damaged or not.
+    pub fn has_content(&self, digest: Digest) -> bool {
+        let links = self.objects.as_ref().map(|objects| objects.links(digest.to_string()));
+        matches!(links, Some(Ok(Some(_))))
+    }
+
+    /// Sets a damaged content aside, so that a good one can take its place.
+    pub fn set_aside(&self, digest: Digest) {
+        if let Some(objects) = &self.objects {
+            let _ = objects.rename(digest.to_string(), format!("{digest}.damaged"));
+        }
+    }
+
+    /// What was at a path before this run changed it first.
+    pub fn former(&self, path: &Path) -> Option<&Image> {
+        let paths = self.turns.iter().flat_map(|turn| &turn.paths);
+        paths.into_iter().find(|change| change.path == path).map(|change| &change.before)
+    }
+
+    fn brief(&self) -> RunSummary {
+        let events = || self.turns.iter().filter_map(|turn| turn.event.as_ref());
+        RunSummary {
+            format: FORMAT,
+            info: self.info.clone(),
+            finished: self.finished,
+            changed: match self.finished {
+                Some(_) => events().filter(|event| event.changed).count(),
+                None => self.turns.len(),
+            },
+            failed: events().filter(|event| event.failed).count(),
+            undo: self.undo(),
+            stored: 0,
+        }
+    }
+}
+
+/// The names of the runs, the oldest first.
+pub(super) fn ids(runs: &StateDir) -> Result<Vec<String>> {
+    let names = runs.names()?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| is_id(name)).collect())
+}
+
+/// Whether a name is one that ccm gives to a run.
+fn is_id(name: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit();
+    let bytes = name.as_bytes();
+    bytes.len() >= 19
+        && bytes.iter().enumerate().all(|(at, &byte)| match at {
+            8 | 15 => byte == b'-',
+            _ => is_digit(byte),
+        })
+}
+
+/// All runs, the newest first. One that cannot be read is reported, and left out.
+///
+/// # Errors
+///
+/// Fails if the directory cannot be read.
+pub fn list(state: &StateDir) -> Result<Vec<RunSummary>> {
+    let Some(runs) = state.folder(RUNS, false)? else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for id in ids(&runs)?.into_iter().rev() {
+        match brief(state, &runs, &id) {
+            Ok(Some(summary)) => found.push(summary),
+            Ok(None) => {}
+            Err(error) => state.host().warn(format!("{error}; ccm leaves out the run {id}")),
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn brief(state: &StateDir, runs: &StateDir, id: &str) -> Result<Option<RunSummary>> {
+    let Some(run) = runs.folder(id, false)? else { return Ok(None) };
+    if let Some(bytes) = run.read(SUMMARY, MAX_SUMMARY)? {
+        if let Some(summary) = decode::<RunSummary>(&bytes).records.pop()
+            && summary.info.id == id
+        {
+            return Ok(Some(summary));
+        }
+        let path = run.path().join(SUMMARY);
+        state.host().warn(format!("{} is damaged; ccm reads the journal", path.display()));
+    }
+    // Killed before its end, or damaged: the journal has it all.
+    let recorded = RecordedRun::read(state, &run, id)?;
+    // A run that was killed before its first change has changed nothing.
+    Ok((!recorded.turns.is_empty() || recorded.is_damaged).then(|| recorded.brief()))
+}
+
+/// Sets a damaged journal aside, and puts what can be read of it in its place.
+/// Called while no run can write to it.
+///
+/// # Errors
+///
+/// Fails if the files cannot be written.
+pub fn repair(state: &StateDir, run: &RecordedRun) -> Result<()> {
+    let Some(runs) = state.folder(RUNS, false)?.filter(|_| run.is_damaged) else { return Ok(()) };
+    let Some(folder) = runs.folder(&run.info.id, false)? else { return Ok(()) };
+    let Some(bytes) = folder.read(JOURNAL, MAX_JOURNAL)? else { return Ok(()) };
+    let mut whole = whole_lines(&bytes);
+    let (kind, name) = ("ccm".into(), "history".into());
+    whole.extend(encode(&Record::Turn { kind, name, route: Vec::new() }));
+    let (what, reason) = (String::new(), DAMAGED.to_owned());
+    whole.extend(encode(&Record::Lost { what, reason }));
+    folder.rename(JOURNAL, format!("{JOURNAL}.damaged"))?;
+    folder.write(JOURNAL, &whole)
+}
+
+/// Reads a run; `None` when there is none with this id.
+///
+/// # Errors
+///
+/// Fails if its journal cannot be read, or is of a newer ccm.
+pub fn open(state: &StateDir, id: &str) -> Result<Option<RecordedRun>> {
+    let Some(runs) = state.folder(RUNS, false)?.filter(|_| is_id(id)) else { return Ok(None) };
+    let Some(run) = runs.folder(id, false)? else { return Ok(None) };
+    RecordedRun::read(state, &run, id).map(Some)
+}
