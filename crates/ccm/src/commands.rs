@@ -12,6 +12,7 @@ mod graph;
 #[cfg(test)]
 mod greet;
 mod hiera;
+mod history;
 mod inputs;
 mod man;
 mod manifest;
@@ -22,6 +23,7 @@ mod schema;
 mod session;
 mod state;
 mod status;
+mod undo;
 mod validate;
 mod why;
 
@@ -45,6 +47,8 @@ const COMMANDS: &[Entry] = &[
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
     ("owed", owed::command, owed::run),
+    ("history", history::command, history::run),
+    ("undo", undo::command, undo::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ccm_engine::why::WhyError;
 use ccm_engine::{
     Diagnosis, Difference, EnsureError, Loss, ManifestError, SavedPlanError, SelectionError,
-    SessionError, StatusError, VerifyError,
+    SessionError, StatusError, UndoError, VerifyError,
 };
 use ccm_host::LockError;
 use ccm_model::RequestError;
@@ -35,6 +35,8 @@ pub(crate) enum Error {
     Resource(#[from] ccm_engine::Error),
     #[error(transparent)]
     Why(#[from] WhyError),
+    #[error(transparent)]
+    Undo(#[from] UndoError),
     #[error(transparent)]
     Facts(#[from] ccm_facts::Error),
     #[error("cannot resolve data")]
@@ -87,6 +89,7 @@ impl Error {
                 Some("try again when it is done, or wait longer with --lock-timeout".to_owned())
             }
             Self::Why(error) => error.hint.clone(),
+            Self::Undo(error) => error.hint(),
             Self::Facts(error) => error.hint(),
             Self::Data(error) => error.hint(),
             Self::Request(_) | Self::Session(_) | Self::Lock(_) | Self::Output { .. } => None,

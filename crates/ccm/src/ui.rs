@@ -29,7 +29,7 @@ use show::Frame;
 pub(crate) use show::{Amount, Closing, Output, Show};
 use summary::Ending;
 use tally::Tally;
-use text::{precise, printable};
+use text::{columns, precise, printable};
 use theme::{BOLD, CYAN, DIM, RED, Theme, YELLOW};
 
 /// When to use colour.
@@ -227,6 +227,12 @@ impl Ui {
         self.print(&format!("{text}\n"));
     }
 
+    /// Prints a line that may quote names, whatever these contain.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.has_rows = true;
+        self.print(&format!("{}\n", printable(text)));
+    }
+
     /// Prints the failures of a run in full, and a line with counts.
     pub(crate) fn summary(&mut self, report: &Report, is_interrupted: bool) {
         self.tally.counts.not_selected = report.summary.not_selected;
@@ -257,6 +263,29 @@ impl Ui {
     /// Prints what two plans see differently.
     pub(crate) fn plan_differences(&mut self, differences: &[PlanDifference]) {
         let text = plan::render_differences(differences, self.theme);
+        self.print(&text);
+    }
+
+    /// Prints rows below headings, each column as wide as its longest entry.
+    pub(crate) fn table(&mut self, headings: &[&str], rows: &[Vec<String>]) {
+        let widths: Vec<usize> = (0..headings.len())
+            .map(|at| {
+                let cells = rows.iter().filter_map(|row| row.get(at));
+                cells.map(|cell| columns(cell)).chain([headings[at].len()]).max().unwrap_or(0)
+            })
+            .collect();
+        let line = |cells: &[&str]| {
+            let padded = cells.iter().zip(&widths).map(|(cell, &width)| {
+                let gap = width.saturating_sub(columns(cell));
+                format!("{}{:gap$}", printable(cell), "")
+            });
+            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let mut text = format!("{}\n", self.theme.paint(BOLD, &line(headings)));
+        for row in rows {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            text.push_str(&format!("{}\n", line(&cells)));
+        }
         self.print(&text);
     }
 

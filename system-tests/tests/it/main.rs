@@ -11,6 +11,7 @@ mod offline;
 mod prediction;
 mod selection;
 mod service;
+mod undo;
 
 pub(crate) use system_tests::Outcome::{Changed, Failed, Refreshed, Stable};
 pub(crate) use system_tests::{Layer, Machine};

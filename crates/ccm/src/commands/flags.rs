@@ -158,7 +158,9 @@ pub(super) fn run_options(engine: &Engine, matches: &ArgMatches) -> Result<RunOp
 
 /// Where the session is that was asked for, if one was.
 pub(super) fn session_path(matches: &ArgMatches) -> Option<PathBuf> {
-    let path = matches.get_one::<OsString>("session").filter(|path| !path.is_empty())?;
+    // Not every command that runs something has sessions.
+    let path = matches.try_get_one::<OsString>("session").ok().flatten();
+    let path = path.filter(|path| !path.is_empty())?;
     Some(from_here(&Host::new(), Path::new(path)))
 }
 

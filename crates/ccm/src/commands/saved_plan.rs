@@ -160,6 +160,9 @@ pub(super) fn open(
     }
     options.inputs = saved.inputs()?;
     options.decisions = saved.decisions();
+    if let Some(history) = &mut options.state.history {
+        history.plan = Some(saved.digest());
+    }
     // What was observed is compared in full.
     options.detail = Detail::Report;
     let replay = options.host.replay(&sources)?;

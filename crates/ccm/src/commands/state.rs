@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ccm_engine::RunOptions;
+use ccm_engine::{HistoryInfo, RunOptions};
 use ccm_host::{Error as HostError, Host, LockError, LockHolder, RunLock, StateDir};
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
@@ -26,7 +26,7 @@ pub(super) fn directory_flag() -> Arg {
 }
 
 /// The flags of a command that changes the machine.
-pub(super) fn flags() -> [Arg; 4] {
+pub(super) fn flags() -> [Arg; 5] {
     [
         directory_flag(),
         Arg::new("lock-timeout")
@@ -44,6 +44,10 @@ pub(super) fn flags() -> [Arg; 4] {
             .long("require-state")
             .action(ArgAction::SetTrue)
             .help("Fail if the state directory cannot be used"),
+        Arg::new("no-history")
+            .long("no-history")
+            .action(ArgAction::SetTrue)
+            .help("Do not keep what this run replaces; it cannot be undone"),
     ]
 }
 
@@ -117,6 +121,7 @@ impl Access {
             return Ok(access);
         }
         options.state.session = flags::session_path(matches);
+        options.state.history = (!is_on("no-history")).then(HistoryInfo::default);
         let host = &options.host;
         if changes_nothing {
             options.state.directory = read_only(host, matches);

@@ -117,7 +117,12 @@ fn steady(line: &str) -> String {
         if let Some((before, _)) = bare.split_once("/ccm-session-") {
             return format!("{before}/[…]");
         }
-        if is_time || is_date || is_id { format!("{key}[…]") } else { word.to_owned() }
+        let is_run = bare.len() == 19
+            && bare.chars().enumerate().all(|(at, c)| match at {
+                8 | 15 => c == '-',
+                _ => c.is_ascii_digit(),
+            });
+        if is_time || is_date || is_id || is_run { format!("{key}[…]") } else { word.to_owned() }
     };
     let line = steady_row(line);
     let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
@@ -206,6 +211,7 @@ fn times_are_masked_and_words_are_not() {
     );
     assert_eq!(steady("  » exec#x  true  (1.2s)"), "  » exec#x  true");
     assert_eq!(steady("  » exec#x  (noop)"), "  » exec#x  (noop)");
+    assert_eq!(steady("undo of 20261117-115402-001"), "undo of […]");
     assert_eq!(steady("  event_id: '3MAeT8fqjpa34YugSKtQStISlkR'"), "  event_id: […]");
     let all = |text: &[&str]| text.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
     assert!(agrees(&all(&["a", "…", "d"]), &all(&["a", "b", "c", "d"])));

@@ -19,6 +19,7 @@ mod faults;
 mod findings;
 mod graph;
 mod health;
+mod history;
 mod http;
 mod jet_file;
 mod mounted;
