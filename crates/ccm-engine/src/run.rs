@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             types,
             frame: ManifestFrame::outside(&options, templates),
-            record: Record::new(session, &options, false, Debts::of_session(&options)),
+            record: Record::new(session, &options, false, Debts::default()),
             observer: RefCell::new(observer),
             options,
         })
@@ -257,7 +257,15 @@ impl<'a> Run<'a> {
     pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
-        Ok(self.context().run_resource(&mut *resource))
+        self.record.debts.begin_request(&self.options);
+        let event = self.context().run_resource(&mut *resource);
+        self.record.debts.finish_request(&self.options.host);
+        Ok(event)
+    }
+
+    /// Keeps no more records: other runs may write the same ones.
+    pub fn leave_state(&mut self) {
+        self.options.state.directory = None;
     }
 
     /// What has been worth knowing since this was last asked.
@@ -272,8 +280,7 @@ impl<'a> Run<'a> {
     }
 
     /// Ends the run.
-    pub fn finish(mut self) -> Finished {
-        self.record.debts.finish(false, &self.options.host);
+    pub fn finish(self) -> Finished {
         self.record.finish(&self.options, String::new())
     }
 }

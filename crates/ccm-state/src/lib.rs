@@ -8,4 +8,4 @@
 mod owed;
 mod records;
 
-pub use owed::{Debt, Ledger, Listing, list};
+pub use owed::{Change, Debt, Ledger, Listing, list};

@@ -1,0 +1,63 @@
+//! Changes that manifests may have to react to that are still to come.
+
+use std::collections::{BTreeMap, HashSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A change that was made while manifests were still to come. Who in them must
+/// react is known for certain only when they run: the change may be the one that
+/// writes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// What changed, as `type#name`.
+    pub by: String,
+    /// Everything that subscribers can call it, and what applies its manifest.
+    pub names: Vec<String>,
+    /// When it was about to be made.
+    pub since: Timestamp,
+}
+
+/// Changes, and how many of them each manifest has taken note of.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) list: Vec<Change>,
+    pub(super) seen: BTreeMap<Vec<String>, usize>,
+    /// The resources whose change nobody has taken note of yet.
+    pub(super) unseen: HashSet<String>,
+    /// All that were ever in the list. What else the file has is from a run
+    /// within this run.
+    pub(super) known: HashSet<(String, Timestamp)>,
+}
+
+impl Changes {
+    pub(super) fn add(&mut self, change: Change) {
+        self.unseen.insert(change.by.clone());
+        self.known.insert((change.by.clone(), change.since));
+        self.list.push(change);
+    }
+
+    pub(super) fn enter(&mut self, path: Vec<String>) {
+        self.seen.insert(path, self.list.len());
+        self.unseen.clear();
+    }
+
+    /// Takes the last change of a resource back.
+    pub(super) fn take_back(&mut self, by: &str) -> bool {
+        if !self.unseen.remove(by) {
+            return false;
+        }
+        let Some(at) = self.list.iter().rposition(|change| change.by == by) else { return false };
+        self.list.remove(at);
+        true
+    }
+
+    /// Ends a run: a manifest that was entered in it has taken note of all.
+    pub(super) fn end_run(&mut self) {
+        let count = self.list.len();
+        self.seen.values_mut().for_each(|seen| *seen = count);
+        let old = self.list.iter().take(self.seen.values().copied().max().unwrap_or_default());
+        let old: HashSet<&str> = old.map(|change| &*change.by).collect();
+        self.unseen.retain(|by| !old.contains(&**by));
+    }
+}
