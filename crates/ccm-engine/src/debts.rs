@@ -12,6 +12,8 @@
 //! manifests the changes are recorded too, and a manifest that is entered looks
 //! through those that it has taken no note of, also in a later run.
 
+mod subscriptions;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use ccm_template::Resolver;
 use govalue::Map;
 use jiff::Timestamp;
 
+use self::subscriptions::Subscriptions;
 use crate::lifecycle::is_managed;
 use crate::manifest::{Manifest, RemoteSource};
 use crate::manifest_run::{Above, Child, MAX_DEPTH, load_child};
@@ -54,7 +57,7 @@ pub(crate) struct Debts {
     /// Debts of earlier runs.
     earlier: HashMap<Key, Debt>,
     /// Who subscribes to what.
-    subscribers: HashMap<String, BTreeSet<Key>>,
+    subscriptions: Subscriptions<Key>,
     /// Manifests that may run and were not looked into yet.
     ahead: Vec<ChildAhead>,
     looked_into: HashSet<Route>,
@@ -232,10 +235,7 @@ impl Debts {
                 continue;
             }
             let name = shown(&**resource, host);
-            for reference in resource.subscribe() {
-                let known = self.subscribers.entry(reference.to_string()).or_default();
-                known.insert((route.clone(), name.clone()));
-            }
+            self.subscriptions.add((route.clone(), name.clone()), resource.subscribe());
             names.insert(name);
         }
         if !self.awaited.is_empty() {
@@ -327,8 +327,7 @@ impl Debts {
         self.has_changes = true;
         self.look_ahead(types, options);
         let names: Vec<String> = names.collect();
-        let subscribers = names.iter().filter_map(|name| self.subscribers.get(name)).flatten();
-        let subscribers: BTreeSet<Key> = subscribers.cloned().collect();
+        let subscribers = self.subscriptions.of(&names);
         let names = (!self.awaited.is_empty()).then_some(names);
         self.owe(subscribers, by, names, &options.host)
     }

@@ -116,7 +116,8 @@ impl StateDir {
         on_wait: &mut dyn FnMut(Option<&LockHolder>),
     ) -> Result<RunLock, LockError> {
         let until = Instant::now().checked_add(timeout);
-        let mut wait = Wait { host: self.host(), until, on_wait, told: None };
+        let mut wait =
+            Wait { host: self.host(), until, tell: on_wait, has_told: false, last: None };
         let claims: Vec<&str> = handed_down.into_iter().flat_map(|t| t.split('/')).collect();
         let (file, level) = loop {
             let (file, above) = self.first_free(&claims, &mut wait)?;
@@ -125,8 +126,8 @@ impl StateDir {
                 continue;
             }
             match self.busy_below(above.len(), &claims)? {
-                None => break (file, above.len()),
-                Some(holder) => {
+                Below::Free => break (file, above.len()),
+                Below::Busy(holder) => {
                     // What that run starts may need this lock.
                     drop(file);
                     wait.pause(holder)?;
@@ -164,20 +165,15 @@ impl StateDir {
         }
     }
 
-    /// Who holds a lock further down and is not above this run; the holder may
-    /// be unknown.
-    fn busy_below(
-        &self,
-        mut level: usize,
-        claims: &[&str],
-    ) -> Result<Option<Option<LockHolder>>, LockError> {
+    /// Whether somebody holds a lock further down who is not above this run.
+    fn busy_below(&self, mut level: usize, claims: &[&str]) -> Result<Below, LockError> {
         loop {
             level += 1;
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let name = lock_name(level);
             let file = match rustix::fs::openat(self.descriptor(), &*name, flags, mode(0)) {
                 Ok(file) => file,
-                Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+                Err(Errno::NOENT | Errno::LOOP) => return Ok(Below::Free),
                 Err(errno) => return Err(Error::io("open", &self.path().join(name))(errno).into()),
             };
             if self.try_lock(&file)? {
@@ -186,7 +182,7 @@ impl StateDir {
             let holder = holder_of(&file);
             let token = holder.as_ref().and_then(LockHolder::token);
             if !token.is_some_and(|token| claims.contains(&&*token)) {
-                return Ok(Some(holder));
+                return Ok(Below::Busy(holder));
             }
         }
     }
@@ -223,12 +219,20 @@ fn lock_name(level: usize) -> String {
     if level == 0 { "lock".to_owned() } else { format!("lock.{level}") }
 }
 
+/// The locks further down.
+enum Below {
+    Free,
+    /// Held, by whom cannot always be told.
+    Busy(Option<LockHolder>),
+}
+
 /// Waiting for others, until it takes too long.
 struct Wait<'a> {
     host: &'a Host,
     until: Option<Instant>,
-    on_wait: &'a mut dyn FnMut(Option<&LockHolder>),
-    told: Option<Option<LockHolder>>,
+    tell: &'a mut dyn FnMut(Option<&LockHolder>),
+    has_told: bool,
+    last: Option<LockHolder>,
 }
 
 impl Wait<'_> {
@@ -240,9 +244,9 @@ impl Wait<'_> {
             return Err(LockError::Busy { holder });
         }
         // It may have let go between the two questions.
-        if holder.is_some() && self.told.as_ref() != Some(&holder) || self.told.is_none() {
-            (self.on_wait)(holder.as_ref());
-            self.told = Some(holder);
+        if holder.is_some() && self.last != holder || !self.has_told {
+            (self.tell)(holder.as_ref());
+            (self.has_told, self.last) = (true, holder);
         }
         self.host.cancel().pause(POLL);
         Ok(())

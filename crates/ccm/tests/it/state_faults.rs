@@ -173,13 +173,16 @@ fn a_file_system_without_locks_is_said_so() {
     }
 }
 
+/// Puts something where the lock should be.
+type Maker = fn(&TestEnv, &PathBuf);
+
 #[test]
 fn what_has_the_place_of_the_lock_is_set_aside() {
     let env = TestEnv::new();
     env.manifest(FILE);
     let lock = env.state().join("lock");
     let damaged = env.state().join("lock.damaged");
-    let kinds: [(&str, fn(&TestEnv, &PathBuf)); 3] = [
+    let kinds: [(&str, Maker); 3] = [
         ("symlink", |env, lock| symlink(env.path("elsewhere"), lock).unwrap()),
         ("directory", |_, lock| std::fs::create_dir(lock).unwrap()),
         ("socket", |_, lock| drop(UnixListener::bind(lock).unwrap())),
