@@ -63,6 +63,11 @@ enum Record {
     Entered {
         path: Vec<String>,
     },
+    /// A manifest that an earlier run has entered: only what it owes for the
+    /// changes above is recorded.
+    Seen {
+        path: Vec<String>,
+    },
 }
 
 type Key = (Vec<String>, String);
@@ -353,7 +358,10 @@ fn whole(manifest: &str, debts: &BTreeMap<Key, Debt>, changes: &Changes) -> Vec<
     }
     for at in 0..=changes.list.len() {
         for (path, _) in changes.seen.iter().filter(|(_, seen)| **seen == at) {
-            bytes.extend(encode(&Record::Entered { path: path.clone() }));
+            let path = path.clone();
+            let is_entered = changes.entered.contains(&path);
+            let record = if is_entered { Record::Entered { path } } else { Record::Seen { path } };
+            bytes.extend(encode(&record));
         }
         if let Some(change) = changes.list.get(at) {
             bytes.extend(encode(&Record::Changed(change.clone())));
@@ -458,6 +466,7 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
                 content.changes.take_back(&by);
             }
             Ok(Record::Entered { path }) => content.changes.enter(path),
+            Ok(Record::Seen { path }) => content.changes.see(path),
             // Whole, so another version has written it.
             Err(_) => content.fault = Some(Fault::Newer),
         }

@@ -1,6 +1,6 @@
 //! Changes that manifests may have to react to that are still to come.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,9 @@ pub struct Change {
 pub(super) struct Changes {
     pub(super) list: Vec<Change>,
     pub(super) seen: BTreeMap<Vec<String>, usize>,
+    /// The manifests that the last run has entered: they have taken note of
+    /// later changes by themselves.
+    pub(super) entered: BTreeSet<Vec<String>>,
     /// The resources whose change nobody has taken note of yet.
     pub(super) unseen: HashSet<String>,
     /// All that were ever in the list. What else the file has is from a run
@@ -38,6 +41,12 @@ impl Changes {
     }
 
     pub(super) fn enter(&mut self, path: Vec<String>) {
+        self.entered.insert(path.clone());
+        self.see(path);
+    }
+
+    /// A manifest has taken note of all changes so far, in an earlier run.
+    pub(super) fn see(&mut self, path: Vec<String>) {
         self.seen.insert(path, self.list.len());
         self.unseen.clear();
     }
@@ -54,10 +63,10 @@ impl Changes {
 
     /// Ends a run: a manifest that was entered in it has taken note of all.
     pub(super) fn end_run(&mut self) {
-        let count = self.list.len();
-        self.seen.values_mut().for_each(|seen| *seen = count);
-        let old = self.list.iter().take(self.seen.values().copied().max().unwrap_or_default());
-        let old: HashSet<&str> = old.map(|change| &*change.by).collect();
-        self.unseen.retain(|by| !old.contains(&**by));
+        for path in std::mem::take(&mut self.entered) {
+            self.see(path);
+        }
+        let seen = self.seen.values().copied().max().unwrap_or_default();
+        self.unseen = self.list.iter().skip(seen).map(|change| change.by.clone()).collect();
     }
 }

@@ -192,7 +192,7 @@ fn moments(env: &TestEnv, round: usize) -> Vec<Moment> {
 }
 
 /// Kills runs just before system calls that write. Every other time the run
-/// after it is killed at the same place.
+/// after it, which changes everything again, is killed too, at half the way.
 #[expect(clippy::print_stdout, reason = "figures")]
 fn kill_at_chosen(shape: Shape) {
     if ccm_testkit::lacks_strace() {
@@ -209,15 +209,17 @@ fn kill_at_chosen(shape: Shape) {
         Ok(number) => number.parse::<usize>().unwrap().min(all.len()),
         Err(_) => 6,
     };
-    let (mut killed, mut had_debts) = (0, 0);
+    let (mut killed, mut had_debts, mut round) = (0, 0, 1);
     for index in 0..wanted {
-        let round = index + 2;
-        let (call, number) = &all[index * all.len() / wanted];
-        let place = format!("before {call} {number}");
-        let trace = format!("trace={call}");
-        let inject = format!("inject={call}:signal=KILL:when={number}");
-        prepare(&env, shape);
-        for _ in 0..=index % 2 {
+        let at = index * all.len() / wanted;
+        let mut place = String::new();
+        for at in [at, at / 2].into_iter().take(1 + index % 2) {
+            let (call, number) = &all[at];
+            let _ = write!(place, "before {call} {number}, ");
+            let trace = format!("trace={call}");
+            let inject = format!("inject={call}:signal=KILL:when={number}");
+            round += 1;
+            prepare(&env, shape);
             let status = traced(&env, round, &["-e", &trace, "-e", &inject]);
             killed += usize::from(!status.success());
             std::thread::sleep(Duration::from_millis(30));
