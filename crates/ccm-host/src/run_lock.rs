@@ -134,8 +134,7 @@ impl StateDir {
                 }
             }
         };
-        let own = describe(std::process::id()).token();
-        let token = own.map(|own| {
+        let token = own_token().map(|own| {
             let above = claims.iter().take(level).copied();
             above.chain([&*own]).collect::<Vec<_>>().join("/")
         });
@@ -296,6 +295,14 @@ fn find_holder(locks: &str, device: (u32, u32), inode: u64) -> Option<u32> {
         by_inode = by_inode.or(Some(pid));
     }
     by_inode
+}
+
+/// The token of this process. Every run makes one, so it reads no more than it
+/// needs.
+fn own_token() -> Option<String> {
+    let stat = std::fs::read("/proc/self/stat").ok()?;
+    let ticks = start_ticks(&String::from_utf8_lossy(&stat))?;
+    Some(format!("{}:{ticks}", std::process::id()))
 }
 
 /// What can be seen of a process.
