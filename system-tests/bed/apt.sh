@@ -4,7 +4,8 @@
 #
 #   ccm-app      1.0-1, 1.1-1, 2.0-1: a file, a configuration file, a service
 #   ccm-broken   1.0-1: cannot be configured while /etc/ccm-broken.fail exists
-#   ccm-slow     1.0-1: takes four seconds to be configured
+#   ccm-slow     1.0-1: takes four seconds to be configured, and as long as there
+#                is a file /run/ccm-slow.hold
 #   ccm-plus+    1.0-1: has a name that ends like an order to apt
 #   ccm-user     1.0-1: makes the user ccm-tester
 #   ccm-gone     1.0-1: listed, but its file is not there
@@ -54,7 +55,8 @@ done
 
 mkdir -p "$work"/ccm-{broken,slow}-1.0-1/DEBIAN
 printf '#!/bin/sh\ntest ! -e /etc/ccm-broken.fail\n' > "$work/ccm-broken-1.0-1/DEBIAN/postinst"
-printf '#!/bin/sh\nsleep 4\n' > "$work/ccm-slow-1.0-1/DEBIAN/postinst"
+printf '#!/bin/sh\nsleep 4\nwhile [ -e /run/ccm-slow.hold ]; do sleep 0.1; done\n' \
+    > "$work/ccm-slow-1.0-1/DEBIAN/postinst"
 chmod 755 "$work"/ccm-{broken,slow}-1.0-1/DEBIAN/postinst
 deb ccm-broken 1.0-1
 deb ccm-slow 1.0-1

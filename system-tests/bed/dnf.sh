@@ -4,7 +4,8 @@
 #
 #   ccm-app    1.0-1, 1.1-1, 2.0-1: a file, a configuration file, a service
 #   ccm-epoch  1:1.0-1
-#   ccm-slow   1.0-1: takes four seconds to be installed
+#   ccm-slow   1.0-1: takes four seconds to be installed, and as long as there is
+#              a file /run/ccm-slow.hold
 set -euo pipefail
 repository=/srv/repository/rpm
 mkdir -p "$repository"
@@ -48,7 +49,8 @@ mkdir "$work/tree"
 package ccm-epoch 1 1.0 1 %files
 mkdir "$work/tree"
 # Lua, as nothing provides a shell to rpm here.
-package ccm-slow 0 1.0 1 '%post -p <lua>' 'os.execute("sleep 4")' %files
+package ccm-slow 0 1.0 1 '%post -p <lua>' \
+    'os.execute("sleep 4; while [ -e /run/ccm-slow.hold ]; do sleep 0.1; done")' %files
 createrepo_c -q "$repository"
 
 rm -f /etc/yum.repos.d/*

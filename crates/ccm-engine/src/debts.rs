@@ -6,17 +6,26 @@
 //! the manifests that were entered; the ones that are still to come are read
 //! ahead, once, when the first change is about to be made. So a run without
 //! changes reads nothing twice.
+//!
+//! A manifest that is still to come may not be there yet, or be another one when
+//! its turn comes, because the run itself writes it. So while there are such
+//! manifests the changes are recorded too, and a manifest that is entered looks
+//! through those that it has taken no note of, also in a later run.
+
+mod subscriptions;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_host::{Host, StateDir};
 use ccm_model::{Event, OwedReaction, ResourceRef};
-use ccm_state::{Debt, Ledger};
+use ccm_state::{Change, Debt, Ledger};
 use ccm_template::Resolver;
 use govalue::Map;
+use jiff::Timestamp;
 
+use self::subscriptions::Subscriptions;
 use crate::history::HistoryInfo;
 use crate::lifecycle::is_managed;
 use crate::manifest::{Manifest, RemoteSource};
@@ -51,10 +60,14 @@ pub(crate) struct Debts {
     /// Debts of earlier runs.
     earlier: HashMap<Key, Debt>,
     /// Who subscribes to what.
-    subscribers: HashMap<String, BTreeSet<Key>>,
+    subscriptions: Subscriptions<Key>,
     /// Manifests that may run and were not looked into yet.
     ahead: Vec<ChildAhead>,
     looked_into: HashSet<Route>,
+    /// Manifests that may run and were not entered yet, and where they are.
+    awaited: HashMap<Route, PathBuf>,
+    /// Those of them that the run itself may write.
+    unsettled: HashSet<PathBuf>,
     entered: HashSet<Route>,
     /// Manifests that some resource applies.
     declared: HashSet<Route>,
@@ -65,6 +78,8 @@ pub(crate) struct Debts {
     kept: HashSet<Key>,
     /// Debts that the resource at work has caused.
     fresh: Vec<Key>,
+    /// What the resource at work is recorded as, for manifests to come.
+    fresh_change: Option<String>,
     has_changes: bool,
 }
 
@@ -84,42 +99,71 @@ impl Debts {
         Self::open(options, identity)
     }
 
-    /// The debts of resources that stand in no manifest: those of the session.
-    pub(crate) fn of_session(options: &RunOptions) -> Self {
-        match &options.state.session {
-            Some(session) => Self::open(options, &format!("session {}", session.display())),
-            None => Self::default(),
+    /// Begins a request, whose resource stands in no manifest. What it owes
+    /// belongs to the session; others may have written to its records since the
+    /// last request.
+    pub(crate) fn begin_request(&mut self, options: &RunOptions) {
+        let before = std::mem::take(self);
+        let kept = before.ledger.filter(Ledger::is_in_memory);
+        let RunState { session, directory, .. } = &options.state;
+        *self = match (session, directory, kept) {
+            (Some(session), Some(_), _) => {
+                Self::open(options, &format!("session {}", session.display()))
+            }
+            (.., kept) if !options.mode.health_check_only => {
+                Self::with(kept.unwrap_or_else(Ledger::in_memory), options)
+            }
+            _ => Self::default(),
+        };
+    }
+
+    fn with(ledger: Ledger, options: &RunOptions) -> Self {
+        let key = |debt: &Debt| (debt.path.clone(), debt.subscriber.clone());
+        Self {
+            earlier: ledger.debts().map(|debt| (key(debt), debt.clone())).collect(),
+            ledger: Some(ledger),
+            is_preview: options.mode.noop,
+            ..Self::default()
         }
     }
 
     fn open(options: &RunOptions, identity: &str) -> Self {
-        let mut debts = Self::default();
         let mode = options.mode;
-        let Some(directory) = &options.state.directory else { return debts };
+        let Some(directory) = &options.state.directory else { return Self::default() };
         if mode.health_check_only {
-            return debts;
+            return Self::default();
         }
-        debts.is_preview = mode.noop;
         match Ledger::open(directory, identity, mode.noop) {
-            Ok(ledger) => {
-                let key = |debt: &Debt| (debt.path.clone(), debt.subscriber.clone());
-                debts.earlier = ledger.debts().map(|debt| (key(debt), debt.clone())).collect();
-                debts.ledger = Some(ledger);
-            }
+            Ok(ledger) => Self::with(ledger, options),
             Err(error) => {
                 let error = chain(&error);
                 options.host.warn(format!("{error}; ccm does not know what earlier runs owe"));
+                Self::default()
             }
         }
-        debts
     }
 
-    /// Learns of the subscribers in a manifest that is about to run.
-    pub(crate) fn enter(&mut self, manifest: &Manifest, route: &Route, host: &Host) {
+    /// Learns of the subscribers in a manifest that is about to run. One that
+    /// came only now may have subscribers that must react to what this run has
+    /// changed before, which `has_changed` knows, or an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what they owe cannot be recorded.
+    pub(crate) fn enter(
+        &mut self,
+        manifest: &Manifest,
+        route: &Route,
+        host: &Host,
+        has_changed: impl FnMut(&ResourceRef) -> bool,
+    ) -> Result<()> {
         if self.ledger.is_none() {
-            return;
+            return Ok(());
         }
         self.ahead.retain(|child| child.route != *route);
+        if let Some(path) = self.awaited.remove(route) {
+            self.unsettled.remove(&path);
+        }
         let declared = self.learn(manifest, route, host);
         self.entered.insert(route.clone());
         let is_gone = |key: &&Key| key.0 == *route && !declared.contains(&key.1);
@@ -127,6 +171,52 @@ impl Debts {
         for key in gone {
             self.drop_gone(&key, host);
         }
+        if route.is_empty() {
+            return Ok(());
+        }
+        self.catch_up(&manifest.declarations.resources, route, host, has_changed)
+    }
+
+    /// Records what the subscribers in a manifest owe for changes that were made
+    /// before it was entered.
+    fn catch_up(
+        &mut self,
+        resources: &[Box<dyn AnyResource>],
+        route: &Route,
+        host: &Host,
+        mut has_changed: impl FnMut(&ResourceRef) -> bool,
+    ) -> Result<()> {
+        let Some(ledger) = &mut self.ledger else { return Ok(()) };
+        // Records carry no secrets, so changes are found without them.
+        let unseen = ledger.unseen(route).iter();
+        let unseen = unseen.flat_map(|change| change.names.iter().map(move |name| (name, change)));
+        let unseen: HashMap<&String, &Change> = unseen.collect();
+        if unseen.is_empty() && !self.has_changes {
+            return Ok(());
+        }
+        let mut debts = Vec::new();
+        for resource in resources {
+            let key = || (route.clone(), shown(&**resource, host));
+            let earlier = resource.subscribe().iter().find_map(|reference| {
+                let name = reference.to_string();
+                unseen.get(&name).or_else(|| unseen.get(&host.redactor().text(&name).into_owned()))
+            });
+            if let Some(change) = earlier {
+                let debt = debt(key(), &change.by, change.since);
+                self.earlier.entry(key()).or_insert_with(|| debt.clone());
+                debts.push(debt);
+            } else if self.has_changes
+                && let Some(by) = resource.subscribe().iter().find(|by| has_changed(by))
+            {
+                let by = host.redactor().text(&by.to_string()).into_owned();
+                debts.push(debt(key(), &by, host.now()));
+            }
+        }
+        if self.is_preview {
+            return Ok(());
+        }
+        let recorded = ledger.owe(debts).and_then(|()| ledger.enter(route));
+        recorded.map_err(|source| Error::Debt { source })
     }
 
     /// Adds the subscribers of a manifest, and the manifests below it that were
@@ -141,11 +231,15 @@ impl Debts {
                 continue;
             }
             let name = shown(&**resource, host);
-            for reference in resource.subscribe() {
-                let known = self.subscribers.entry(reference.to_string()).or_default();
-                known.insert((route.clone(), name.clone()));
-            }
+            self.subscriptions.add((route.clone(), name.clone()), resource.subscribe());
             names.insert(name);
+        }
+        if !self.awaited.is_empty() {
+            let written = manifest.declarations.resources.iter();
+            let written = written.map(|resource| Path::new(&resource.common().name));
+            let written: HashSet<&Path> = written.collect();
+            let paths = self.awaited.values().filter(|path| written.contains(path.as_path()));
+            self.unsettled.extend(paths.cloned());
         }
         names
     }
@@ -164,9 +258,13 @@ impl Debts {
         if below.len() > MAX_DEPTH || !is_wanted || self.looked_into.contains(&below) {
             return;
         }
+        let path = manifest.working_directory.join(child.path);
+        if !self.entered.contains(&below) {
+            self.awaited.insert(below.clone(), path.clone());
+        }
         self.ahead.push(ChildAhead {
             route: below,
-            path: manifest.working_directory.join(child.path),
+            path,
             data: child.data.cloned(),
             allow_apply: child.allow_apply,
             templates: manifest.templates.clone(),
@@ -195,8 +293,13 @@ impl Debts {
                 remote: ahead.remote,
             };
             let RunOptions { host, inputs, .. } = options;
-            if let Ok(manifest) = load_child(host, types, inputs, &child, above) {
-                self.learn(&manifest, &ahead.route, host);
+            match load_child(host, types, inputs, &child, above) {
+                Ok(manifest) => {
+                    self.learn(&manifest, &ahead.route, host);
+                }
+                Err(_) => {
+                    self.unsettled.insert(ahead.path);
+                }
             }
         }
     }
@@ -219,30 +322,38 @@ impl Debts {
         }
         self.has_changes = true;
         self.look_ahead(types, options);
-        if self.subscribers.is_empty() {
-            return Ok(());
-        }
-        let subscribers = names.filter_map(|name| self.subscribers.get(&name)).flatten();
-        let subscribers: BTreeSet<Key> = subscribers.cloned().collect();
-        self.owe(subscribers, by, &options.host)
+        let names: Vec<String> = names.collect();
+        let subscribers = self.subscriptions.of(&names);
+        let names = (!self.awaited.is_empty()).then_some(names);
+        self.owe(subscribers, by, names, &options.host)
     }
 
-    fn owe(&mut self, keys: BTreeSet<Key>, by: &str, host: &Host) -> Result<()> {
+    /// Records debts to `by` and, for manifests that are still to come, what it
+    /// is called.
+    fn owe(
+        &mut self,
+        keys: BTreeSet<Key>,
+        by: &str,
+        names: Option<Vec<String>>,
+        host: &Host,
+    ) -> Result<()> {
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         let is_new = |(route, name): &Key| ledger.find(route, name).is_none();
         let keys: Vec<Key> = keys.into_iter().filter(is_new).collect();
-        if keys.is_empty() {
+        if keys.is_empty() && names.is_none() {
             return Ok(());
         }
-        let by = host.redactor().text(by).into_owned();
-        let since = host.now();
-        let debts = keys.iter().map(|(path, subscriber)| Debt {
-            path: path.clone(),
-            subscriber: subscriber.clone(),
+        let redacted = |text: &str| host.redactor().text(text).into_owned();
+        let (by, since) = (redacted(by), host.now());
+        let debts = keys.iter().map(|key| debt(key.clone(), &by, since)).collect();
+        let change = names.map(|names| Change {
             by: by.clone(),
+            names: names.iter().map(|name| redacted(name)).collect(),
             since,
         });
-        ledger.owe(debts.collect()).map_err(|source| Error::Debt { source })?;
+        self.fresh_change = change.is_some().then_some(by);
+        let recorded = ledger.owe_for(debts, change, !self.unsettled.is_empty());
+        recorded.map_err(|source| Error::Debt { source })?;
         self.fresh.extend(keys);
         Ok(())
     }
@@ -251,10 +362,17 @@ impl Debts {
     /// anything; what failed may have changed something all the same.
     pub(crate) fn after_change(&mut self, event: &Event, is_done: bool, host: &Host) {
         let fresh = std::mem::take(&mut self.fresh);
-        if !event.changed && is_done {
-            for key in fresh {
-                self.pay(&key, host);
-            }
+        let change = self.fresh_change.take();
+        if event.changed || !is_done {
+            return;
+        }
+        for key in fresh {
+            self.pay(&key, host);
+        }
+        if let (Some(by), Some(ledger)) = (change, &mut self.ledger)
+            && let Err(error) = ledger.take_back(&by)
+        {
+            host.warn(format!("{}; the next run may react to {by}", chain(&error)));
         }
     }
 
@@ -293,6 +411,7 @@ impl Debts {
         let owed = self.owe(
             BTreeSet::from([(route.clone(), shown(resource, host))]),
             &by.to_string(),
+            None,
             host,
         );
         // It is not this resource that owes it to others.
@@ -327,36 +446,26 @@ impl Debts {
         }
     }
 
-    /// Subscribers in a manifest that came only now, and that must react to
-    /// what this run has changed before: those that `has_changed` says so of.
-    pub(crate) fn late(
-        &mut self,
-        resources: &[Box<dyn AnyResource>],
-        route: &Route,
-        host: &Host,
-        mut has_changed: impl FnMut(&ResourceRef) -> bool,
-    ) -> Result<()> {
-        let is_late = self.has_changes && !self.looked_into.contains(route);
-        if !is_late || self.is_preview || self.ledger.is_none() {
-            return Ok(());
-        }
-        for resource in resources {
-            let by = resource.subscribe().iter().find(|reference| has_changed(reference));
-            if let Some(by) = by {
-                let key = (route.clone(), shown(&**resource, host));
-                self.owe(BTreeSet::from([key]), &by.to_string(), host)?;
-            }
-        }
-        self.fresh.clear();
-        Ok(())
+    /// Ends a request. What other requests may still pay stays.
+    pub(crate) fn finish_request(&mut self, host: &Host) {
+        self.end(false, !host.cancel().is_cancelled(), host);
     }
 
     /// Ends the run. `is_whole`: every resource that is to run had its turn.
     pub(crate) fn finish(&mut self, is_whole: bool, host: &Host) {
+        self.end(is_whole, is_whole, host);
+    }
+
+    fn end(&mut self, is_whole: bool, is_complete: bool, host: &Host) {
         if self.is_preview {
             return;
         }
-        let Some(ledger) = &self.ledger else { return };
+        let Some(ledger) = &mut self.ledger else { return };
+        // A manifest that could not be read, or was held back, is still to come.
+        let is_awaited = |route| !self.skipped_manifests.contains(route);
+        if is_complete && !self.awaited.keys().any(is_awaited) {
+            ledger.forget_changes();
+        }
         let key = |debt: &Debt| (debt.path.clone(), debt.subscriber.clone());
         let left: Vec<Key> = ledger.debts().map(key).collect();
         for key in left {
@@ -405,6 +514,10 @@ impl Debts {
             host.warn(format!("{error}; the next run may repeat the reaction of {}", key.1));
         }
     }
+}
+
+fn debt((path, subscriber): Key, by: &str, since: Timestamp) -> Debt {
+    Debt { path, subscriber, by: by.to_owned(), since }
 }
 
 /// What a subscriber is called in records: without secrets.

@@ -246,14 +246,12 @@ impl LifecycleContext<'_, '_> {
     fn enter_debts(&mut self, manifest: &Manifest, route: &Vec<String>) {
         let host = &self.options.host;
         let Record { debts, session, .. } = &mut *self.record;
-        let resources = &manifest.declarations.resources;
-        let late = debts.late(resources, route, host, |reference| {
+        let entered = debts.enter(manifest, route, host, |reference| {
             session.last(reference).is_some_and(|last| last.changed && !last.noop)
         });
-        if let Err(error) = late {
+        if let Err(error) = entered {
             host.warn(crate::chain(&error));
         }
-        debts.enter(manifest, route, host);
     }
 
     fn load_child(&self, child: &Child<'_>) -> Result<Manifest, ManifestError> {

@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
                 session,
                 &options,
                 false,
-                (Debts::of_session(&options), History::new(&options, None)),
+                (Debts::default(), History::new(&options, None)),
             ),
             observer: RefCell::new(observer),
             options,
@@ -277,7 +277,16 @@ impl<'a> Run<'a> {
     pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
-        Ok(self.context().run_resource(&mut *resource))
+        self.record.debts.begin_request(&self.options);
+        let event = self.context().run_resource(&mut *resource);
+        self.record.debts.finish_request(&self.options.host);
+        Ok(event)
+    }
+
+    /// Keeps no more records: other runs may write the same ones.
+    pub fn leave_state(&mut self) {
+        self.options.state.directory = None;
+        self.record.history = History::default();
     }
 
     /// What it was given.
@@ -336,7 +345,6 @@ impl<'a> Run<'a> {
 
     /// Ends the run.
     pub fn finish(mut self) -> Finished {
-        self.record.debts.finish(false, &self.options.host);
         self.record.finish_history(&self.options.host);
         self.context().take_warnings(None);
         self.record.finish(&self.options, String::new())

@@ -6,6 +6,10 @@
 //! it is worth something only while the kernel says that this process holds the
 //! lock. The ccm below takes a lock one level further down, so that two of them
 //! do not run at once either.
+//!
+//! A run that was killed may leave a ccm below it that is still at work. So who
+//! takes a lock also looks whether those further down are free, and who takes
+//! one further down looks again who is above: of two, at least one notices.
 
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
@@ -111,55 +115,146 @@ impl StateDir {
         timeout: Duration,
         on_wait: &mut dyn FnMut(Option<&LockHolder>),
     ) -> Result<RunLock, LockError> {
-        let deadline = Instant::now().checked_add(timeout);
+        let until = Instant::now().checked_add(timeout);
+        let mut wait =
+            Wait { host: self.host(), until, tell: on_wait, has_told: false, last: None };
         let claims: Vec<&str> = handed_down.into_iter().flat_map(|t| t.split('/')).collect();
-        let mut level = 0;
-        let mut file = self.open_lock(level)?;
-        let mut told: Option<Option<LockHolder>> = None;
-        loop {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                Err(errno) => {
-                    return Err(Error::io("lock", &self.path().join("lock"))(errno).into());
-                }
-            }
-            let holder = holder_of(&file);
-            let token = holder.as_ref().and_then(LockHolder::token);
-            if let (Some(token), Some(claim)) = (&token, claims.get(level))
-                && token == claim
-            {
-                level += 1;
-                file = self.open_lock(level)?;
+        let (file, level) = loop {
+            let (file, above) = self.first_free(&claims, &mut wait)?;
+            let is_claimed = |(file, claim): (&OwnedFd, &&str)| token_of(file) == **claim;
+            if !above.iter().zip(&claims).all(is_claimed) {
                 continue;
             }
-            if let Some(reason) = self.host().cancel().reason() {
-                return Err(LockError::Cancelled(reason));
+            match self.busy_below(above.len(), &claims)? {
+                Below::Free => break (file, above.len()),
+                Below::Busy(holder) => {
+                    // What that run starts may need this lock.
+                    drop(file);
+                    wait.pause(holder)?;
+                }
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(LockError::Busy { holder });
-            }
-            // It may have let go between the two questions.
-            if holder.is_some() && told.as_ref() != Some(&holder) || told.is_none() {
-                on_wait(holder.as_ref());
-                told = Some(holder);
-            }
-            self.host().cancel().pause(POLL);
-        }
-        let own = describe(std::process::id()).token();
-        let token = own.map(|own| {
+        };
+        let token = own_token().map(|own| {
             let above = claims.iter().take(level).copied();
             above.chain([&*own]).collect::<Vec<_>>().join("/")
         });
         Ok(RunLock { _file: file, token })
     }
 
-    fn open_lock(&self, level: usize) -> Result<OwnedFd> {
-        let name = if level == 0 { "lock".to_owned() } else { format!("lock.{level}") };
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        rustix::fs::openat(self.descriptor(), &*name, flags | OFlags::CLOEXEC, mode(0o600))
-            .map_err(Error::io("open", &self.path().join(name)))
+    /// Takes the first lock that nobody holds whom this run belongs to; also
+    /// gives back the ones above it.
+    fn first_free(
+        &self,
+        claims: &[&str],
+        wait: &mut Wait<'_>,
+    ) -> Result<(OwnedFd, Vec<OwnedFd>), LockError> {
+        let mut above = Vec::new();
+        loop {
+            let file = self.open_lock(above.len())?;
+            if self.try_lock(&file)? {
+                return Ok((file, above));
+            }
+            let holder = holder_of(&file);
+            let token = holder.as_ref().and_then(LockHolder::token);
+            if token.is_some() && token.as_deref() == claims.get(above.len()).copied() {
+                above.push(file);
+            } else {
+                wait.pause(holder)?;
+            }
+        }
     }
+
+    /// Whether somebody holds a lock further down who is not above this run.
+    fn busy_below(&self, mut level: usize, claims: &[&str]) -> Result<Below, LockError> {
+        loop {
+            level += 1;
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let name = lock_name(level);
+            let file = match rustix::fs::openat(self.descriptor(), &*name, flags, mode(0)) {
+                Ok(file) => file,
+                Err(Errno::NOENT | Errno::LOOP) => return Ok(Below::Free),
+                Err(errno) => return Err(Error::io("open", &self.path().join(name))(errno).into()),
+            };
+            if self.try_lock(&file)? {
+                continue;
+            }
+            let holder = holder_of(&file);
+            let token = holder.as_ref().and_then(LockHolder::token);
+            if !token.is_some_and(|token| claims.contains(&&*token)) {
+                return Ok(Below::Busy(holder));
+            }
+        }
+    }
+
+    fn try_lock(&self, file: &OwnedFd) -> Result<bool> {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(true),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
+            Err(errno) => Err(Error::io("lock", &self.path().join("lock"))(errno)),
+        }
+    }
+
+    fn open_lock(&self, level: usize) -> Result<OwnedFd> {
+        let name = lock_name(level);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let flags = flags | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(self.descriptor(), &*name, flags, mode(0o600));
+        let opened = match open() {
+            // Something else has its name: a symlink, a directory, a socket.
+            Err(Errno::LOOP | Errno::ISDIR | Errno::NXIO) => {
+                let path = self.path().join(&name);
+                self.rename(&name, format!("{name}.damaged"))?;
+                let path = path.display();
+                self.host().warn(format!("{path} is not a regular file; ccm sets it aside"));
+                open()
+            }
+            opened => opened,
+        };
+        opened.map_err(Error::io("open", &self.path().join(name)))
+    }
+}
+
+fn lock_name(level: usize) -> String {
+    if level == 0 { "lock".to_owned() } else { format!("lock.{level}") }
+}
+
+/// The locks further down.
+enum Below {
+    Free,
+    /// Held, by whom cannot always be told.
+    Busy(Option<LockHolder>),
+}
+
+/// Waiting for others, until it takes too long.
+struct Wait<'a> {
+    host: &'a Host,
+    until: Option<Instant>,
+    tell: &'a mut dyn FnMut(Option<&LockHolder>),
+    has_told: bool,
+    last: Option<LockHolder>,
+}
+
+impl Wait<'_> {
+    fn pause(&mut self, holder: Option<LockHolder>) -> Result<(), LockError> {
+        if let Some(reason) = self.host.cancel().reason() {
+            return Err(LockError::Cancelled(reason));
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(LockError::Busy { holder });
+        }
+        // It may have let go between the two questions.
+        if holder.is_some() && self.last != holder || !self.has_told {
+            (self.tell)(holder.as_ref());
+            (self.has_told, self.last) = (true, holder);
+        }
+        self.host.cancel().pause(POLL);
+        Ok(())
+    }
+}
+
+/// What the process that holds a lock is known by; empty if that cannot be told.
+fn token_of(file: &OwnedFd) -> String {
+    holder_of(file).as_ref().and_then(LockHolder::token).unwrap_or_default()
 }
 
 impl LockHolder {
@@ -200,6 +295,14 @@ fn find_holder(locks: &str, device: (u32, u32), inode: u64) -> Option<u32> {
         by_inode = by_inode.or(Some(pid));
     }
     by_inode
+}
+
+/// The token of this process. Every run makes one, so it reads no more than it
+/// needs.
+fn own_token() -> Option<String> {
+    let stat = std::fs::read("/proc/self/stat").ok()?;
+    let ticks = start_ticks(&String::from_utf8_lossy(&stat))?;
+    Some(format!("{}:{ticks}", std::process::id()))
 }
 
 /// What can be seen of a process.
@@ -271,6 +374,9 @@ mod tests {
             assert!(take(&state, Some(forged)).is_err(), "{forged}");
         }
         drop(outer);
+        let orphans = take(&state, None);
+        assert!(matches!(orphans, Err(LockError::Busy { .. })), "a run below is at work");
+        drop((inner, innermost));
         let again = take(&state, Some(&token)).unwrap();
         assert_eq!(again.token().unwrap().split('/').count(), 1, "nobody is above any more");
     }

@@ -373,6 +373,12 @@ impl AppendFile {
         rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
+    /// Whether nobody else has written to it, or taken its name.
+    pub fn is_untouched(&self) -> bool {
+        rustix::fs::fstat(&self.file)
+            .is_ok_and(|stat| stat.st_nlink > 0 && stat.st_size.cast_unsigned() == self.length)
+    }
+
     /// Appends everything or, as far as the disk lets, nothing.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(bytes) {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Diagnostic, Event, Verb};
+use crate::{Change, Diagnostic, Event, OwedReaction, Verb};
 
 /// What a run of a manifest would do to one machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -113,6 +113,9 @@ pub struct PlannedResource {
     /// from being managed
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
+    /// A change of an earlier run that it has not reacted to yet
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<OwedReaction>,
     /// Why it is bound to fail
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -230,11 +233,6 @@ impl PlannedResource {
     /// What an event says about its resource. `diff` is what changes in texts.
     pub fn new(event: &Event, diff: Option<&str>) -> Self {
         let unmet = event.unmet_requirements.iter();
-        let mut because: Vec<String> =
-            event.because.iter().chain(unmet).map(ToString::to_string).collect();
-        if let Some(owed) = event.owed.as_ref().filter(|owed| !because.contains(&owed.by)) {
-            because.push(owed.by.clone());
-        }
         Self {
             kind: event.kind.clone(),
             name: event.name.clone(),
@@ -243,7 +241,8 @@ impl PlannedResource {
             verbs: event.verbs.clone(),
             changes: event.changes.clone(),
             waits_for: event.waits_for.clone(),
-            because,
+            because: event.because.iter().chain(unmet).map(ToString::to_string).collect(),
+            owed: event.owed.clone(),
             error: (!event.error.is_empty()).then(|| event.error.join("\n")),
             diff: diff.map(str::to_owned),
             children: Vec::new(),

@@ -9,4 +9,4 @@ pub mod history;
 mod owed;
 mod records;
 
-pub use owed::{Debt, Ledger, Listing, list};
+pub use owed::{Change, Debt, Ledger, Listing, list};

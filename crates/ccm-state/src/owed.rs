@@ -4,12 +4,19 @@
 //! disk before the change that causes it. That it was paid need not be: a
 //! subscriber that reacts twice does no harm.
 
+mod changes;
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test sets its stage by itself")]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ccm_host::{AppendFile, Digest, Error, Result, StateDir};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::changes::Change;
+use self::changes::Changes;
 use crate::records::{decode, encode};
 
 /// Where the files are.
@@ -37,9 +44,30 @@ pub struct Debt {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Record {
-    Header { format: u32, manifest: String },
+    Header {
+        format: u32,
+        manifest: String,
+    },
     Owed(Debt),
-    Paid { path: Vec<String>, subscriber: String },
+    Paid {
+        path: Vec<String>,
+        subscriber: String,
+    },
+    Changed(Change),
+    /// A change made no difference after all.
+    Unchanged {
+        by: String,
+    },
+    /// A manifest runs: what it owes for the changes above is recorded, and what
+    /// it owes for later ones will be.
+    Entered {
+        path: Vec<String>,
+    },
+    /// A manifest that an earlier run has entered: only what it owes for the
+    /// changes above is recorded.
+    Seen {
+        path: Vec<String>,
+    },
 }
 
 type Key = (Vec<String>, String);
@@ -47,9 +75,11 @@ type Key = (Vec<String>, String);
 /// The debts of one manifest.
 #[derive(Debug)]
 pub struct Ledger {
-    state: StateDir,
+    /// `None` for one that lasts as long as its process.
+    state: Option<StateDir>,
     manifest: String,
     debts: BTreeMap<Key, Debt>,
+    changes: Changes,
     /// What was struck out here. A run within this run may write the same file,
     /// so what is found in it later is owed unless it is one of these.
     paid: BTreeSet<Key>,
@@ -62,6 +92,25 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// The debts of a session that ends with its process.
+    pub fn in_memory() -> Self {
+        Self {
+            state: None,
+            manifest: String::new(),
+            debts: BTreeMap::new(),
+            changes: Changes::default(),
+            paid: BTreeSet::new(),
+            file: None,
+            has_file: false,
+            has_paid: false,
+        }
+    }
+
+    /// Whether it lasts as long as its process.
+    pub fn is_in_memory(&self) -> bool {
+        self.state.is_none()
+    }
+
     /// Reads the debts of a manifest. With `is_read_only` damage is reported and
     /// otherwise left alone.
     ///
@@ -69,21 +118,19 @@ impl Ledger {
     ///
     /// Fails if the file cannot be read or, when it is damaged, set aside.
     pub fn open(state: &StateDir, manifest: &str, is_read_only: bool) -> Result<Self> {
-        let mut ledger = Self {
-            state: state.clone(),
-            manifest: manifest.to_owned(),
-            debts: BTreeMap::new(),
-            paid: BTreeSet::new(),
-            file: None,
-            has_file: false,
-            has_paid: false,
-        };
+        let mut ledger = Self::in_memory();
+        ledger.state = Some(state.clone());
+        manifest.clone_into(&mut ledger.manifest);
         let Some(folder) = state.folder(FOLDER, false)? else { return Ok(ledger) };
         let name = name_of(manifest);
         let Some(content) = read(&folder, &name)? else { return Ok(ledger) };
         ledger.has_file = true;
         ledger.has_paid = content.has_paid || content.is_torn;
         ledger.debts = content.debts;
+        ledger.changes = content.changes;
+        // Changes of this run come after all that these manifests have seen.
+        ledger.has_paid |= !ledger.changes.seen.is_empty();
+        ledger.changes.end_run();
         let suffix = match content.fault {
             None => return Ok(ledger),
             Some(Fault::Newer) => "newer",
@@ -93,7 +140,7 @@ impl Ledger {
         if !is_read_only {
             folder.rename(&name, format!("{name}.{suffix}"))?;
             ledger.has_file = false;
-            if !ledger.debts.is_empty() {
+            if !ledger.is_empty() {
                 ledger.rewrite(&folder)?;
             }
         }
@@ -110,22 +157,55 @@ impl Ledger {
         self.debts.get(&(path.to_vec(), subscriber.to_owned()))
     }
 
+    fn is_empty(&self) -> bool {
+        self.debts.is_empty() && self.changes.list.is_empty()
+    }
+
+    /// The changes of earlier runs that a manifest has taken no note of.
+    pub fn unseen(&self, path: &[String]) -> &[Change] {
+        let seen = self.changes.seen.get(path).copied().unwrap_or_default();
+        self.changes.list.get(seen..).unwrap_or_default()
+    }
+
     /// Records new debts. They are on disk when this returns.
     ///
     /// # Errors
     ///
     /// Fails if they may not be; none of them counts then.
     pub fn owe(&mut self, debts: Vec<Debt>) -> Result<()> {
+        self.owe_for(debts, None, false)
+    }
+
+    /// Records new debts and, for manifests that are still to come, the change
+    /// that causes them. A change alone is on disk only if `is_synced` is set:
+    /// without, it survives the process but not the machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails if they may not be recorded; none of them counts then.
+    pub fn owe_for(
+        &mut self,
+        debts: Vec<Debt>,
+        change: Option<Change>,
+        is_synced: bool,
+    ) -> Result<()> {
         let is_new = |debt: &Debt| self.find(&debt.path, &debt.subscriber).is_none();
         let new: Vec<Debt> = debts.into_iter().filter(is_new).collect();
-        if new.is_empty() {
+        let change = change.filter(|change| !self.changes.unseen.contains(&change.by));
+        if new.is_empty() && change.is_none() {
             return Ok(());
         }
         let mut bytes = Vec::new();
+        if let Some(change) = &change {
+            bytes.extend(encode(&Record::Changed(change.clone())));
+        }
         for debt in &new {
             bytes.extend(encode(&Record::Owed(debt.clone())));
         }
-        self.append(&bytes, true)?;
+        self.append(&bytes, is_synced || !new.is_empty())?;
+        if let Some(change) = change {
+            self.changes.add(change);
+        }
         for debt in new {
             self.paid.remove(&(debt.path.clone(), debt.subscriber.clone()));
             self.debts.insert((debt.path.clone(), debt.subscriber.clone()), debt);
@@ -150,19 +230,55 @@ impl Ledger {
         self.append(&bytes, false)
     }
 
+    /// A change made no difference.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that is not recorded.
+    pub fn take_back(&mut self, by: &str) -> Result<()> {
+        if !self.changes.take_back(by) {
+            return Ok(());
+        }
+        self.has_paid = true;
+        self.append(&encode(&Record::Unchanged { by: by.to_owned() }), false)
+    }
+
+    /// A manifest runs, and what it owes for all changes so far is recorded.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that is not recorded.
+    pub fn enter(&mut self, path: &[String]) -> Result<()> {
+        if self.changes.list.is_empty() {
+            return Ok(());
+        }
+        self.changes.enter(path.to_vec());
+        self.has_paid = true;
+        self.append(&encode(&Record::Entered { path: path.to_vec() }), false)
+    }
+
+    /// No manifest is still to come.
+    pub fn forget_changes(&mut self) {
+        self.has_paid |= !self.changes.list.is_empty();
+        let known = std::mem::take(&mut self.changes.known);
+        self.changes = Changes { known, ..Changes::default() };
+    }
+
     /// Leaves on disk what is owed, and nothing where nothing is.
     ///
     /// # Errors
     ///
     /// Fails if more stays on disk than is owed.
     pub fn close(&mut self) -> Result<()> {
-        self.file = None;
+        let is_ours = self.file.take().is_some_and(|file| file.is_untouched());
         if !self.has_file {
             return Ok(());
         }
-        let Some(folder) = self.state.folder(FOLDER, false)? else { return Ok(()) };
-        self.add_from_disk(&folder)?;
-        if self.debts.is_empty() {
+        let Some(folder) = self.folder(false)? else { return Ok(()) };
+        if !is_ours {
+            self.add_from_disk(&folder)?;
+        }
+        if self.is_empty() {
             self.has_file = false;
             return folder.remove(name_of(&self.manifest));
         }
@@ -170,6 +286,10 @@ impl Ledger {
             self.rewrite(&folder)?;
         }
         Ok(())
+    }
+
+    fn folder(&self, create: bool) -> Result<Option<StateDir>> {
+        self.state.as_ref().map_or(Ok(None), |state| state.folder(FOLDER, create))
     }
 
     /// Adds what a run within this run has left.
@@ -180,22 +300,28 @@ impl Ledger {
                     self.debts.entry(key).or_insert(debt);
                 }
             }
+            for change in content.changes.list {
+                if !self.changes.known.contains(&(change.by.clone(), change.since)) {
+                    self.changes.add(change);
+                }
+            }
         }
         Ok(())
     }
 
     fn rewrite(&mut self, folder: &StateDir) -> Result<()> {
-        let bytes = content(&self.manifest, &self.debts);
-        folder.write(&name_of(&self.manifest), &bytes)?;
+        folder
+            .write(&name_of(&self.manifest), &whole(&self.manifest, &self.debts, &self.changes))?;
         (self.has_file, self.has_paid) = (true, false);
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8], is_synced: bool) -> Result<()> {
+        let Some(state) = self.state.clone() else { return Ok(()) };
         if self.file.as_ref().is_some_and(AppendFile::is_replaced) {
             // What is recorded in a file without a name is lost.
             self.file = None;
-            if let Some(folder) = self.state.folder(FOLDER, false)? {
+            if let Some(folder) = self.folder(false)? {
                 self.add_from_disk(&folder)?;
                 self.rewrite(&folder)?;
             }
@@ -203,12 +329,12 @@ impl Ledger {
         let file = match &mut self.file {
             Some(file) => file,
             none => {
-                let folder = self.state.folder(FOLDER, true)?;
+                let folder = state.folder(FOLDER, true)?;
                 let folder = folder
-                    .ok_or_else(|| Error::NotADirectory { path: self.state.path().join(FOLDER) })?;
+                    .ok_or_else(|| Error::NotADirectory { path: state.path().join(FOLDER) })?;
                 // Half a last line would swallow what follows it.
                 if self.has_file && self.has_paid {
-                    let whole = content(&self.manifest, &self.debts);
+                    let whole = whole(&self.manifest, &self.debts, &self.changes);
                     folder.write(&name_of(&self.manifest), &whole)?;
                     self.has_paid = false;
                 }
@@ -225,10 +351,21 @@ impl Ledger {
 }
 
 /// The whole of a manifest's file.
-fn content(manifest: &str, debts: &BTreeMap<Key, Debt>) -> Vec<u8> {
+fn whole(manifest: &str, debts: &BTreeMap<Key, Debt>, changes: &Changes) -> Vec<u8> {
     let mut bytes = encode(&header(manifest));
     for debt in debts.values() {
         bytes.extend(encode(&Record::Owed(debt.clone())));
+    }
+    for at in 0..=changes.list.len() {
+        for (path, _) in changes.seen.iter().filter(|(_, seen)| **seen == at) {
+            let path = path.clone();
+            let is_entered = changes.entered.contains(&path);
+            let record = if is_entered { Record::Entered { path } } else { Record::Seen { path } };
+            bytes.extend(encode(&record));
+        }
+        if let Some(change) = changes.list.get(at) {
+            bytes.extend(encode(&Record::Changed(change.clone())));
+        }
     }
     bytes
 }
@@ -278,6 +415,7 @@ enum Fault {
 struct Content {
     manifest: Option<String>,
     debts: BTreeMap<Key, Debt>,
+    changes: Changes,
     has_paid: bool,
     is_torn: bool,
     fault: Option<Fault>,
@@ -288,6 +426,7 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
     let mut content = Content {
         manifest: None,
         debts: BTreeMap::new(),
+        changes: Changes::default(),
         has_paid: false,
         is_torn: false,
         fault: None,
@@ -322,13 +461,21 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
                 content.has_paid = true;
                 content.debts.remove(&(path, subscriber));
             }
+            Ok(Record::Changed(change)) => content.changes.add(change),
+            Ok(Record::Unchanged { by }) => {
+                content.changes.take_back(&by);
+            }
+            Ok(Record::Entered { path }) => content.changes.enter(path),
+            Ok(Record::Seen { path }) => content.changes.see(path),
             // Whole, so another version has written it.
             Err(_) => content.fault = Some(Fault::Newer),
         }
     }
     let has_header = content.manifest.as_deref().is_some_and(|known| name_of(known) == name);
     // A writer may have been killed before its first record was whole.
-    let is_begun = content.debts.is_empty() && (bytes.is_empty() || content.is_torn);
+    let is_begun = content.debts.is_empty()
+        && content.changes.list.is_empty()
+        && (bytes.is_empty() || content.is_torn);
     if !has_header && !is_begun {
         content.fault.get_or_insert(Fault::Damaged);
     }
@@ -349,168 +496,4 @@ fn name_of(manifest: &str) -> String {
     let mut name = Digest::of(manifest.as_bytes()).to_string();
     name.truncate(32);
     name
-}
-
-#[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the test sets its stage by itself")]
-mod tests {
-    use ccm_host::Host;
-
-    use super::*;
-
-    struct Scene {
-        dir: tempfile::TempDir,
-        host: Host,
-        state: StateDir,
-    }
-
-    impl Scene {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            let host = Host::new();
-            let state = host.state_dir(&dir.path().join("state"), true).unwrap().unwrap();
-            Self { dir, host, state }
-        }
-
-        fn ledger(&self) -> Ledger {
-            Ledger::open(&self.state, "/m.yaml", false).unwrap()
-        }
-
-        fn owed(&self) -> Vec<String> {
-            self.ledger().debts().map(|debt| debt.subscriber.clone()).collect()
-        }
-
-        fn file(&self) -> std::path::PathBuf {
-            self.dir.path().join("state/owed").join(name_of("/m.yaml"))
-        }
-
-        fn names(&self) -> usize {
-            std::fs::read_dir(self.dir.path().join("state/owed")).unwrap().count()
-        }
-    }
-
-    fn debt(subscriber: &str) -> Debt {
-        let since = Timestamp::from_second(1_800_000_000).unwrap();
-        Debt { path: Vec::new(), subscriber: subscriber.into(), by: "file#/a".into(), since }
-    }
-
-    #[test]
-    fn debts_last_until_they_are_paid() {
-        let scene = Scene::new();
-        assert!(scene.owed().is_empty());
-        assert_eq!(scene.state.names().unwrap().len(), 0, "reading writes nothing");
-        let mut ledger = scene.ledger();
-        ledger.owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-        let below = Debt { path: vec!["c.yaml".into()], ..debt("exec#a") };
-        ledger.owe(vec![below.clone()]).unwrap();
-        // Killed here: nothing was closed.
-        assert_eq!(scene.owed(), ["exec#a", "exec#b", "exec#a"]);
-        ledger.pay(&[], "exec#a").unwrap();
-        assert_eq!(scene.owed(), ["exec#b", "exec#a"]);
-        let again = Debt { by: "file#/later".into(), ..debt("exec#b") };
-        ledger.owe(vec![again]).unwrap();
-        assert_eq!(ledger.find(&[], "exec#b"), Some(&debt("exec#b")), "the first change counts");
-        ledger.close().unwrap();
-        let mut ledger = scene.ledger();
-        assert_eq!(ledger.find(&below.path, "exec#a"), Some(&below));
-        ledger.pay(&below.path, "exec#a").unwrap();
-        ledger.pay(&[], "exec#b").unwrap();
-        ledger.close().unwrap();
-        assert_eq!(scene.names(), 0);
-    }
-
-    /// A command of a run may apply the same manifest.
-    #[test]
-    fn a_run_within_a_run_loses_nothing() {
-        let scene = Scene::new();
-        let mut outer = scene.ledger();
-        outer.owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-        let mut inner = scene.ledger();
-        inner.pay(&[], "exec#a").unwrap();
-        inner.owe(vec![debt("exec#inner")]).unwrap();
-        inner.close().unwrap();
-        // The inner run has replaced the file that the outer one has open.
-        outer.owe(vec![debt("exec#c")]).unwrap();
-        assert_eq!(scene.owed(), ["exec#a", "exec#b", "exec#c", "exec#inner"]);
-        for name in ["exec#a", "exec#b", "exec#c"] {
-            outer.pay(&[], name).unwrap();
-        }
-        outer.close().unwrap();
-        assert_eq!(scene.owed(), ["exec#inner"]);
-        let mut outer = scene.ledger();
-        let mut inner = scene.ledger();
-        inner.pay(&[], "exec#inner").unwrap();
-        inner.close().unwrap();
-        assert!(!scene.file().exists());
-        outer.owe(vec![debt("exec#d")]).unwrap();
-        outer.pay(&[], "exec#inner").unwrap();
-        outer.pay(&[], "exec#d").unwrap();
-        outer.close().unwrap();
-        assert_eq!(scene.names(), 0);
-    }
-
-    #[test]
-    fn manifests_do_not_meet() {
-        let scene = Scene::new();
-        scene.ledger().owe(vec![debt("exec#a")]).unwrap();
-        Ledger::open(&scene.state, "/n.yaml", false).unwrap().owe(vec![debt("exec#b")]).unwrap();
-        assert_eq!(scene.owed(), ["exec#a"]);
-        let all = list(&scene.state).unwrap();
-        let all: Vec<_> = all.iter().map(|(m, debt)| (&**m, &*debt.subscriber)).collect();
-        assert_eq!(all, [("/m.yaml", "exec#a"), ("/n.yaml", "exec#b")]);
-    }
-
-    #[test]
-    fn a_file_cut_anywhere_can_be_read_and_written() {
-        let scene = Scene::new();
-        scene.ledger().owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-        let whole = std::fs::read(scene.file()).unwrap();
-        for end in 0..=whole.len() {
-            std::fs::write(scene.file(), &whole[..end]).unwrap();
-            let before = scene.owed();
-            assert!(
-                ["exec#a", "exec#b"].starts_with(&before.iter().map(|s| &**s).collect::<Vec<_>>())
-            );
-            scene.ledger().owe(vec![debt("exec#z")]).unwrap();
-            assert_eq!(scene.owed().len(), before.len() + 1, "cut at {end}");
-            assert_eq!(scene.host.take_warnings(), [""; 0], "cut at {end}");
-        }
-    }
-
-    #[test]
-    fn flipped_bits_are_reported_and_the_rest_survives() {
-        let scene = Scene::new();
-        scene.ledger().owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-        let whole = std::fs::read(scene.file()).unwrap();
-        for bit in 0..whole.len() * 8 {
-            let mut flipped = whole.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            std::fs::write(scene.file(), &flipped).unwrap();
-            let host = Host::new();
-            let state = host.state_dir(&scene.dir.path().join("state"), false).unwrap().unwrap();
-            let mut ledger = Ledger::open(&state, "/m.yaml", false).unwrap();
-            let is_last = bit / 8 == whole.len() - 1;
-            assert!(is_last || !host.take_warnings().is_empty(), "bit {bit}");
-            // Without its end, a line takes the next one with it.
-            let is_end = whole[bit / 8] == b'\n';
-            assert!(is_end || ledger.debts().count() >= 1, "bit {bit}");
-            ledger.owe(vec![debt("exec#z")]).unwrap();
-            assert!(scene.owed().contains(&"exec#z".to_owned()), "bit {bit}");
-        }
-    }
-
-    #[test]
-    fn what_a_newer_version_wrote_is_kept() {
-        let scene = Scene::new();
-        scene.ledger().owe(vec![debt("exec#a")]).unwrap();
-        let newer = Record::Header { format: FORMAT + 1, manifest: "/m.yaml".into() };
-        let bytes = [encode(&newer), encode(&serde_json::json!({"lent": 1}))].concat();
-        std::fs::write(scene.file(), &bytes).unwrap();
-        assert!(Ledger::open(&scene.state, "/m.yaml", true).is_ok());
-        assert!(scene.host.take_warnings()[0].contains("newer"));
-        assert_eq!(scene.names(), 1, "a preview only reports it");
-        scene.ledger().owe(vec![debt("exec#b")]).unwrap();
-        assert_eq!(std::fs::read(scene.file().with_extension("newer")).unwrap(), bytes);
-        assert_eq!(scene.owed(), ["exec#b"]);
-    }
 }

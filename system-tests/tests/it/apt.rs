@@ -123,11 +123,15 @@ fn what_apt_refuses_fails_with_its_words_and_changes_nothing() {
 #[test]
 fn a_lock_that_another_holds_is_waited_for() {
     let Some(machine) = Machine::up(Layer::Apt) else { return };
-    machine.ok("systemd-run --quiet --unit other apt-get install -y ccm-slow
+    // The other lets go only when ccm has said that it waits, however slow the
+    // machine is.
+    machine.ok("touch /run/ccm-slow.hold
+                systemd-run --quiet --unit other apt-get install -y ccm-slow
                 until pgrep -f [c]cm-slow.postinst; do sleep 0.05; done");
-    let ran = machine.ccm(&["ensure", "package", "ccm-app", "1.0-1"]);
+    let ran = machine.sh("ccm ensure package ccm-app 1.0-1 > /tmp/out & ccm=$!
+         until grep -q 'Waiting for cache lock' /tmp/out; do kill -0 $ccm; sleep 0.05; done
+         rm /run/ccm-slow.hold; code=0; wait $ccm || code=$?; cat /tmp/out; exit $code");
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("Waiting for cache lock"), "{ran:?}");
     let row = ran.stdout.lines().find(|line| line.starts_with("  + package#ccm-app "));
     assert!(row.is_some_and(|row| row.contains(" 1.0-1")), "{ran:?}");
     assert_eq!(version(&machine), "1.0-1 installed");

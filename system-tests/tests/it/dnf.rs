@@ -123,10 +123,13 @@ fn what_dnf_refuses_fails_with_its_words_and_changes_nothing() {
 #[test]
 fn a_lock_that_another_holds_is_waited_for() {
     let Some(machine) = Machine::up(Layer::Dnf) else { return };
-    machine.ok("systemd-run --quiet --unit other dnf install -y ccm-slow
+    // The other lets go only when ccm has said that it waits.
+    machine.ok("touch /run/ccm-slow.hold
+                systemd-run --quiet --unit other dnf install -y ccm-slow
                 until pgrep -x -f 'sleep 4'; do sleep 0.05; done");
-    let ran = machine.ccm(&["ensure", "package", "ccm-app", "1.0-1", "--provider", "dnf"]);
+    let ran = machine.sh("ccm ensure package ccm-app 1.0-1 --provider dnf > /tmp/out & ccm=$!
+         until grep -q 'Waiting for process' /tmp/out; do kill -0 $ccm; sleep 0.05; done
+         rm /run/ccm-slow.hold; code=0; wait $ccm || code=$?; cat /tmp/out; exit $code");
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stdout.contains("Waiting for process"), "{ran:?}");
     assert_eq!(version(&machine), "1.0-1");
 }

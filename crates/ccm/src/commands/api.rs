@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, MemorySession, Observer, Run, RunState, Session};
+use ccm_engine::{Detail, MemorySession, Observer, Run, Session};
 use ccm_hiera::Document;
 use ccm_host::Host;
 use ccm_model::{Event, Request, Response};
@@ -70,8 +70,6 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         options.inputs.own = Some(read_data(&options.host, path)?);
     }
     let state = state::Access::open(&mut options, matches)?;
-    // Others may write the same records between two requests.
-    options.state = RunState::default();
     let (mut memory, mut directory) =
         (MemorySession::default(), flags::open_session(&options.host, matches)?);
     let session: &mut dyn Session = match &mut directory {
@@ -231,7 +229,12 @@ impl Pipe<'_> {
         let request = Request::parse(&source).map_err(|error| error.to_string())?;
         // Others get their turn between two requests.
         let _lock = match self.state.lock(self.ui, &self.host) {
-            Ok(lock) => lock,
+            Ok(lock) => {
+                if self.state.is_lost() {
+                    self.run.leave_state();
+                }
+                lock
+            }
             Err(error) => {
                 self.is_busy = true;
                 return Err(error.to_string());

@@ -4,7 +4,7 @@ use ccm_engine::{Diffs, Planned, Stop};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::saved_plan::{self, Saving};
-use super::{Result, example, flags, inputs, manifest};
+use super::{Result, example, flags, inputs, manifest, state};
 use crate::exit::Exit;
 use crate::ui::{Output, PlanView, Show, Ui};
 
@@ -30,6 +30,7 @@ pub(super) fn command() -> Command {
         .args(inputs::flags())
         .arg(flags::detailed_exitcodes())
         .arg(saved_plan::out_flag())
+        .arg(state::directory_flag())
         .subcommands(saved_plan::subcommands())
 }
 
@@ -46,6 +47,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let saving = Saving::start(&mut options, matches)?;
     options.inputs = inputs::inputs(&options, matches)?;
     options.mode.noop = true;
+    options.state.directory = state::read_only(&options.host, matches);
     let manifest = engine.load(&manifest::source(matches)?, &options)?;
     flags::select(&engine, &manifest, &mut options, matches)?;
     let is_plain = matches.get_flag("no-diff");

@@ -98,10 +98,9 @@ pub(super) fn begin(
     options: &mut RunOptions,
     matches: &ArgMatches,
 ) -> Result<(Access, Option<RunLock>)> {
-    let access = Access::open(options, matches)?;
+    let mut access = Access::open(options, matches)?;
     let lock = access.lock(ui, &options.host)?;
-    // Without the lock another run may write the same records.
-    if access.is_locked && lock.is_none() {
+    if access.is_lost() {
         options.state.directory = None;
     }
     Ok((access, lock))
@@ -149,8 +148,14 @@ impl Access {
         Ok(access)
     }
 
+    /// Whether there is a directory without a lock that works: another run may
+    /// write the same records then.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_locked && self.directory.is_none()
+    }
+
     /// Takes the lock, for as long as the result lives.
-    pub(super) fn lock(&self, ui: &mut Ui, host: &Host) -> Result<Option<RunLock>> {
+    pub(super) fn lock(&mut self, ui: &mut Ui, host: &Host) -> Result<Option<RunLock>> {
         let Some(directory) = &self.directory else { return Ok(None) };
         let lock = directory.lock(self.timeout, &mut |holder| ui.waiting(&wait_for(holder)));
         match lock {
@@ -160,6 +165,7 @@ impl Access {
             }
             Err(LockError::Host(error)) => {
                 self.go_without(host, "cannot use the lock", Some(&error))?;
+                self.directory = None;
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -175,9 +181,27 @@ impl Access {
             let message = format!("{what}{reason}");
             return Err(Error::Invalid { message, hint: Some(hint.to_owned()) });
         }
+        // Here debts would be lost that could be kept.
+        if error.is_some_and(is_full) {
+            let hint = "make room, choose another directory with --state-dir, or give --no-state";
+            let message = format!("{what}{reason}");
+            return Err(Error::Invalid { message, hint: Some(hint.to_owned()) });
+        }
         host.warn(format!("{what}{reason}; ccm runs without a lock and keeps no records"));
         Ok(())
     }
+}
+
+fn is_full(error: &HostError) -> bool {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+            return matches!(error.kind(), StorageFull | QuotaExceeded);
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// The state directory for a command that only reads it; one that cannot be used

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anstyle::Style;
-use ccm_model::{Change, Event, Health, HealthCheckResult, PlanOutcome, PlannedResource, Verb};
+use ccm_model::{
+    Change, Event, Health, HealthCheckResult, OwedReaction, PlanOutcome, PlannedResource, Verb,
+};
 
 use super::change::Description;
 use super::text::{columns, cut_end, cut_middle, printable, rough, wrap};
@@ -90,7 +92,7 @@ impl<'a> Row<'a> {
             health_checks: &[],
             duration: Duration::ZERO,
             is_preview: true,
-            remark: None,
+            remark: planned.owed.as_ref().map(owed_remark),
         }
     }
 
@@ -251,10 +253,13 @@ impl<'a> Row<'a> {
 
 /// What is to be said of an event beside what it changed.
 fn remark(event: &Event) -> Option<String> {
-    let owed = event.owed.as_ref();
-    let owed = owed.map(|owed| format!("owed since {:.0} to {}", owed.since, owed.by));
+    let owed = event.owed.as_ref().map(owed_remark);
     let all: Vec<String> = owed.into_iter().chain(event.noop.then(|| "noop".to_owned())).collect();
     (!all.is_empty()).then(|| all.join(", "))
+}
+
+fn owed_remark(owed: &OwedReaction) -> String {
+    format!("owed since {:.0} to {}", owed.since, owed.by)
 }
 
 fn paint(out: &mut String, theme: Theme, style: Style, text: &str) {

@@ -1,14 +1,14 @@
 //! A subscriber reacts to every change, however the runs end.
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, Write as _};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::TestEnv;
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -17,7 +17,7 @@ fn said(output: &Output) -> String {
 }
 
 /// Applies the manifest; the exit code and the report.
-fn apply(env: &TestEnv, more: &[&str]) -> (Option<i32>, Value) {
+pub(crate) fn apply(env: &TestEnv, more: &[&str]) -> (Option<i32>, Value) {
     let output = env.command(["apply", "manifest.yaml", "--json"]).args(more).output().unwrap();
     let report = serde_json::from_slice(&output.stdout);
     (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", said(&output))))
@@ -29,7 +29,7 @@ fn event<'r>(report: &'r Value, name: &str) -> &'r Value {
 }
 
 /// What is owed, as `subscriber by`, and the exit code.
-fn owed(env: &TestEnv) -> (Option<i32>, Vec<String>) {
+pub(crate) fn owed(env: &TestEnv) -> (Option<i32>, Vec<String>) {
     let output = env.run(["owed", "--json"]);
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
     let list = list["owed"].as_array().unwrap().iter();
@@ -212,6 +212,162 @@ fn a_session_remembers_what_its_commands_owe() {
     assert_eq!(log(&env), 2);
 }
 
+/// Requests to a pipe, and the events that answer them.
+struct Pipe {
+    process: std::process::Child,
+    input: std::process::ChildStdin,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Pipe {
+    fn start(env: &TestEnv) -> Self {
+        let mut command = env.command(["ensure", "api", "pipe", "--stream"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let input = process.stdin.take().unwrap();
+        let lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
+        Self { process, input, lines }
+    }
+
+    fn ask(&mut self, kind: &str, properties: &Value) -> Value {
+        let protocol = "io.choria.ccm.v1.resource.ensure.request";
+        let request =
+            serde_json::json!({"protocol": protocol, "type": kind, "properties": properties});
+        writeln!(self.input, "{request}").unwrap();
+        let response: Value = serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(response["error"], Value::Null, "{response}");
+        response["state"].clone()
+    }
+
+    fn conf(&mut self, env: &TestEnv) -> Value {
+        let (owner, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+        let (owner, group) = (owner.to_string(), group.to_string());
+        let properties = serde_json::json!({"name": env.path("conf"), "ensure": "present",
+            "content": "x", "owner": owner, "group": group, "mode": "0644"});
+        self.ask("file", &properties)
+    }
+
+    fn reload(&mut self, env: &TestEnv) -> Value {
+        let dir = env.dir().display();
+        let command = format!("echo x >> {dir}/log; test -e {dir}/works");
+        let conf = format!("file#{dir}/conf");
+        let properties = serde_json::json!({"name": "reload", "provider": "shell",
+            "command": command, "refresh_only": true, "subscribe": [conf]});
+        self.ask("exec", &properties)
+    }
+
+    fn end(mut self) {
+        drop(self.input);
+        self.process.wait().unwrap();
+    }
+}
+
+/// Without a session in a directory, the session is the pipe itself.
+#[test]
+fn a_pipe_remembers_what_its_requests_owe() {
+    let env = TestEnv::new();
+    let mut pipe = Pipe::start(&env);
+    assert_eq!(pipe.conf(&env)["changed"], true);
+    assert_eq!(pipe.reload(&env)["failed"], true);
+    assert_eq!(pipe.conf(&env)["changed"], false);
+    env.write("works", "");
+    let reload = pipe.reload(&env);
+    let by = format!("file#{}", env.path("conf").display());
+    assert_eq!((&reload["changed"], &reload["owed"]["by"]), (&true.into(), &Value::from(by)));
+    assert_eq!(pipe.reload(&env)["changed"], false);
+    assert_eq!((log(&env), owed(&env)), (2, (Some(0), vec![])));
+    pipe.end();
+    assert!(!env.state().join("owed").exists(), "it ends with the pipe");
+}
+
+#[test]
+fn pipes_and_commands_of_a_session_pay_each_other_s_debts() {
+    let env = TestEnv::with_session();
+    let mut pipe = Pipe::start(&env);
+    let mut other = Pipe::start(&env);
+    assert_eq!(pipe.conf(&env)["changed"], true);
+    assert_eq!(pipe.reload(&env)["failed"], true);
+    assert_eq!(owed(&env).0, Some(2), "while the pipe is open");
+    // Killed: the next one of the session knows.
+    pipe.process.kill().unwrap();
+    pipe.end();
+    assert_eq!(other.conf(&env)["changed"], false);
+    env.write("works", "");
+    let reload = other.reload(&env);
+    assert!(reload["changed"] == true && reload["owed"]["since"].is_string(), "{reload}");
+    assert_eq!(owed(&env), (Some(0), vec![]));
+    assert_eq!(other.reload(&env)["changed"], false);
+    assert_eq!(log(&env), 2);
+    other.end();
+}
+
+/// A manifest that the run itself writes has subscribers that nobody knows when
+/// the change is made. Here the run ends between the two.
+#[test]
+fn a_manifest_that_comes_later_reacts_to_what_changed_before() {
+    let env = TestEnv::new();
+    env.write(
+        "source.yaml",
+        r#"ccm: {resources: [{exec: [{reload: {command: "touch [DIR]/reloaded", refresh_only: true,
+            subscribe: ["file#conf"]}}]}]}"#,
+    );
+    env.manifest(
+        r#"ccm: {fail_on_error: true, resources: [
+        {file: [{"[DIR]/conf": {alias: conf, content: "x", [ME], mode: "0644"}}]},
+        {exec: [{gate: {provider: shell, command: "test -e [DIR]/works"}}]},
+        {file: [{"[DIR]/child.yaml": {source: "[DIR]/source.yaml", [ME], mode: "0644"}}]},
+        {apply: [child.yaml]}]}"#,
+    );
+    assert_eq!(apply(&env, &[]).0, Some(1));
+    assert!(env.path("conf").exists() && !env.path("child.yaml").exists());
+    env.write("works", "");
+    let noop = apply(&env, &["--noop"]).1;
+    assert!(!env.path("child.yaml").exists(), "{noop}");
+    let (code, report) = apply(&env, &[]);
+    assert_eq!(code, Some(0), "{report}");
+    assert!(env.path("reloaded").exists(), "{report}");
+    assert!(event(&report, "reload")["owed"]["by"].as_str().unwrap().ends_with("/conf"));
+    assert_eq!(std::fs::read_dir(env.state().join("owed")).unwrap().count(), 0);
+    // Once it has reacted, that is that.
+    std::fs::remove_file(env.path("reloaded")).unwrap();
+    assert_eq!(apply(&env, &[]).0, Some(0));
+    assert!(!env.path("reloaded").exists());
+}
+
+/// What acted and made no difference is no reason for a later manifest to react.
+#[test]
+fn a_change_without_a_difference_is_not_kept_for_later_manifests() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"ccm: {resources: [
+        {file: [{"[DIR]/conf": {alias: conf, content: "x", [ME], mode: "0644"}}]},
+        {apply: [child.yaml]}]}"#,
+    );
+    assert_eq!(apply(&env, &[]).0, Some(1), "there is no child yet");
+    env.write(
+        "child.yaml",
+        r#"ccm: {resources: [{exec: [
+            {other: {command: "touch [DIR]/other", refresh_only: true, subscribe: ["file#nothing"]}},
+            {reload: {command: "touch [DIR]/reloaded", refresh_only: true, subscribe: ["file#conf"]}}]}]}"#,
+    );
+    let (_, report) = apply(&env, &[]);
+    assert!(env.path("reloaded").exists() && !env.path("other").exists(), "{report}");
+    assert_eq!(owed(&env), (Some(0), vec![]));
+}
+
+#[test]
+fn plans_show_what_is_owed() {
+    let env = TestEnv::new();
+    env.manifest(RELOAD);
+    apply(&env, &["--fact", "v=1"]);
+    let plan = said(&env.run(["plan", "manifest.yaml", "--fact", "v=1"]));
+    assert!(plan.contains("exec#reload") && plan.contains("owed since 20"), "{plan}");
+    env.write("works", "");
+    apply(&env, &["--fact", "v=1"]);
+    let plan = said(&env.run(["plan", "manifest.yaml", "--fact", "v=1"]));
+    assert!(!plan.contains("exec#reload"), "{plan}");
+}
+
 #[test]
 fn without_room_for_the_debt_nothing_is_changed() {
     if ccm_testkit::lacks_root() {
@@ -265,85 +421,4 @@ fn damaged_records_do_not_stop_a_run() {
     assert_eq!(env.read("conf"), "2");
     std::fs::write(folder.join("odd name"), "x").unwrap();
     assert_eq!(env.run(["owed"]).status.code(), Some(0));
-}
-
-/// A file for each of twenty commands, which copy it: whoever has reacted to
-/// the last change has the same content.
-fn twenty(env: &TestEnv, is_nested: bool) {
-    let (mut files, mut commands) = (String::new(), String::new());
-    for n in 0..20 {
-        let _ = write!(
-            files,
-            "{{\"[DIR]/f{n}\": {{alias: f{n}, content: \"{{{{ Facts.v }}}}\", [ME], mode: \
-             \"0644\"}}}},"
-        );
-        let reference = match (is_nested, n) {
-            (true, 19) => "apply#files.yaml".to_owned(),
-            _ => format!("file#f{n}"),
-        };
-        let _ = write!(
-            commands,
-            "{{e{n}: {{provider: shell, refresh_only: true, subscribe: [\"{reference}\"], command: \
-             \"cp [DIR]/f{n} [DIR]/new{n} && mv [DIR]/new{n} [DIR]/seen{n}\"}}}},"
-        );
-    }
-    if !is_nested {
-        env.manifest(&format!("ccm: {{resources: [{{file: [{files}]}}, {{exec: [{commands}]}}]}}"));
-        return;
-    }
-    // The files in one manifest, the commands in another below a third.
-    env.write("files.yaml", &format!("ccm: {{resources: [{{file: [{files}]}}]}}"));
-    env.write("commands.yaml", &format!("ccm: {{resources: [{{exec: [{commands}]}}]}}"));
-    env.write("between.yaml", "ccm: {resources: [{apply: [{commands.yaml: {}}]}]}");
-    env.manifest("ccm: {resources: [{apply: [{files.yaml: {}}, {between.yaml: {}}]}]}");
-}
-
-/// Kills runs at random moments. After each, the next run of the same manifest
-/// must leave every subscriber up to date.
-#[expect(clippy::print_stdout, reason = "figures")]
-fn kill_at_random(is_nested: bool) {
-    let times = std::env::var("CCM_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
-    let env = TestEnv::new();
-    twenty(&env, is_nested);
-    let version = |v: usize| format!("v={v}");
-    let begin = Instant::now();
-    assert_eq!(apply(&env, &["--fact", &version(0), "--no-sync"]).0, Some(0));
-    let whole = begin.elapsed();
-    let (mut killed, mut had_debts) = (0, 0);
-    for round in 1..=times {
-        let fact = version(round);
-        let mut run = env
-            .command(["apply", "manifest.yaml", "--no-report", "--no-sync", "--fact", &fact])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // Spread over the time that a run takes, whatever the machine does.
-        let at = whole.mul_f64((round * 7919 % times) as f64 / times as f64);
-        std::thread::sleep(at);
-        run.kill().unwrap();
-        killed += usize::from(run.wait().unwrap().code().is_none());
-        // A command that was at work may still be.
-        std::thread::sleep(Duration::from_millis(30));
-        had_debts += usize::from(owed(&env).0 == Some(2));
-        let (code, report) = apply(&env, &["--fact", &fact, "--no-sync"]);
-        assert_eq!(code, Some(0), "{report}");
-        for n in 0..20 {
-            let seen = std::fs::read_to_string(env.path(&format!("seen{n}"))).unwrap_or_default();
-            assert_eq!(seen, round.to_string(), "killed after {at:?}: e{n} has not reacted");
-        }
-        assert_eq!(owed(&env), (Some(0), vec![]));
-    }
-    println!("{killed} of {times} runs killed, {had_debts} left debts");
-    assert!(had_debts > 0, "no kill came at the right moment: the test shows nothing");
-}
-
-#[test]
-fn killed_runs_owe_and_the_next_one_pays() {
-    kill_at_random(false);
-}
-
-#[test]
-fn killed_runs_of_nested_manifests_owe_and_the_next_one_pays() {
-    kill_at_random(true);
 }

@@ -12,7 +12,7 @@ use crate::TestEnv;
 
 pub(crate) const NOBODY: u32 = 65534;
 
-const NO_LISTS: &str = "this file system has no access control lists";
+pub(crate) const NO_LISTS: &str = "this file system has no access control lists";
 
 /// A place that others can enter, unless the test is not run by root.
 pub(crate) fn shared_place() -> Option<TestEnv> {
@@ -52,11 +52,11 @@ fn list() -> Vec<u8> {
     bytes
 }
 
-const ACCESS: &str = "system.posix_acl_access";
-const DEFAULT: &str = "system.posix_acl_default";
+pub(crate) const ACCESS: &str = "system.posix_acl_access";
+pub(crate) const DEFAULT: &str = "system.posix_acl_default";
 
 /// Whether the file system has such lists; without them there is no attack.
-fn plant(path: &Path, name: &str) -> bool {
+pub(crate) fn plant(path: &Path, name: &str) -> bool {
     rustix::fs::setxattr(path, name, &list(), XattrFlags::empty()).is_ok()
 }
 
