@@ -421,15 +421,21 @@ pub mod path_text {
     }
 
     /// Reads a path.
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    pub fn deserialize<'de, P, D>(from: D) -> Result<P, D::Error>
+    where
+        P: From<PathBuf>,
+        D: Deserializer<'de>,
+    {
         let text = std::borrow::Cow::<str>::deserialize(from)?;
-        let Some(digits) = text.strip_prefix('\0') else { return Ok(text.as_ref().into()) };
+        let Some(digits) = text.strip_prefix('\0') else {
+            return Ok(PathBuf::from(text.as_ref()).into());
+        };
         let pair = |at: usize| {
             let pair = digits.get(at..at + 2).ok_or_else(|| D::Error::custom("half a byte"))?;
             u8::from_str_radix(pair, 16).map_err(D::Error::custom)
         };
         let bytes: Result<Vec<u8>, _> = (0..digits.len()).step_by(2).map(pair).collect();
-        Ok(std::ffi::OsString::from_vec(bytes?).into())
+        Ok(PathBuf::from(std::ffi::OsString::from_vec(bytes?)).into())
     }
 }
 

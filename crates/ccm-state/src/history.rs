@@ -11,12 +11,16 @@ mod journal;
 mod prune;
 mod read;
 
-use ccm_model::Event;
+use std::borrow::Cow;
+use std::ops::Not;
+use std::path::Path;
+use std::time::Duration;
+
+use ccm_host::Image;
+use ccm_model::{Change, Event, EventId, HealthCheckResult, OwedReaction, ResourceRef, Verb};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use ccm_host::Image;
 
 pub use journal::RunJournal;
 pub use prune::{Limits, Pruned, prune, sweep};
@@ -119,42 +123,131 @@ enum Record<'a> {
     /// A resource is about to change.
     Turn {
         #[serde(rename = "type")]
-        kind: std::borrow::Cow<'a, str>,
-        name: std::borrow::Cow<'a, str>,
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        route: Vec<String>,
+        kind: Cow<'a, str>,
+        name: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "is_empty")]
+        route: Cow<'a, [String]>,
     },
     Path {
         #[serde(with = "ccm_host::path_text")]
-        path: std::path::PathBuf,
-        before: Image,
+        path: Cow<'a, Path>,
+        before: Cow<'a, Image>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<Image>,
+        after: Option<Cow<'a, Image>>,
     },
     /// What the last change of a path led to.
     After {
         #[serde(with = "ccm_host::path_text")]
-        path: std::path::PathBuf,
-        image: Image,
+        path: Cow<'a, Path>,
+        image: Cow<'a, Image>,
     },
     State {
-        before: Value,
+        before: Cow<'a, Value>,
     },
     StateAfter {
-        after: Value,
+        after: Cow<'a, Value>,
     },
     /// Something of the resource cannot be taken back.
     Lost {
-        what: String,
-        reason: String,
+        what: Cow<'a, str>,
+        reason: Cow<'a, str>,
     },
-    Event {
-        event: Box<Event>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        diff: Option<String>,
-    },
+    Event(EventRecord<'a>),
     End {
         finished: Timestamp,
         summary: Value,
     },
+}
+
+/// What an event says of the resource at work, as short as can be: a run may
+/// change many.
+#[expect(clippy::struct_excessive_bools, reason = "events have these flags")]
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct EventRecord<'a> {
+    id: EventId,
+    time: Timestamp,
+    nanoseconds: u64,
+    provider: Cow<'a, str>,
+    /// The name without secrets, if it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alias: Option<Cow<'a, str>>,
+    ensure: (Cow<'a, str>, Cow<'a, str>),
+    #[serde(skip_serializing_if = "is_empty")]
+    verbs: Cow<'a, [Verb]>,
+    #[serde(skip_serializing_if = "is_empty")]
+    changes: Cow<'a, [Change]>,
+    #[serde(skip_serializing_if = "is_empty")]
+    because: Cow<'a, [ResourceRef]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owed: Option<Cow<'a, OwedReaction>>,
+    #[serde(skip_serializing_if = "is_empty")]
+    health_checks: Cow<'a, [HealthCheckResult]>,
+    #[serde(skip_serializing_if = "is_empty")]
+    error: Cow<'a, [String]>,
+    #[serde(skip_serializing_if = "Not::not")]
+    changed: bool,
+    #[serde(skip_serializing_if = "Not::not")]
+    refreshed: bool,
+    #[serde(skip_serializing_if = "Not::not")]
+    failed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<Cow<'a, str>>,
+}
+
+fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
+    list.is_empty()
+}
+
+impl<'a> EventRecord<'a> {
+    fn new(event: &'a Event, name: &str, diff: Option<&'a str>) -> Self {
+        Self {
+            id: event.event_id,
+            time: event.timestamp,
+            nanoseconds: u64::try_from(event.duration.as_nanos()).unwrap_or(u64::MAX),
+            provider: Cow::Borrowed(&event.provider),
+            name: (event.name != name).then(|| Cow::Borrowed(event.name.as_str())),
+            alias: event.alias.as_deref().map(Cow::Borrowed),
+            ensure: (Cow::Borrowed(&event.requested_ensure), Cow::Borrowed(&event.final_ensure)),
+            verbs: Cow::Borrowed(&event.verbs),
+            changes: Cow::Borrowed(&event.changes),
+            because: Cow::Borrowed(&event.because),
+            owed: event.owed.as_ref().map(Cow::Borrowed),
+            health_checks: Cow::Borrowed(&event.health_check),
+            error: Cow::Borrowed(&event.error),
+            changed: event.changed,
+            refreshed: event.refreshed,
+            failed: event.failed,
+            diff: diff.map(Cow::Borrowed),
+        }
+    }
+
+    /// The event of a resource, and what changed in texts.
+    fn into_event(self, kind: &str, name: &str) -> (Event, Option<String>) {
+        let event = Event {
+            protocol: Cow::Borrowed(Event::PROTOCOL),
+            event_id: self.id,
+            timestamp: self.time,
+            kind: Cow::Owned(kind.to_owned()),
+            provider: Cow::Owned(self.provider.into_owned()),
+            name: self.name.map_or_else(|| name.to_owned(), Cow::into_owned),
+            alias: self.alias.map(Cow::into_owned),
+            requested_ensure: self.ensure.0.into_owned(),
+            final_ensure: self.ensure.1.into_owned(),
+            duration: Duration::from_nanos(self.nanoseconds),
+            verbs: self.verbs.into_owned(),
+            changes: self.changes.into_owned(),
+            because: self.because.into_owned(),
+            owed: self.owed.map(Cow::into_owned),
+            health_check: self.health_checks.into_owned(),
+            error: self.error.into_owned(),
+            changed: self.changed,
+            refreshed: self.refreshed,
+            failed: self.failed,
+            ..Event::default()
+        };
+        (event, self.diff.map(Cow::into_owned))
+    }
 }

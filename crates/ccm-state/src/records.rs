@@ -9,8 +9,22 @@ const DIGITS: usize = 16;
 
 /// A record as a line.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
-    let json = serde_json::to_string(record).unwrap_or_default();
-    format!("{} {json}\n", checksum(json.as_bytes())).into_bytes()
+    let mut bytes = Vec::with_capacity(256);
+    encode_into(&mut bytes, record);
+    bytes
+}
+
+/// Adds a record as a line.
+pub(crate) fn encode_into(bytes: &mut Vec<u8>, record: &impl Serialize) {
+    let start = bytes.len();
+    let json = start + DIGITS + 1;
+    bytes.resize(json, b' ');
+    if serde_json::to_writer(&mut *bytes, record).is_err() {
+        bytes.truncate(json);
+    }
+    let sum = checksum(&bytes[json..]);
+    bytes[start..json - 1].copy_from_slice(sum.as_bytes());
+    bytes.push(b'\n');
 }
 
 fn checksum(json: &[u8]) -> String {

@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::prune::remove_run;
 use super::{
-    FORMAT, Former, JOURNAL, Limits, OBJECTS, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable,
+    EventRecord, FORMAT, Former, JOURNAL, Limits, OBJECTS, RUNS, Record, RunInfo, RunSummary,
+    SUMMARY, Undoable,
 };
-use crate::records::encode;
+use crate::records::{encode, encode_into};
 
 /// Events wait for the next record, up to this many bytes.
 const MAX_WAITING: usize = 256 << 10;
@@ -35,6 +36,8 @@ struct Inner {
     file: AppendFile,
     /// Records that nothing depends on, written with the next one that matters.
     waiting: Vec<u8>,
+    /// The name of the resource at work.
+    name: String,
     /// Where this run's names of objects are; made with the first of them.
     kept: Option<StateDir>,
     /// Objects that this run has written.
@@ -69,6 +72,7 @@ impl RunJournal {
         let inner = Inner {
             file,
             waiting: Vec::new(),
+            name: String::new(),
             kept: None,
             new: Vec::new(),
             size: 0,
@@ -95,37 +99,37 @@ impl RunJournal {
     ///
     /// # Errors
     ///
-    /// Fails if that is not recorded.
+    /// Fails if what it was is not recorded.
     pub fn turn(&self, kind: &str, name: &str, route: &[String], former: &Former) -> Result<()> {
-        let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
-        let mut bytes = encode(&Record::Turn { kind, name, route: route.to_vec() });
         let mut inner = self.hold();
+        name.clone_into(&mut inner.name);
+        let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
+        inner.wait(&Record::Turn { kind, name, route: Cow::Borrowed(route) });
         match former {
-            Former::Files => {}
+            // The first path brings it along.
+            Former::Files => Ok(()),
             Former::Properties(before) => {
-                bytes.extend(encode(&Record::State { before: before.clone() }));
                 inner.can = true;
+                inner.append(&Record::State { before: Cow::Borrowed(before) })
             }
             Former::Lost(reason) => {
-                let (what, reason) = (String::new(), (*reason).to_owned());
-                bytes.extend(encode(&Record::Lost { what, reason }));
                 inner.cannot = true;
+                inner.append(&Record::Lost { what: "".into(), reason: Cow::Borrowed(reason) })
             }
         }
-        inner.append(&bytes)
     }
 
     /// What has become of the resource beside files.
     pub fn complete_state(&self, after: &Value) {
-        self.hold().wait(&Record::StateAfter { after: after.clone() });
+        self.hold().wait(&Record::StateAfter { after: Cow::Borrowed(after) });
     }
 
     /// What has become of the resource, and what changed in texts.
     pub fn event(&self, event: &Event, diff: Option<&str>) {
-        let diff = diff.map(str::to_owned);
         let mut inner = self.hold();
         inner.has_effect |= event.changed || event.failed;
-        inner.wait(&Record::Event { event: Box::new(event.clone()), diff });
+        let name = std::mem::take(&mut inner.name);
+        inner.wait(&Record::Event(EventRecord::new(event, &name, diff)));
     }
 
     /// How many bytes of former content it has added.
@@ -145,7 +149,7 @@ impl RunJournal {
             return remove_run(&self.state, &runs, self.id()).map(drop);
         }
         let totals = serde_json::to_value(summary).unwrap_or_default();
-        inner.append(&encode(&Record::End { finished, summary: totals }))?;
+        inner.append(&Record::End { finished, summary: totals })?;
         let brief = RunSummary {
             format: FORMAT,
             info: self.info.clone(),
@@ -194,22 +198,26 @@ impl RunJournal {
 }
 
 impl Inner {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.waiting.is_empty() {
-            return self.file.append(bytes);
-        }
-        let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.extend_from_slice(bytes);
-        self.file.append(&waiting)
+    /// Writes a record, and those that wait. Nothing may be changed before.
+    fn append(&mut self, record: &Record<'_>) -> Result<()> {
+        let before = self.waiting.len();
+        encode_into(&mut self.waiting, record);
+        // What waits tells of changes that were made; the one that fails is not.
+        self.flush().inspect_err(|_| self.waiting.truncate(before))
     }
 
-    /// Writes a record with the next one: nothing is lost that matters.
+    /// Writes a record with the next one: nothing depends on it.
     fn wait(&mut self, record: &Record<'_>) {
-        self.waiting.extend(encode(record));
-        if self.waiting.len() > MAX_WAITING {
-            let waiting = std::mem::take(&mut self.waiting);
-            let _ = self.file.append(&waiting);
+        encode_into(&mut self.waiting, record);
+        if self.waiting.len() > MAX_WAITING && self.flush().is_err() {
+            self.waiting.clear();
         }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.append(&self.waiting)?;
+        self.waiting.clear();
+        Ok(())
     }
 }
 
@@ -232,15 +240,16 @@ impl Journal for RunJournal {
     }
 
     fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()> {
-        let (path, before, after) = (path.to_owned(), before.clone(), after.cloned());
+        let (path, before) = (Cow::Borrowed(path), Cow::Borrowed(before));
         let mut inner = self.hold();
-        inner.append(&encode(&Record::Path { path, before, after }))?;
+        inner.append(&Record::Path { path, before, after: after.map(Cow::Borrowed) })?;
         (inner.can, inner.has_effect) = (true, true);
         Ok(())
     }
 
     fn complete(&self, path: &Path, after: &Image) -> Result<()> {
-        self.hold().wait(&Record::After { path: path.to_owned(), image: after.clone() });
+        let (path, image) = (Cow::Borrowed(path), Cow::Borrowed(after));
+        self.hold().wait(&Record::After { path, image });
         Ok(())
     }
 
@@ -250,7 +259,7 @@ impl Journal for RunJournal {
         inner.cannot = true;
         if inner.lost.insert(what.clone()) {
             self.state.host().warn(format!("{what} cannot be restored later: {reason}"));
-            inner.append(&encode(&Record::Lost { what, reason: reason.to_owned() }))?;
+            inner.append(&Record::Lost { what: what.into(), reason: reason.into() })?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Runs of the past.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Digest, Error, Image, Result, StateDir};
@@ -8,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{FORMAT, JOURNAL, OBJECTS, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable};
-use crate::records::{decode, encode, whole_lines};
+use crate::records::{decode, encode_into, whole_lines};
 
 /// Longer files were not written by ccm.
 const MAX_SUMMARY: u64 = 1 << 20;
@@ -106,7 +107,7 @@ impl RecordedRun {
                 Record::Turn { kind, name, route } => found.turns.push(RecordedTurn {
                     kind: kind.into_owned(),
                     name: name.into_owned(),
-                    route,
+                    route: route.into_owned(),
                     ..RecordedTurn::default()
                 }),
                 Record::End { finished, summary } => {
@@ -131,7 +132,11 @@ impl RecordedRun {
         let Some(turn) = self.turns.last_mut() else { return };
         match record {
             Record::Path { path, before, after } => {
-                let change = PathChange { path, before, after };
+                let change = PathChange {
+                    path: path.into_owned(),
+                    before: before.into_owned(),
+                    after: after.map(Cow::into_owned),
+                };
                 let known = turn.paths.iter_mut().rev().find(|known| known.path == change.path);
                 // What is made and then given its attributes is one change: it
                 // is taken back as a whole, or not at all.
@@ -143,17 +148,22 @@ impl RecordedRun {
             Record::After { path, image } => {
                 let last = turn.paths.iter_mut().rev().find(|change| change.path == path);
                 if let Some(change) = last {
-                    change.after = Some(image);
+                    change.after = Some(image.into_owned());
                 }
             }
-            Record::State { before } => turn.state = Some((before, None)),
+            Record::State { before } => turn.state = Some((before.into_owned(), None)),
             Record::StateAfter { after } => {
                 if let Some(state) = &mut turn.state {
-                    state.1 = Some(after);
+                    state.1 = Some(after.into_owned());
                 }
             }
-            Record::Lost { what, reason } => turn.lost.push((what, reason)),
-            Record::Event { event, diff } => (turn.event, turn.diff) = (Some(event), diff),
+            Record::Lost { what, reason } => {
+                turn.lost.push((what.into_owned(), reason.into_owned()))
+            }
+            Record::Event(event) => {
+                let (event, diff) = event.into_event(&turn.kind, &turn.name);
+                (turn.event, turn.diff) = (Some(Box::new(event)), diff);
+            }
             Record::Header { .. } | Record::Turn { .. } | Record::End { .. } => {}
         }
     }
@@ -284,9 +294,8 @@ pub fn repair(state: &StateDir, run: &RecordedRun) -> Result<()> {
     let Some(bytes) = folder.read(JOURNAL, MAX_JOURNAL)? else { return Ok(()) };
     let mut whole = whole_lines(&bytes);
     let (kind, name) = ("ccm".into(), "history".into());
-    whole.extend(encode(&Record::Turn { kind, name, route: Vec::new() }));
-    let (what, reason) = (String::new(), DAMAGED.to_owned());
-    whole.extend(encode(&Record::Lost { what, reason }));
+    encode_into(&mut whole, &Record::Turn { kind, name, route: Cow::Borrowed(&[]) });
+    encode_into(&mut whole, &Record::Lost { what: "".into(), reason: DAMAGED.into() });
     folder.rename(JOURNAL, format!("{JOURNAL}.damaged"))?;
     folder.write(JOURNAL, &whole)
 }
