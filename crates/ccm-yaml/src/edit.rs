@@ -244,6 +244,22 @@ impl EditError {
         self
     }
 
+    /// Nothing is there by that name.
+    pub fn missing(message: String, hint: Option<String>) -> Self {
+        Self { kind: EditErrorKind::Missing, message, span: None, hint }
+    }
+
+    /// There is one already.
+    pub fn duplicate(message: String, span: Span) -> Self {
+        Self { kind: EditErrorKind::Duplicate, message, span: Some(span), hint: None }
+    }
+
+    /// The edit is not made, for this reason.
+    pub fn refused(message: String, hint: &str) -> Self {
+        let hint = Some(hint.to_owned());
+        Self { kind: EditErrorKind::Unsupported, message, span: None, hint }
+    }
+
     fn unsupported(at: Option<Range<usize>>, message: impl Into<String>) -> Self {
         Self::new(EditErrorKind::Unsupported, at, message).hint("edit the text itself")
     }
@@ -258,6 +274,18 @@ impl From<SyntaxError> for EditError {
 
 fn span(range: &Range<usize>) -> Span {
     Span { start: range.start as u32, end: range.end as u32 }
+}
+
+/// One list of changes out of several that were made one after the other;
+/// `length` is that of the text before the first.
+pub fn compose(length: usize, steps: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
+    let mut pieces = Pieces::new(length);
+    for changes in steps {
+        for change in changes.into_iter().rev() {
+            pieces.replace(&(change.span.start as usize..change.span.end as usize), change.text);
+        }
+    }
+    pieces.changes()
 }
 
 /// A YAML document that can be edited.
@@ -298,6 +326,13 @@ impl Document {
         let read = self.read().ok()?;
         let id = Editor::new(read, false).reach(path)?;
         Some(read.value(id))
+    }
+
+    /// Whether comments belong to what is at a path, or stand in it.
+    pub fn has_comments(&self, path: &[Step]) -> bool {
+        let (Some(place), Ok(read)) = (self.locate(path), self.read()) else { return false };
+        let whole = place.whole.start as usize..place.whole.end as usize;
+        read.tree.comments.iter().any(|comment| whole.contains(&comment.start))
     }
 
     /// Applies operations one after the other, all of them or none. Returns the
