@@ -5,6 +5,7 @@ mod apply;
 mod completion;
 #[cfg(test)]
 mod docs;
+mod edit;
 mod ensure;
 mod facts;
 mod flags;
@@ -44,6 +45,7 @@ const COMMANDS: &[Entry] = &[
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
+    ("edit", edit::command, edit::run),
     ("owed", owed::command, owed::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),
