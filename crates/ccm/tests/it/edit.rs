@@ -63,7 +63,7 @@ fn every_verb_edits_the_file() {
         (vec!["mv", "package#zsh", "--before", "file#/etc/motd"], "  resources:\n    - package:\n"),
         (
             vec!["mv", "file#/etc/motd", "--after", "file#/etc/issue"],
-            "content: x\n        - /etc/motd:\n",
+            "{{ Data.x }}\"\n        - /etc/motd:\n",
         ),
         (
             vec!["rename", "file#/etc/motd", "/etc/motd.d/a"],
