@@ -99,7 +99,8 @@ impl Engine {
                 if findings.len() < MAX_FRAMES {
                     fixes.extend(document.iter().filter_map(|document| fix(document, &finding)));
                     let alone = Diagnosis { source: source.clone(), findings: vec![finding] };
-                    frame = frame::render(&alone, self.types(), false).trim_end().to_owned();
+                    frame = frame::render(&alone, self.types(), false);
+                    frame.truncate(frame.trim_end().len());
                 }
                 findings.push(CheckedFinding { diagnostic, range, frame, fixes });
             }
@@ -108,7 +109,7 @@ impl Engine {
         let outline = outline
             .map(|((entry, range), findings)| CheckedResource { entry, range, findings })
             .collect();
-        Check { valid, outline, findings }
+        Check { valid, findings, outline }
     }
 }
 

@@ -74,6 +74,7 @@ impl OutlineEntry {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn bytes<S: Serializer>(span: &Span, to: S) -> Result<S::Ok, S::Error> {
     [span.start, span.end].serialize(to)
 }

@@ -126,10 +126,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let diff = diff(&shown, &before, document.text());
     if matches.get_flag("json") {
         let source = Source::new(shown.clone(), before);
-        let changes: Vec<Value> = changes.iter().map(|change| described(&source, change)).collect();
-        let changed = !changes.is_empty();
+        let all: Vec<Value> = changes.iter().map(|change| described(&source, change)).collect();
         ui.print_json(&json!({
-            "file": shown, "noop": noop, "changed": changed, "changes": changes, "diff": diff,
+            "file": shown, "noop": noop, "changed": !all.is_empty(), "changes": all, "diff": diff,
         }));
     } else if changes.is_empty() {
         ui.print(&format!("{shown} has this already, nothing to change\n"));
