@@ -11,15 +11,18 @@
 //! - A [`Session`] records one [`Event`](ccm_model::Event) per resource.
 
 mod apply;
+pub mod check;
 mod cli;
 mod converge;
 mod debts;
 mod decision;
 mod decision_log;
 mod declare;
+pub mod edit;
 mod engine;
 mod environ;
 mod error;
+pub mod form;
 pub mod frame;
 pub mod graph;
 mod health;
@@ -30,6 +33,7 @@ mod manage;
 mod manifest;
 mod manifest_run;
 mod options;
+pub mod outline;
 mod plan;
 mod provisional;
 mod request;

@@ -273,6 +273,13 @@ fn properties(kind: &'static dyn AnyType, variant: SchemaVariant) -> Value {
 
 fn described(field: &Field, mut schema: Value) -> Value {
     schema["description"] = field.doc.into();
+    // For forms; validators pass over keywords that they do not know.
+    if let Some(format) = field.format {
+        schema["x-ccm-format"] = format.word().into();
+    }
+    if let Some(group) = field.group {
+        schema["x-ccm-group"] = group.into();
+    }
     schema
 }
 
@@ -283,7 +290,9 @@ fn one_of(words: &[&str]) -> Value {
 
 /// What a field accepts.
 fn value(field: &Field) -> Value {
-    let Some(format) = field.format else { return shape(&field.shape) };
+    let Some(format) = field.format.filter(|format| has_rule(*format)) else {
+        return shape(&field.shape);
+    };
     let may_hold_placeholder = field.phase != Phase::Never;
     match field.shape {
         Shape::List(_) => {
@@ -296,11 +305,24 @@ fn value(field: &Field) -> Value {
     }
 }
 
+/// Whether a format says which texts are right. What a path, a command or a user
+/// may be, only the machine knows.
+fn has_rule(format: Format) -> bool {
+    use Format::{Command, Expression, Group, Path, Url, User};
+    !matches!(format, Path | Command | Url | Expression | User | Group)
+}
+
 /// Text of a format, and numbers that are one when taken as written. A number
 /// for a mode may have been written in octal or in decimal notation.
 fn formatted(format: Format, may_hold_placeholder: bool) -> Value {
     let (pattern, smallest, largest) = match format {
         Format::Unavailable => return json!({"type": "null"}),
+        Format::Path
+        | Format::Command
+        | Format::Url
+        | Format::Expression
+        | Format::User
+        | Format::Group => return json!({"type": SCALAR}),
         Format::OneOf(words) => (format!("^({})$", words.join("|")), 0, -1),
         Format::Duration => (DURATION.to_owned(), 0, 0),
         Format::Mode => (MODE.to_owned(), 0, 777),

@@ -1,6 +1,6 @@
 //! What the field table alone can tell to be wrong.
 
-use ccm_model::{Field, Finding, HealthCheck, Properties, Required, Span, Spanned, did_you_mean};
+use ccm_model::{Field, Finding, HealthCheck, Properties, Required, Span, Spanned};
 
 use crate::declare::{Declare, Ensure};
 
@@ -54,9 +54,10 @@ pub(crate) fn check_table<T: Declare>(
     {
         let article = if T::NAME.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let message = format!("ensure cannot be `{}` for {article} {}", common.ensure, T::NAME);
-        let hint = did_you_mean(&common.ensure, words.iter().copied())
-            .unwrap_or_else(|| format!("it is one of {}", words.join(", ")));
-        findings.push(Finding::error(places.of(at), message).hint(hint));
+        let finding = Finding::error(places.of(at), message)
+            .hint(format!("it is one of {}", words.join(", ")))
+            .suggest(&common.ensure, words.iter().copied());
+        findings.push(finding);
     }
     check_health_checks(&common.health_checks, &mut findings);
     for (index, field) in fields.iter().enumerate() {

@@ -22,6 +22,7 @@ pub(crate) struct Field {
     env: Option<LitStr>,
     cli_default: Option<LitStr>,
     format: Option<Expr>,
+    group: Option<LitStr>,
 }
 
 /// When a field's templates are resolved.
@@ -56,6 +57,7 @@ impl Field {
             env: None,
             cli_default: None,
             format: None,
+            group: None,
         };
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("property")) {
             this.read(attribute)?;
@@ -102,6 +104,7 @@ impl Field {
                 "value" => self.value = Some(meta.value()?.parse()?),
                 "env" => self.env = Some(meta.value()?.parse()?),
                 "format" => self.format = Some(meta.value()?.parse()?),
+                "group" => self.group = Some(meta.value()?.parse()?),
                 "cli_default" => self.cli_default = Some(meta.value()?.parse()?),
                 _ => return Err(meta.error("unknown property attribute")),
             }
@@ -129,6 +132,7 @@ impl Field {
         let value = option(self.value.as_ref());
         let env = option(self.env.as_ref());
         let cli_default = option(self.cli_default.as_ref());
+        let group = option(self.group.as_ref());
         let format = match &self.format {
             Some(format) => quote!(Some(::ccm_model::Format::#format)),
             None => quote!(None),
@@ -140,6 +144,7 @@ impl Field {
                 aliases: &[#(#aliases),*],
                 shape: <#ty as ::ccm_model::FromNode>::SHAPE,
                 format: #format,
+                group: #group,
                 phase: ::ccm_model::Phase::#phase,
                 secret: #secret,
                 secret_values: #secret_values,

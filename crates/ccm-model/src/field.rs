@@ -11,8 +11,10 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// What values it takes.
     pub shape: Shape,
-    /// What its text must look like.
+    /// What its text is.
     pub format: Option<Format>,
+    /// The heading that a form shows it under.
+    pub group: Option<&'static str>,
     /// When its templates are resolved.
     pub phase: Phase,
     /// Whether its value must never be shown.
@@ -70,8 +72,8 @@ pub enum Shape {
     Struct(&'static [Field]),
 }
 
-/// What the text of a field, or of each item of a list, must look like. Types
-/// check it themselves; schemas are rendered from this.
+/// What the text of a field, or of each item of a list, is. Types check it
+/// themselves; schemas are rendered from this, and forms choose how to ask for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Format {
     /// One of these words.
@@ -84,8 +86,40 @@ pub enum Format {
     Assignment,
     /// A number from 1 on.
     Count,
+    /// A file or directory.
+    Path,
+    /// A command line.
+    Command,
+    /// A URL.
+    Url,
+    /// An expression without placeholders around it.
+    Expression,
+    /// A user, by name or number.
+    User,
+    /// A group, by name or number.
+    Group,
     /// Nothing: this version does not have it.
     Unavailable,
+}
+
+impl Format {
+    /// The format in one word, as forms and other programs know it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::OneOf(_) => "one_of",
+            Self::Duration => "duration",
+            Self::Mode => "mode",
+            Self::Assignment => "assignment",
+            Self::Count => "count",
+            Self::Path => "path",
+            Self::Command => "command",
+            Self::Url => "url",
+            Self::Expression => "expression",
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Unavailable => "unavailable",
+        }
+    }
 }
 
 /// When a field's templates are resolved.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use ccm_yaml::{Source, Span};
 
+use crate::closest;
+
 /// How bad a finding is.
 #[derive(
     Clone,
@@ -40,6 +42,8 @@ pub struct Finding {
     pub resource: Option<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// What the text at the place was probably meant to be.
+    pub suggestion: Option<String>,
 }
 
 impl Finding {
@@ -52,6 +56,7 @@ impl Finding {
             source: None,
             resource: None,
             hint: None,
+            suggestion: None,
         }
     }
 
@@ -64,6 +69,17 @@ impl Finding {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Option<String>>) -> Self {
         self.hint = hint.into();
+        self
+    }
+
+    /// The same with the closest of the known words, if one is close: as advice,
+    /// and as what to put in the place of what is there.
+    #[must_use]
+    pub fn suggest<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        if let Some(meant) = closest(word, known) {
+            self.hint = Some(format!("did you mean `{meant}`?"));
+            self.suggestion = Some(meant.to_owned());
+        }
         self
     }
 

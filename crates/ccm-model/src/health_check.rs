@@ -20,7 +20,7 @@ const GOSS: &str = "goss";
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct HealthCheck {
     /// Command in the manner of a Nagios plugin
-    #[property(required)]
+    #[property(required, format = Command)]
     pub command: Option<String>,
     /// Goss rules; not available in this version
     #[property(template = never, format = Unavailable)]

@@ -94,10 +94,10 @@ pub struct Common {
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct Control {
     /// Manage only if this expression is true
-    #[property(template = never)]
+    #[property(template = never, format = Expression)]
     pub r#if: Option<Spanned<String>>,
     /// Manage unless this expression is true
-    #[property(template = never)]
+    #[property(template = never, format = Expression)]
     pub unless: Option<Spanned<String>>,
 }
 

@@ -3,7 +3,7 @@
 use ccm_yaml::{Entry, Kind, Node, Span};
 use serde::{Serialize, Serializer};
 
-use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates, did_you_mean};
+use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates};
 
 /// Collects what is wrong while values are read.
 #[derive(Debug, Default)]
@@ -56,8 +56,7 @@ impl Reader {
             let Some(index) = T::FIELDS.iter().position(|field| field.is_called(&key.text)) else {
                 let names = T::FIELDS.iter().map(|field| field.name);
                 let message = format!("unknown {what} `{}`", key.text);
-                self.findings
-                    .push(Finding::error(key.span, message).hint(did_you_mean(&key.text, names)));
+                self.findings.push(Finding::error(key.span, message).suggest(&key.text, names));
                 continue;
             };
             if places.iter().any(|&(at, _)| usize::from(at) == index) {

@@ -30,33 +30,45 @@ pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
     /// URL to fetch the archive from
-    #[property(required_unless(ensure = "absent"))]
+    #[property(required_unless(ensure = "absent"), format = Url, group = "Download")]
     pub(crate) url: String,
     /// SHA-256 checksum that the archive must have
-    #[property(value = "SHA256")]
+    #[property(value = "SHA256", group = "Download")]
     pub(crate) checksum: Option<String>,
     /// Directory to unpack the archive into
-    #[property(flag = "extract", value = "DIR")]
+    #[property(flag = "extract", value = "DIR", format = Path, group = "Extraction")]
     pub(crate) extract_parent: Option<String>,
     /// File that shows that the archive is unpacked
-    #[property(value = "FILE")]
+    #[property(value = "FILE", format = Path, group = "Extraction")]
     pub(crate) creates: Option<String>,
     /// Remove the archive once it is unpacked
+    #[property(group = "Extraction")]
     pub(crate) cleanup: bool,
     /// User for basic authentication
-    #[property(value = "USER")]
+    #[property(value = "USER", group = "Authentication")]
     pub(crate) username: Option<String>,
     /// Password for basic authentication
-    #[property(secret, env = "HTTP_PASSWORD")]
+    #[property(secret, env = "HTTP_PASSWORD", group = "Authentication")]
     pub(crate) password: Option<String>,
     /// Headers to send
-    #[property(secret_values, flag = "header", short = 'H', value = "NAME:VALUE")]
+    #[property(
+        secret_values,
+        flag = "header",
+        short = 'H',
+        value = "NAME:VALUE",
+        group = "Authentication"
+    )]
     pub(crate) headers: Headers,
     /// User who owns the archive, by name or number
-    #[property(required_unless(ensure = "absent"), value = "USER[:GROUP]")]
+    #[property(
+        required_unless(ensure = "absent"),
+        value = "USER[:GROUP]",
+        format = User,
+        group = "Permissions"
+    )]
     pub(crate) owner: String,
     /// Group that owns the archive, by name or number
-    #[property(required_unless(ensure = "absent"))]
+    #[property(required_unless(ensure = "absent"), format = Group, group = "Permissions")]
     pub(crate) group: String,
 }
 

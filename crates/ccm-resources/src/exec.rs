@@ -32,10 +32,10 @@ pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
     /// Command to run, the name when unset
-    #[property(template = deferred)]
+    #[property(template = deferred, format = Command, group = "Command")]
     pub(crate) command: Option<Script>,
     /// Directory to run the command in
-    #[property(template = deferred, value = "DIR")]
+    #[property(template = deferred, value = "DIR", format = Path, group = "Command")]
     pub(crate) cwd: Option<String>,
     /// Variables to add to the environment, as `KEY=value`
     #[property(
@@ -43,33 +43,48 @@ pub struct Properties {
         template = deferred,
         short = 'e',
         value = "KEY=VALUE",
-        format = Assignment
+        format = Assignment,
+        group = "Command"
     )]
     pub(crate) environment: Vec<Assignment>,
     /// Directories to find executables in, separated by colons
+    #[property(group = "Command")]
     pub(crate) path: Option<String>,
     /// Exit codes that mean success, 0 when unset
-    #[property(value = "CODE")]
+    #[property(value = "CODE", group = "Command")]
     pub(crate) returns: Vec<i32>,
     /// Longest time the command may take, such as `30s` or `5m`
-    #[property(value = "DURATION", cli_default = "1m", format = Duration)]
+    #[property(value = "DURATION", cli_default = "1m", format = Duration, group = "Command")]
     pub(crate) timeout: Option<String>,
     /// File that shows that the command need not run
-    #[property(template = deferred, value = "FILE")]
+    #[property(template = deferred, value = "FILE", format = Path, group = "When to run")]
     pub(crate) creates: Option<String>,
     /// Guard: run only if this command exits 0
-    #[property(template = deferred, flag = "exec-if", value = "COMMAND")]
+    #[property(
+        template = deferred,
+        flag = "exec-if",
+        value = "COMMAND",
+        format = Command,
+        group = "When to run"
+    )]
     pub(crate) onlyif: Option<Script>,
     /// Guard: run only if this command does not exit 0
-    #[property(template = deferred, flag = "exec-unless", value = "COMMAND")]
+    #[property(
+        template = deferred,
+        flag = "exec-unless",
+        value = "COMMAND",
+        format = Command,
+        group = "When to run"
+    )]
     pub(crate) unless: Option<Script>,
     /// Run only when something subscribed to has changed
-    #[property(alias = "refreshonly")]
+    #[property(alias = "refreshonly", group = "When to run")]
     pub(crate) refresh_only: bool,
     /// Resources whose change makes the command run, as `type#name`
-    #[property(short = 'S', value = "TYPE#NAME")]
+    #[property(short = 'S', value = "TYPE#NAME", group = "When to run")]
     pub(crate) subscribe: Vec<ResourceRef>,
     /// Show the command's output while it runs
+    #[property(group = "Output")]
     pub(crate) logoutput: bool,
 }
 

@@ -29,25 +29,37 @@ pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
     /// Desired contents; unmanaged when unset
-    #[property(template = deferred, alias = "contents", value = "TEXT", conflicts("source"))]
+    #[property(
+        template = deferred,
+        alias = "contents",
+        value = "TEXT",
+        conflicts("source"),
+        group = "Content"
+    )]
     pub(crate) content: Option<String>,
     /// Local file to copy the contents from
-    #[property(template = deferred, value = "FILE")]
+    #[property(template = deferred, value = "FILE", format = Path, group = "Content")]
     pub(crate) source: Option<String>,
     /// Owning user, by name or number
-    #[property(required_unless(ensure = "absent"), value = "USER[:GROUP]")]
+    #[property(
+        required_unless(ensure = "absent"),
+        value = "USER[:GROUP]",
+        format = User,
+        group = "Permissions"
+    )]
     pub(crate) owner: String,
     /// Owning group, by name or number
-    #[property(required_unless(ensure = "absent"))]
+    #[property(required_unless(ensure = "absent"), format = Group, group = "Permissions")]
     pub(crate) group: String,
     /// Permissions in octal notation
-    #[property(required_unless(ensure = "absent"), format = Mode)]
+    #[property(required_unless(ensure = "absent"), format = Mode, group = "Permissions")]
     pub(crate) mode: String,
     /// Remove directories that are not empty too
+    #[property(group = "Behavior")]
     pub(crate) force: bool,
     /// How to write content: `replace` the file atomically, the default, or write
     /// into it, for files that are mount points
-    #[property(format = OneOf(&["replace", "in_place"]))]
+    #[property(format = OneOf(&["replace", "in_place"]), group = "Behavior")]
     pub(crate) write: Option<String>,
 }
 

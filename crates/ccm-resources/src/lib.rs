@@ -15,6 +15,8 @@ pub mod service;
 mod testing;
 mod text_diff;
 
+pub use text_diff::unified as unified_diff;
+
 use ccm_engine::{AnyType, Apply, Erased};
 
 /// Every type that there is.

@@ -38,26 +38,28 @@ pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
     /// Directory of templates, or the URL of a tarball of one
-    #[property(required, value = "SOURCE")]
+    #[property(required, value = "SOURCE", format = Path, group = "Templates")]
     pub(crate) source: String,
     /// Template language, `jet` or `go`; `jet` when unset
-    #[property(template = never, format = OneOf(&["jet", "go"]))]
+    #[property(template = never, format = OneOf(&["jet", "go"]), group = "Templates")]
     pub(crate) engine: Option<String>,
     /// Leave out files that come out empty
+    #[property(group = "Result")]
     pub(crate) skip_empty: bool,
     /// What opens an action in a template
-    #[property(template = never, value = "TEXT")]
+    #[property(template = never, value = "TEXT", group = "Templates")]
     pub(crate) left_delimiter: Option<String>,
     /// What closes an action in a template
-    #[property(template = never, value = "TEXT")]
+    #[property(template = never, value = "TEXT", group = "Templates")]
     pub(crate) right_delimiter: Option<String>,
     /// Remove files from the target that the source does not have
+    #[property(group = "Result")]
     pub(crate) purge: bool,
     /// Data for the templates, in place of the manifest's own
-    #[property(template = keys)]
+    #[property(template = keys, group = "Templates")]
     pub(crate) data: Option<Data>,
     /// Commands to run on rendered files, by patterns of their names
-    #[property(value = "PATTERN=COMMAND")]
+    #[property(value = "PATTERN=COMMAND", group = "Result")]
     pub(crate) post: Vec<Post>,
 }
 

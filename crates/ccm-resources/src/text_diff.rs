@@ -30,7 +30,7 @@ pub(crate) fn no_text(path: &str) -> String {
 }
 
 /// The diff of a file, which was not there before if `old` is `None`.
-pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
+pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     let (before, old) = old.map_or(("/dev/null", ""), |old| (path, old));
     if old.contains('\0') || new.contains('\0') {
         return no_text(path);

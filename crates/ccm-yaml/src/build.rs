@@ -70,13 +70,24 @@ pub(crate) fn read<'a>(
     source: &'a Source,
     comments: Option<&mut Vec<Comment<'a>>>,
 ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
-    read_bounded(source, comments, MAX_NODES)
+    read_bounded(source, comments, MAX_NODES, |_, _| {})
+}
+
+/// As [`parse`], with every event of the parser and its place handed to
+/// `observe` as it comes.
+pub(crate) fn read_observed<'a>(
+    source: &'a Source,
+    observe: impl FnMut(&Event<'a>, Span),
+) -> Result<Node<'a>, SyntaxError> {
+    let (node, duplicates) = read_bounded(source, None, MAX_NODES, observe)?;
+    duplicates.into_iter().next().map_or(Ok(node), Err)
 }
 
 fn read_bounded<'a>(
     source: &'a Source,
     comments: Option<&mut Vec<Comment<'a>>>,
     max_nodes: usize,
+    observe: impl FnMut(&Event<'a>, Span),
 ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
     let text = source.text();
     if text.len() > MAX_TEXT {
@@ -101,7 +112,7 @@ fn read_bounded<'a>(
         duplicates: Vec::new(),
         root: None,
     }
-    .build(parser, text.len() as u32, comments)
+    .build(parser, text.len() as u32, comments, observe)
 }
 
 /// A collection whose end has not been seen.
@@ -141,11 +152,13 @@ impl<'a> Builder<'a> {
         parser: Parser<'a, StrInput<'a>>,
         end: u32,
         mut comments: Option<&mut Vec<Comment<'a>>>,
+        mut observe: impl FnMut(&Event<'a>, Span),
     ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
         let mut documents = 0;
         for event in parser {
             let (event, place) = event.map_err(|error| self.scan_error(&error, end))?;
             let span = self.span(&place);
+            observe(&event, span);
             if documents > 1 {
                 // Read on only for the errors.
                 continue;
@@ -428,8 +441,8 @@ mod tests {
     #[test]
     fn the_number_of_nodes_is_bounded() {
         let source = Source::new("t", "- a\n- b: c\n");
-        assert!(read_bounded(&source, None, 5).is_ok());
-        let error = read_bounded(&source, None, 4).unwrap_err();
+        assert!(read_bounded(&source, None, 5, |_, _| {}).is_ok());
+        let error = read_bounded(&source, None, 4, |_, _| {}).unwrap_err();
         assert_eq!(error.to_string(), "more than 4 nodes");
         assert!(error.hint.is_some_and(|hint| hint.starts_with("split it")));
     }

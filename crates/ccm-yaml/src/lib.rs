@@ -18,6 +18,7 @@
 
 mod build;
 mod comments;
+pub mod edit;
 mod emit;
 mod json;
 mod node;

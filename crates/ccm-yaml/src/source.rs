@@ -53,12 +53,31 @@ impl Source {
         start..end.max(start)
     }
 
-    /// The line and column of a byte offset.
-    pub fn position(&self, offset: u32) -> Position {
-        let starts = self.line_starts.get_or_init(|| {
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
             let breaks = self.text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
             std::iter::once(0).chain(breaks.map(|(at, _)| at as u32 + 1)).collect()
-        });
+        })
+    }
+
+    /// A span as editors count: line, column, line, column, from 0, columns in
+    /// UTF-16 units.
+    pub fn range(&self, span: Span) -> [usize; 4] {
+        let bytes = self.clamp(span);
+        let place = |at: usize| {
+            let starts = self.line_starts();
+            let line = starts.partition_point(|&start| start as usize <= at).max(1) - 1;
+            let column: usize =
+                self.text[starts[line] as usize..at].chars().map(char::len_utf16).sum();
+            (line, column)
+        };
+        let (start, end) = (place(bytes.start), place(bytes.end));
+        [start.0, start.1, end.0, end.1]
+    }
+
+    /// The line and column of a byte offset.
+    pub fn position(&self, offset: u32) -> Position {
+        let starts = self.line_starts();
         let line = starts.partition_point(|&start| start <= offset).max(1);
         let start = starts[line - 1] as usize;
         let end = (offset as usize).min(self.text.len());
@@ -82,6 +101,16 @@ mod tests {
         assert_eq!(source.position(3), Position { line: 2, column: 1 });
         assert_eq!(source.position(8), Position { line: 2, column: 3 });
         assert_eq!(source.position(9999), Position { line: 3, column: 1 });
+    }
+
+    #[test]
+    fn ranges_count_from_zero_in_utf16() {
+        let source = Source::new("t", "ab\nö🚀x\n");
+        let range = |start, end| source.range(Span { start, end });
+        assert_eq!(range(0, 2), [0, 0, 0, 2]);
+        assert_eq!(range(3, 9), [1, 0, 1, 3]);
+        assert_eq!(range(9, 11), [1, 3, 2, 0]);
+        assert_eq!(range(99, 99), [2, 0, 2, 0]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn to_value(node: &Node<'_>) -> Value {
     }
 }
 
-fn scalar_value(scalar: &Scalar<'_>) -> Value {
+pub(crate) fn scalar_value(scalar: &Scalar<'_>) -> Value {
     let text = &*scalar.text;
     if !scalar.plain {
         return text.into();

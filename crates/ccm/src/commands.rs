@@ -5,6 +5,7 @@ mod apply;
 mod completion;
 #[cfg(test)]
 mod docs;
+mod edit;
 mod ensure;
 mod facts;
 mod flags;
@@ -46,6 +47,7 @@ const COMMANDS: &[Entry] = &[
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
+    ("edit", edit::command, edit::run),
     ("owed", owed::command, owed::run),
     ("history", history::command, history::run),
     ("undo", undo::command, undo::run),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ccm_model::{Finding, ResourceRef, closest, did_you_mean};
+use ccm_model::{Finding, ResourceRef, closest};
 use ccm_yaml::Source;
 
 use crate::resource::{AnyResource, AnyType};
@@ -85,7 +85,10 @@ fn unmet(
     if !is_type(types, &reference.kind) {
         let names = types.iter().map(|kind| kind.name());
         let message = format!("{reference} has an unknown resource type");
-        return Finding::error(None, message).hint(did_you_mean(&reference.kind, names));
+        let mut finding = Finding::error(None, message).suggest(&reference.kind, names);
+        let meant = |kind| format!("{kind}#{}", reference.name);
+        finding.suggestion = finding.suggestion.map(meant);
+        return finding;
     }
     match known {
         Some(_) if itself => Finding::error(None, format!("{reference} refers to itself")),
@@ -96,9 +99,11 @@ fn unmet(
             let names = names.filter(|(kind, _)| *kind == reference.kind);
             // The same suggestion in every run, whatever the order of the map.
             let names = names.map(|(_, name)| *name).collect::<BTreeSet<_>>();
-            let hint = closest(&reference.name, names);
-            let hint = hint.map(|name| format!("did you mean `{}#{name}`?", reference.kind));
-            Finding::error(None, format!("{reference} is not in this manifest")).hint(hint)
+            let meant = closest(&reference.name, names);
+            let meant = meant.map(|name| format!("{}#{name}", reference.kind));
+            let hint = meant.as_ref().map(|meant| format!("did you mean `{meant}`?"));
+            let finding = Finding::error(None, format!("{reference} is not in this manifest"));
+            Finding { suggestion: meant, ..finding.hint(hint) }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ccm_model::{Finding, Node, Reader, Span, did_you_mean};
+use ccm_model::{Finding, Node, Reader, Span};
 use ccm_yaml::{Entry, Key, Kind, Scalar};
 
 use super::Declarations;
@@ -128,10 +128,11 @@ impl Reading<'_> {
     }
 
     fn unknown(&mut self, key: &Key<'_>, what: &str, known: &[&str]) {
-        let hint = did_you_mean(&key.text, known.iter().copied())
-            .unwrap_or_else(|| format!("it is one of {}", known.join(", ")));
         let message = format!("unknown {what} `{}`", key.text);
-        self.reader.findings.push(Finding::error(key.span, message).hint(hint));
+        let finding = Finding::error(key.span, message)
+            .hint(format!("it is one of {}", known.join(", ")))
+            .suggest(&key.text, known.iter().copied());
+        self.reader.findings.push(finding);
     }
 
     fn top(&mut self, root: Node<'_>, into: &mut Declarations) {
@@ -333,10 +334,10 @@ impl Reading<'_> {
         entries.retain(|entry| {
             let known = fields.iter().any(|field| field.is_called(&entry.key.text));
             if !known {
-                let names: Vec<_> = fields.iter().map(|field| field.name).collect();
-                let hint = did_you_mean(&entry.key.text, names);
+                let names = fields.iter().map(|field| field.name);
                 let message = format!("unknown property `{}`", entry.key.text);
-                self.reader.findings.push(Finding::error(entry.key.span, message).hint(hint));
+                let finding = Finding::error(entry.key.span, message);
+                self.reader.findings.push(finding.suggest(&entry.key.text, names));
             }
             known && entry.key.text != "name"
         });

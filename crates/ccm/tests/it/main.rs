@@ -13,6 +13,7 @@ mod archive;
 mod archive_attacks;
 mod bad_input;
 mod data;
+mod edit;
 mod ensure;
 mod env;
 mod faults;

@@ -1,0 +1,92 @@
+//! The types as a form needs them: every property with what it takes. A form
+//! that is made of this alone has new types and properties without a change.
+
+use ccm_model::{Common, Field, Fields as _, Format, Phase, Required, Shape};
+use serde_json::{Map, Value, json};
+
+use crate::declare::Ensure;
+use crate::resource::AnyType;
+
+/// All types with their properties, and the names of those that all types have.
+///
+/// `{types: [{name, about, ensure: {default, words?}, providers, example?,
+/// fields: [{name, doc, aliases, shape, items?, fields?, format?, words?, group?,
+/// phase, secret, required, required_unless?, conflicts}]}], common: [names]}`
+pub fn types(types: &[&'static dyn AnyType]) -> Value {
+    let types: Vec<Value> = types.iter().map(|kind| one(*kind)).collect();
+    let common: Vec<_> = Common::FIELDS.iter().map(|field| field.name).collect();
+    json!({"types": types, "common": common})
+}
+
+fn one(kind: &'static dyn AnyType) -> Value {
+    let mut ensure = json!({"default": kind.ensure().default()});
+    if let Ensure::OneOf(words) = kind.ensure() {
+        ensure["words"] = json!(words);
+    }
+    let fields: Vec<Value> = kind.fields().iter().map(described).collect();
+    json!({
+        "name": kind.name(),
+        "about": kind.about(),
+        "ensure": ensure,
+        "providers": kind.providers(),
+        "example": kind.command_line().map(|view| view.example),
+        "fields": fields,
+    })
+}
+
+fn described(field: &Field) -> Value {
+    let mut entry = Map::new();
+    entry.insert("name".into(), field.name.into());
+    entry.insert("doc".into(), field.doc.into());
+    entry.insert("aliases".into(), json!(field.aliases));
+    add_shape(&field.shape, &mut entry);
+    if let Some(format) = field.format {
+        entry.insert("format".into(), format.word().into());
+    }
+    if let Some(Format::OneOf(words)) = field.format {
+        entry.insert("words".into(), json!(words));
+    }
+    if let Some(group) = field.group {
+        entry.insert("group".into(), group.into());
+    }
+    let phase = match field.phase {
+        Phase::Parse => "parse",
+        Phase::Keys => "keys",
+        Phase::Deferred => "deferred",
+        Phase::Never => "never",
+    };
+    entry.insert("phase".into(), phase.into());
+    entry.insert("secret".into(), (field.secret || field.secret_values).into());
+    entry.insert("required".into(), (field.required != Required::Never).into());
+    if let Required::UnlessEnsure(word) = field.required {
+        entry.insert("required_unless".into(), word.into());
+    }
+    entry.insert("conflicts".into(), json!(field.conflicts));
+    Value::Object(entry)
+}
+
+/// The name of a shape, and what is inside of it.
+fn add_shape(shape: &Shape, into: &mut Map<String, Value>) {
+    let name = match shape {
+        Shape::Text => "text",
+        Shape::Boolean => "boolean",
+        Shape::Integer => "integer",
+        Shape::Reference => "reference",
+        Shape::List(_) => "list",
+        Shape::Texts => "texts",
+        Shape::Data => "data",
+        Shape::Struct(_) => "struct",
+    };
+    into.insert("shape".into(), name.into());
+    match shape {
+        Shape::List(inner) => {
+            let mut items = Map::new();
+            add_shape(inner, &mut items);
+            into.insert("items".into(), Value::Object(items));
+        }
+        Shape::Struct(fields) => {
+            into.insert("fields".into(), fields.iter().map(described).collect());
+        }
+        _ => {}
+    }
+}
