@@ -68,6 +68,8 @@ pub enum Shape {
     Data,
     /// A map with fields of its own.
     Struct(&'static [Field]),
+    /// Goss rules, or a text that becomes a map of them.
+    Rules,
 }
 
 /// What the text of a field, or of each item of a list, must look like. Types
@@ -84,8 +86,6 @@ pub enum Format {
     Assignment,
     /// A number from 1 on.
     Count,
-    /// Nothing: this version does not have it.
-    Unavailable,
 }
 
 /// When a field's templates are resolved.
@@ -108,6 +108,8 @@ pub enum Required {
     Always,
     /// Unless `ensure` has this value.
     UnlessEnsure(&'static str),
+    /// Unless this other property is given.
+    UnlessSet(&'static str),
     /// The property is optional.
     Never,
 }

@@ -2,6 +2,7 @@
 
 mod api;
 mod apply;
+mod check;
 mod completion;
 #[cfg(test)]
 mod docs;
@@ -44,6 +45,7 @@ const COMMANDS: &[Entry] = &[
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
+    ("check", check::command, check::run),
     ("owed", owed::command, owed::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),

@@ -17,6 +17,7 @@ mod ensure;
 mod env;
 mod faults;
 mod findings;
+mod goss;
 mod graph;
 mod health;
 mod http;
