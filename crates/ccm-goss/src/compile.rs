@@ -166,6 +166,7 @@ fn compile_kind(
             settings: Settings::default(),
             tests: Vec::new(),
             given: Vec::new(),
+            has_unknown: false,
             problems,
         };
         if let Some(entry) = reading.entry(thing) {
@@ -186,6 +187,8 @@ struct EntryReading<'a> {
     settings: Settings,
     tests: Vec<Test>,
     given: Vec<(&'static str, Span)>,
+    /// Whether there is an attribute that nobody knows.
+    has_unknown: bool,
     problems: &'a mut Problems,
 }
 
@@ -250,6 +253,7 @@ impl EntryReading<'_> {
                 _ => did_you_mean(name, self.kind.names()),
             };
             self.problems.unknown(key.span, message, hint);
+            self.has_unknown = true;
             return false;
         }
         true
@@ -342,8 +346,8 @@ impl EntryReading<'_> {
 
     fn check_tests(&mut self, thing: &Tree) {
         let is_given = |name: &str| self.given.iter().any(|(given, _)| *given == name);
-        // A placeholder among the names may be the one that is missing.
-        if self.is_open {
+        // A placeholder or a slip among the names may be the one that is missing.
+        if self.is_open || self.has_unknown {
             return;
         }
         if self.kind.has_first {

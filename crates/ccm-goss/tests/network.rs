@@ -5,7 +5,6 @@
 
 mod support;
 
-use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 

@@ -29,6 +29,11 @@ ccm:
               - {goss_rules: {command: {exit 3: {exit-status: 3}}}, format: goss, timeout: 30s}
 "#;
 
+/// Runs ccm with arguments of any number.
+fn run(env: &TestEnv, args: &[&str]) -> std::process::Output {
+    env.command(args).output().unwrap()
+}
+
 #[test]
 fn rules_are_health_checks() {
     let env = TestEnv::new();
@@ -44,8 +49,42 @@ fn rules_are_health_checks() {
         }
         out + rest
     };
-    insta::assert_snapshot!(steady(env.ccm(["apply", "manifest.yaml"])), @"");
-    insta::assert_snapshot!(steady(env.ccm(["apply", "manifest.yaml", "--monitor-only"])), @"");
+    insta::assert_snapshot!(steady(env.ccm(["apply", "manifest.yaml"])), @r#"
+    exit: 1
+    --- stdout ---
+      + file#[DIR]/fine  content +1, [ME], mode 0644
+            health check goss OK: Count: 3, Failed: 0, Duration: [TIME]
+      ✗ file#[DIR]/bad  content +1, [ME], mode 0644
+            health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
+            health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME] …
+
+    Failures
+      ✗ file#[DIR]/bad
+            health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
+            health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME]
+            File: [DIR]/bad (its content): contents: expected ["y"], found "x"
+            File: [DIR]/none: exists: expected true, found false
+
+    Applied manifest.yaml in [TIME]: 1 created, 1 failed; health checks: 2 ok, 1 critical
+    "#);
+    insta::assert_snapshot!(steady(env.ccm(["apply", "manifest.yaml", "--monitor-only"])), @r#"
+    exit: 1
+    --- stdout ---
+      = file#[DIR]/fine  stable
+            health check goss OK: Count: 3, Failed: 0, Duration: [TIME]
+      ✗ file#[DIR]/bad
+            health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
+            health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME] …
+
+    Failures
+      ✗ file#[DIR]/bad
+            health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
+            health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME]
+            File: [DIR]/bad (its content): contents: expected ["y"], found "x"
+            File: [DIR]/none: exists: expected true, found false
+
+    Checked manifest.yaml in [TIME]: 1 failed, 1 stable; health checks: 2 ok, 1 critical
+    "#);
 }
 
 #[test]
@@ -146,7 +185,57 @@ ccm:
               - {goss_rules: {file: {/: {exists: true}}}, format: nagios}
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: exec#true: health_checks: `goss`: goss_rules: unknown kind `prot`
+     --> manifest.yaml:8:19
+      |
+    8 |                   prot: {"tcp:80": {listening: true}}
+      |                   ^^^^
+      |
+      = help: did you mean `port`?
+
+    error: exec#true: health_checks: `goss`: goss_rules: file: /a: size: only one matcher is allowed in a map, found `gt` and `lt`
+     --> manifest.yaml:9:59
+      |
+    9 |                   file: {/a: {exists: true, size: {gt: 1, lt: 5}}}
+      |                                                           ^^
+      |
+      = help: combine matchers with `and: […]` or `or: […]`
+
+    error: exec#true: health_checks: `goss`: goss_rules: http: http://a/: unknown attribute `satus`
+      --> manifest.yaml:10:40
+       |
+    10 |                   http: {"http://a/": {satus: 200}}
+       |                                        ^^^^^
+       |
+       = help: did you mean `status`?
+
+    error: exec#true: health_checks: `goss`: `command` and `goss_rules` cannot both be set
+      --> manifest.yaml:11:17
+       |
+    11 |               - {command: a, goss_rules: {file: {/: {exists: true}}}}
+       |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+    error: exec#true: health_checks: number 3: a check needs a `command` or `goss_rules`
+      --> manifest.yaml:12:17
+       |
+    12 |               - {goss_rules: [a]}
+       |                 ^^^^^^^^^^^^^^^^^
+
+    error: exec#true: health_checks: goss_rules: expected a map of rules, found a list
+      --> manifest.yaml:12:30
+       |
+    12 |               - {goss_rules: [a]}
+       |                              ^^^
+
+    error: exec#true: health_checks: `goss`: format: `nagios` is for commands, rules have `goss`
+      --> manifest.yaml:13:17
+       |
+    13 |               - {goss_rules: {file: {/: {exists: true}}}, format: nagios}
+       |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
 }
 
 #[test]
@@ -204,7 +293,7 @@ ccm:
         &["apply", "manifest.yaml", "--render"],
         &["--debug", "apply", "manifest.yaml", "--monitor-only"],
     ] {
-        let output = env.run(args);
+        let output = run(&env, args);
         let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
         // The text of a command is the author's own; what is secret in the rules
         // is redacted once the rules are read.
@@ -230,7 +319,7 @@ fn a_file_of_rules_runs_by_itself() {
     );
     env.write("data.yaml", "workers: 4\n");
     env.write("other.yaml", "data: {workers: 5}\n");
-    let code = |args: &[&str]| env.run(args).status.code();
+    let code = |args: &[&str]| run(&env, args).status.code();
     let check = ["check", "rules.yaml", "--hiera"];
     assert_eq!(code(&[&check[..], &["other.yaml"]].concat()), Some(2));
     env.write("other.yaml", "data: {workers: 4}\n");
@@ -276,7 +365,7 @@ fn rules_that_cannot_be_used_exit_with_three() {
         assert!(said.starts_with("error: "), "{name}: {said}");
         assert!(output.stdout.is_empty());
     }
-    let code = |args: &[&str]| env.run(args).status.code();
+    let code = |args: &[&str]| run(&env, args).status.code();
     assert_eq!(code(&["check", "none.yaml"]), Some(3));
     env.write("right.yaml", "file: {/: {exists: true}}\n");
     assert_eq!(code(&["check", "right.yaml", "--hiera", "none.yaml"]), Some(3));
@@ -284,7 +373,17 @@ fn rules_that_cannot_be_used_exit_with_three() {
     assert_eq!(code(&["check"]), Some(64));
     assert_eq!(code(&["check", "right.yaml", "--timeout", "soon"]), Some(64));
     assert_eq!(code(&["check", "right.yaml", "--fact", "x"]), Some(64));
-    insta::assert_snapshot!(env.ccm(["check", "kind.yaml"]), @"");
+    insta::assert_snapshot!(env.ccm(["check", "kind.yaml"]), @"
+    exit: 3
+    --- stderr ---
+    error: unknown kind `files`
+     --> kind.yaml:1:1
+      |
+    1 | files: {}
+      | ^^^^^
+      |
+      = help: did you mean `file`?
+    ");
 }
 
 #[test]

@@ -8,9 +8,10 @@ use super::{code, table};
 pub(super) fn kinds() -> String {
     let rows = KINDS.iter().map(|kind| {
         let names = |names: Vec<String>| names.join(", ");
-        let (first, further) = match kind.has_first {
-            true => (code(kind.tests[0].name), &kind.tests[1..]),
-            false => (String::new(), kind.tests),
+        let (first, further) = if kind.has_first {
+            (code(kind.tests[0].name), &kind.tests[1..])
+        } else {
+            (String::new(), kind.tests)
         };
         let further = further.iter().map(|test| match test.alias {
             Some(alias) => format!("{} (or {})", code(test.name), code(alias)),
