@@ -73,11 +73,10 @@ impl Number {
     /// The number that a value is, or says.
     fn of(value: &Value) -> Option<Self> {
         match value {
-            Value::Int(number) => Some(Self::Int((*number).into())),
             Value::Sized(kind, bits) if kind.is_unsigned() => {
                 Some(Self::Int(bits.cast_unsigned().into()))
             }
-            Value::Sized(_, number) => Some(Self::Int((*number).into())),
+            Value::Int(number) | Value::Sized(_, number) => Some(Self::Int((*number).into())),
             Value::Float(number) => Some(Self::Float(*number)),
             Value::String(text) => Self::parse(text.as_str()?.trim()),
             _ => None,

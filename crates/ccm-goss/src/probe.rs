@@ -161,6 +161,7 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer is always a result")]
 fn value(value: impl Into<Value>) -> Result<Found, String> {
     Ok(Found::Value(value.into()))
 }
@@ -169,6 +170,7 @@ fn number(count: impl TryInto<i64>) -> Result<Found, String> {
     value(count.try_into().unwrap_or(i64::MAX))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer is always a result")]
 fn bytes(text: &[u8]) -> Result<Found, String> {
     Ok(Found::Value(Value::String(Str::from_bytes(text))))
 }

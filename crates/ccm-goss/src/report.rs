@@ -83,9 +83,10 @@ fn nanoseconds<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok
 }
 
 impl Report {
-    pub(crate) fn new(results: Vec<TestResult>, duration: Duration, host: &Host) -> Self {
-        let mut results = results;
-        results.iter_mut().for_each(|result| result.redact(host));
+    pub(crate) fn new(mut results: Vec<TestResult>, duration: Duration, host: &Host) -> Self {
+        for result in &mut results {
+            result.redact(host);
+        }
         let count = |outcome| results.iter().filter(|result| result.outcome == outcome).count();
         let summary = Summary {
             count: results.len(),
@@ -113,7 +114,7 @@ impl Report {
         text
     }
 
-    /// The results as JUnit writes them: a test case for each.
+    /// The results as `JUnit` writes them: a test case for each.
     pub fn junit(&self) -> String {
         let Summary { count, failed, skipped, duration } = self.summary;
         let seconds = duration.as_secs_f64();
@@ -191,10 +192,14 @@ fn each_text(value: &mut serde_json::Value, change: &impl Fn(&mut String)) {
     match value {
         serde_json::Value::String(text) => change(text),
         serde_json::Value::Array(items) => {
-            items.iter_mut().for_each(|item| each_text(item, change));
+            for item in items {
+                each_text(item, change);
+            }
         }
         serde_json::Value::Object(map) => {
-            map.values_mut().for_each(|value| each_text(value, change));
+            for value in map.values_mut() {
+                each_text(value, change);
+            }
         }
         _ => {}
     }

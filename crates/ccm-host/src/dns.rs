@@ -149,7 +149,8 @@ impl Question<'_> {
         let mut last = io::Error::from(io::ErrorKind::TimedOut);
         for tries in 1..=TRIES {
             // The tries share the time, so that a lost packet is not the end.
-            let until = self.deadline - timeout * (TRIES - tries) / TRIES;
+            let later = timeout * (TRIES - tries) / TRIES;
+            let until = self.deadline.checked_sub(later).unwrap_or(self.deadline);
             match self.ask_once(&socket, until) {
                 Ok(answer) => return Ok(answer),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
@@ -166,10 +167,11 @@ impl Question<'_> {
             socket.set_read_timeout(Some(self.patience(until)?))?;
             match socket.recv(&mut buffer) {
                 // An answer to another question is none.
-                Ok(count) => match message::answer(&buffer[..count], self.id, self.query) {
-                    Some(answer) => return Ok(answer),
-                    None => continue,
-                },
+                Ok(count) => {
+                    if let Some(answer) = message::answer(&buffer[..count], self.id, self.query) {
+                        return Ok(answer);
+                    }
+                }
                 Err(error) if is_wait(&error) => {}
                 Err(error) => return Err(error),
             }

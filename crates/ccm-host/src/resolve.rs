@@ -1,6 +1,6 @@
 //! Host names to addresses by the system's resolver, within a time limit.
 
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ impl Host {
             let left = deadline.saturating_duration_since(Instant::now());
             match answer.recv_timeout(left.min(SLICE)) {
                 Ok(Ok(found)) => {
-                    let mut found: Vec<IpAddr> = found.iter().map(|found| found.ip()).collect();
+                    let mut found: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
                     found.sort_unstable_by_key(ToString::to_string);
                     found.dedup();
                     return Ok(found);

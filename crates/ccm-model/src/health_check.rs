@@ -110,14 +110,13 @@ impl HealthCheck {
         }
         let has_rules = self.goss_rules.is_some();
         match self.format.as_deref() {
-            None => {}
             Some(NAGIOS) if has_rules => {
                 add(format!("format: `{NAGIOS}` is for commands, rules have `{GOSS}`"));
             }
             Some(GOSS) if !has_rules => {
                 add(format!("format: `{GOSS}` is for rules, a command has `{NAGIOS}`"));
             }
-            Some(NAGIOS | GOSS) => {}
+            None | Some(NAGIOS | GOSS) => {}
             Some(other) => {
                 let hint = did_you_mean(other, [NAGIOS, GOSS])
                     .unwrap_or_else(|| format!("it is `{NAGIOS}` or `{GOSS}`"));

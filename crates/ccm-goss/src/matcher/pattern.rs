@@ -107,6 +107,7 @@ pub(super) fn hold_in_file(patterns: &[Pattern], host: &Host, path: &Path) -> Re
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use super::*;
 

@@ -138,10 +138,10 @@ impl Range {
 fn bounds(text: &str) -> Option<(Version, Option<Version>)> {
     let parts: Vec<&str> = text.split('.').collect();
     let is_wild = |part: &&str| matches!(*part, "x" | "X" | "*");
-    let Some(wild) = parts.iter().position(|part| is_wild(&part)) else {
+    let Some(wild) = parts.iter().position(&is_wild) else {
         return Some((Version::parse(text)?, None));
     };
-    if parts.len() > 3 || !parts[wild..].iter().all(|part| is_wild(&part)) || wild == 0 {
+    if parts.len() > 3 || !parts[wild..].iter().all(is_wild) || wild == 0 {
         return None;
     }
     let mut numbers = [0; 3];

@@ -99,9 +99,9 @@ impl MountPoint<'_> {
         let until = Instant::now() + timeout;
         let query = host.query_until("space", at, until).ok_or_else(late)?;
         let (sender, answer) = mpsc::sync_channel(1);
-        let (asked, asker) = (at.to_owned(), host.clone());
+        let (path, host) = (at.to_owned(), host.clone());
         let ask = move || {
-            let space = asker.space(&asked).map_err(|error| chain(&error));
+            let space = host.space(&path).map_err(|error| chain(&error));
             drop(query);
             let _ = sender.send(space);
         };

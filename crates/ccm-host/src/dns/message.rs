@@ -145,21 +145,19 @@ impl<'a> Reader<'a> {
             if end > self.message.len() {
                 return None;
             }
-            if class == INTERNET
-                && let Some(text) = self.data(kind, end)?
-            {
-                records.push(Record { kind, text });
+            // Nobody asks for other types here.
+            if class == INTERNET && matches!(kind, 1 | 2 | 5 | 12 | 15 | 16 | 28 | 33 | 257) {
+                records.push(Record { kind, text: self.data(kind, end)? });
             }
             self.at = end;
         }
         Some(records)
     }
 
-    /// The data of a record as people write it; nothing for types that nobody
-    /// asks for here.
-    fn data(&mut self, kind: u16, end: usize) -> Option<Option<String>> {
+    /// The data of a record as people write it.
+    fn data(&mut self, kind: u16, end: usize) -> Option<String> {
         let length = end - self.at;
-        Some(Some(match kind {
+        Some(match kind {
             1 => Ipv4Addr::from(<[u8; 4]>::try_from(self.bytes(length)?).ok()?).to_string(),
             28 => Ipv6Addr::from(<[u8; 16]>::try_from(self.bytes(length)?).ok()?).to_string(),
             2 | 5 | 12 => self.name()?,
@@ -179,8 +177,8 @@ impl<'a> Reader<'a> {
                 let value = self.bytes(end.checked_sub(self.at)?)?;
                 format!("{flags} {tag} {}", String::from_utf8_lossy(value))
             }
-            _ => return Some(None),
-        }))
+            _ => return None,
+        })
     }
 }
 
