@@ -145,11 +145,11 @@ fn rules_check_the_health_of_a_service() {
     assert_eq!(report.outcomes(), [Changed], "{}", report.errors());
     assert_eq!(machine.apply(&manifest(true)).outcomes(), [Stable]);
     let report = machine.apply(&manifest(false));
-    let errors = report.errors().to_string();
+    let errors = report.errors();
     assert!(errors.contains("Service: app: running: expected false, found true"), "{errors}");
 }
 
-/// rpm is asked where dpkg has no database.
+/// rpm is asked where dpkg has no database. The package says that its epoch is 0.
 #[test]
 fn packages_of_rpm_have_release_and_epoch() {
     let Some(machine) = Machine::up(Layer::Dnf) else { return };
@@ -157,7 +157,7 @@ fn packages_of_rpm_have_release_and_epoch() {
     machine.ok("mv /var/lib/dpkg/status /var/lib/dpkg/status.away");
     let (code, json) = results(
         &machine,
-        "package: {ccm-app: {installed: true, versions: [1.0-1]}, no-such: {installed: false}}",
+        "package: {ccm-app: {installed: true, versions: ['0:1.0-1']}, no-such: {installed: false}}",
     );
     assert_eq!(code, 0, "{json:#}");
     let (code, json) = results(&machine, "package: {no-such: {installed: true, versions: ['1']}}");
