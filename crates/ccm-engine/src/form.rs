@@ -76,6 +76,7 @@ fn add_shape(shape: &Shape, into: &mut Map<String, Value>) {
         Shape::Texts => "texts",
         Shape::Data => "data",
         Shape::Struct(_) => "struct",
+        Shape::Rules => "rules",
     };
     into.insert("shape".into(), name.into());
     match shape {

@@ -1,7 +1,11 @@
 //! Health checks, once a resource is as desired.
 
+use ccm_goss::Rules;
 use ccm_host::{Command, Environment, Exit, Host, Output, Stream};
-use ccm_model::{Event, Health, HealthCheck, HealthCheckResult, Spanned, redact_credentials};
+use ccm_model::{
+    Event, GossRules, Health, HealthCheck, HealthCheckResult, Spanned, Templates,
+    redact_credentials,
+};
 use serde_json::Value;
 
 use crate::{Error, Result, chain};
@@ -11,12 +15,29 @@ const LONGEST_MESSAGE: usize = 4096;
 
 /// Runs all checks in order and writes what they say into the event. Only an
 /// interrupt keeps the later ones from being asked.
-pub(crate) fn check(host: &Host, checks: &[Spanned<HealthCheck>], event: &mut Event) -> Result<()> {
+pub(crate) fn check(
+    host: &Host,
+    templates: &dyn Templates,
+    checks: &[Spanned<HealthCheck>],
+    event: &mut Event,
+) -> Result<()> {
     if checks.is_empty() {
         return Ok(());
     }
     for check in checks {
-        let result = run(host, &check.value)?;
+        let check = &check.value;
+        let result = match &check.goss_rules {
+            None => run(host, check)?,
+            Some(rules) => match read_rules(host, templates, rules) {
+                Ok(rules) => run_rules(host, check, &rules)?,
+                // Rules that cannot be asked say nothing about the resource.
+                Err(reason) => {
+                    event.failed = true;
+                    event.error.push(format!("health check {}: {reason}", check.name()));
+                    continue;
+                }
+            },
+        };
         tracing::debug!(name = result.name, status = %result.status, "health check");
         if result.status.is_failure() {
             event.failed = true;
@@ -51,6 +72,35 @@ fn run(host: &Host, check: &HealthCheck) -> Result<HealthCheckResult> {
         }
         let (status, output) = ask(host, &command)?;
         result = HealthCheckResult { status, tries, output, ..result };
+        if status == Health::Ok {
+            break;
+        }
+    }
+    Ok(result)
+}
+
+/// The rules as they are now, with their placeholders resolved.
+fn read_rules(host: &Host, templates: &dyn Templates, rules: &GossRules) -> Result<Rules, String> {
+    let rules = Rules::read(&rules.node, Some(templates))
+        .map_err(|error| format!("goss_rules: {error}"))?;
+    host.add_secrets(rules.secrets());
+    Ok(rules)
+}
+
+/// Runs all tests until none of them fails or there are no tries left.
+fn run_rules(host: &Host, check: &HealthCheck, rules: &Rules) -> Result<HealthCheckResult> {
+    let mut result = HealthCheckResult { name: check.name().into_owned(), ..Default::default() };
+    for tries in 1..=check.tries().max(1) {
+        if tries > 1 {
+            host.cancel().pause(check.try_sleep());
+        }
+        let report = rules.run(host, check.rules_timeout()).map_err(|_| {
+            Error::from(ccm_host::Error::Interrupted {
+                command: format!("health check {}", result.name),
+            })
+        })?;
+        let status = if report.is_ok() { Health::Ok } else { Health::Critical };
+        result = HealthCheckResult { status, tries, output: message(&report.output()), ..result };
         if status == Health::Ok {
             break;
         }

@@ -212,7 +212,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         // In noop, what they would look at was not done.
         if !mode.noop {
-            health::check(host, &resource.common().health_checks, event)?;
+            let checks = &resource.common().health_checks;
+            health::check(host, &self.frame.templates, checks, event)?;
         }
         Ok(())
     }

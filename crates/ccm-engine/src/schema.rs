@@ -19,6 +19,9 @@ const COUNT: &str = r"^\+?0*[1-9][0-9]*$";
 /// `type#name`, or a placeholder.
 const REFERENCE: &str = r"^[^#]+#.|\{\{|\$\{";
 
+/// Goss rules, which every type refers to.
+const RULES: &str = "goss_rules";
+
 /// The schema of manifests.
 pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
     let mut definitions = Map::new();
@@ -30,6 +33,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
         definitions.insert(loose, properties(*kind, SchemaVariant::Loose));
         definitions.insert(format!("{name}.block"), block(*kind, &strict));
     }
+    definitions.insert(RULES.into(), ccm_goss::schema(PLACEHOLDER));
     let text = |description: &str| json!({"description": description, "type": SCALAR});
     let map = |description: &str| json!({"description": description, "type": ["object", "null"]});
     let ccm = json!({
@@ -113,6 +117,7 @@ pub fn request(types: &[&'static dyn AnyType]) -> Value {
             "then": {"properties": {"properties": reference(kind.name())}},
         }));
     }
+    definitions.insert(RULES.into(), ccm_goss::schema(PLACEHOLDER));
     let names: Vec<_> = offered
         .iter()
         .flat_map(|(kind, view)| std::iter::once(kind.name()).chain(view.aliases.iter().copied()))
@@ -232,6 +237,7 @@ fn needs_properties(kind: &'static dyn AnyType) -> bool {
     kind.fields().iter().any(|field| match field.required {
         Required::Always => field.name != "name",
         Required::UnlessEnsure(word) => kind.ensure().default() != word,
+        Required::UnlessSet(_) => true,
         Required::Never => false,
     })
 }
@@ -260,7 +266,7 @@ fn properties(kind: &'static dyn AnyType, variant: SchemaVariant) -> Value {
     });
     let mut rules: Vec<Value> = fields.iter().flat_map(|field| conflicts(field, fields)).collect();
     if variant != SchemaVariant::Loose {
-        rules.extend(fields.iter().filter_map(|field| required(field, kind.ensure())));
+        rules.extend(fields.iter().filter_map(|field| required(field, fields, kind.ensure())));
     }
     if variant == SchemaVariant::Named {
         rules.push(given("name"));
@@ -316,7 +322,6 @@ fn has_rule(format: Format) -> bool {
 /// for a mode may have been written in octal or in decimal notation.
 fn formatted(format: Format, may_hold_placeholder: bool) -> Value {
     let (pattern, smallest, largest) = match format {
-        Format::Unavailable => return json!({"type": "null"}),
         Format::Path
         | Format::Command
         | Format::Url
@@ -352,6 +357,7 @@ fn shape(shape: &Shape) -> Value {
             json!({"type": ["object", "null"], "additionalProperties": {"type": SCALAR}})
         }
         Shape::Data => json!({"type": ["object", "null"]}),
+        Shape::Rules => reference(RULES),
         Shape::Struct(fields) => {
             let known = fields.iter().flat_map(|field| {
                 let schema = described(field, value(field));
@@ -359,13 +365,14 @@ fn shape(shape: &Shape) -> Value {
                 names.map(move |name| (name.to_owned(), schema.clone()))
             });
             let known: Map<String, Value> = known.collect();
-            let needed = fields.iter().filter(|field| field.required == Required::Always);
+            let needed = fields.iter().filter_map(|field| needed(field, fields));
+            let needed = needed.chain(fields.iter().flat_map(|field| conflicts(field, fields)));
             let mut object = json!({
                 "type": ["object", "null"],
                 "properties": known,
                 "additionalProperties": false,
             });
-            let needed: Vec<Value> = needed.map(given_somehow).collect();
+            let needed: Vec<Value> = needed.collect();
             if !needed.is_empty() {
                 object["allOf"] = needed.into();
             }
@@ -399,10 +406,21 @@ fn given_somehow(field: &Field) -> Value {
     json!({"anyOf": names.map(given).collect::<Vec<_>>()})
 }
 
-fn required(field: &Field, ensure: Ensure) -> Option<Value> {
+/// What must be given whatever `ensure` is.
+fn needed(field: &Field, fields: &[Field]) -> Option<Value> {
     match field.required {
-        Required::Never => None,
         Required::Always => Some(given_somehow(field)),
+        Required::UnlessSet(other) => {
+            let other = fields.iter().find(|field| field.is_called(other))?;
+            Some(json!({"anyOf": [given_somehow(field), given_somehow(other)]}))
+        }
+        Required::Never | Required::UnlessEnsure(_) => None,
+    }
+}
+
+fn required(field: &Field, fields: &[Field], ensure: Ensure) -> Option<Value> {
+    match field.required {
+        Required::Never | Required::Always | Required::UnlessSet(_) => needed(field, fields),
         Required::UnlessEnsure(word) => {
             // A placeholder may turn out to be the word.
             let is_word =

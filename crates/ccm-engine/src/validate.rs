@@ -64,6 +64,10 @@ pub(crate) fn check_table<T: Declare>(
         let needed = match field.required {
             Required::Always => true,
             Required::UnlessEnsure(word) => common.ensure != word && !places.is_unresolved(at),
+            Required::UnlessSet(other) => {
+                let other = fields.iter().position(|field| field.is_called(other));
+                !other.is_some_and(|other| places.has(other))
+            }
             Required::Never => false,
         };
         if needed && !places.has(index) {
@@ -91,6 +95,11 @@ fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Findi
         for (message, hint) in check.value.problems() {
             let message = format!("health_checks: {which}: {message}");
             findings.push(Finding::error(check.span, message).hint(hint));
+        }
+        let rules = check.value.goss_rules.iter();
+        for mut finding in rules.flat_map(|rules| ccm_goss::check(&rules.node)) {
+            finding.message = format!("health_checks: {which}: goss_rules: {}", finding.message);
+            findings.push(finding);
         }
     }
 }

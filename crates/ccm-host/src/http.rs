@@ -3,6 +3,7 @@
 //! ccm follows redirects itself instead of leaving it to the client below, so
 //! that what is meant for one host never reaches another.
 
+mod probe;
 mod proxy;
 mod resolve;
 mod url;
@@ -20,6 +21,7 @@ use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::transport::DefaultConnector;
 
+pub use probe::{HTTP_METHODS, HttpAnswer, HttpProbe};
 use proxy::Proxy;
 use resolve::TimedResolver;
 use url::{Url, basic};

@@ -1,12 +1,30 @@
 //! Users and groups, looked up once as long as no command runs.
 
 use std::collections::HashMap;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard};
 
 use nix::unistd::{Gid, Group, Uid, User};
 
 use crate::{Error, Host, Result};
+
+/// A user as the user database has it now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Numeric ID.
+    pub uid: u32,
+    /// Numeric ID of the primary group.
+    pub gid: u32,
+    /// Names of all groups, the primary one included, sorted; a group without a
+    /// name has its number.
+    pub groups: Vec<String>,
+    /// The home directory.
+    pub home: PathBuf,
+    /// The login shell.
+    pub shell: PathBuf,
+}
 
 /// What was looked up, absence included.
 #[derive(Debug, Default)]
@@ -72,6 +90,40 @@ impl Host {
         id
     }
 
+    /// A user as the database has it now, whatever was looked up before.
+    pub fn account(&self, name: &str) -> Result<Option<Account>> {
+        let failed =
+            |errno: nix::Error| Error::std_io("look up the user", Path::new(name))(errno.into());
+        let Some(user) = User::from_name(name).map_err(failed)? else { return Ok(None) };
+        let of = CString::new(name).map_err(|_| failed(nix::Error::EINVAL))?;
+        let ids = nix::unistd::getgrouplist(&of, user.gid).map_err(failed)?;
+        let mut groups: Vec<String> = ids
+            .into_iter()
+            .map(|gid| self.current_group_name(gid.as_raw()).unwrap_or_else(|| gid.to_string()))
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+        Ok(Some(Account { uid, gid, groups, home: user.dir, shell: user.shell }))
+    }
+
+    /// The id of a group as the database has it now.
+    pub fn current_group(&self, name: &str) -> Result<Option<u32>> {
+        let found = Group::from_name(name)
+            .map_err(|errno| Error::std_io("look up the group", Path::new(name))(errno.into()))?;
+        Ok(found.map(|group| group.gid.as_raw()))
+    }
+
+    /// The name of a user as the database has it now.
+    pub fn current_user_name(&self, uid: u32) -> Option<String> {
+        User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
+    }
+
+    /// The name of a group as the database has it now.
+    pub fn current_group_name(&self, gid: u32) -> Option<String> {
+        Group::from_gid(Gid::from_raw(gid)).ok().flatten().map(|group| group.name)
+    }
+
     /// The name of a user, or its number where it has none.
     pub fn user_name(&self, uid: u32) -> Arc<str> {
         let names = &mut self.users().names;
@@ -129,6 +181,21 @@ mod tests {
         assert_eq!(&*host.user_name(0), "root");
         assert_eq!(&*host.group_name(4_000_123), "4000123");
         assert_eq!(host.uid("4000123").unwrap(), 4_000_123);
+    }
+
+    #[test]
+    fn accounts_are_those_of_the_database() {
+        let host = Host::new();
+        let root = host.account("root").unwrap().unwrap();
+        assert_eq!((root.uid, root.gid), (0, 0));
+        assert!(root.groups.contains(&"root".to_owned()) && root.groups.is_sorted());
+        assert!(root.home.is_absolute());
+        assert_eq!(host.account("nobody-here").unwrap(), None);
+        assert_eq!(host.account("a\0b").ok().flatten(), None);
+        assert_eq!(host.current_group("root").unwrap(), Some(0));
+        assert_eq!(host.current_group("no-group").unwrap(), None);
+        assert_eq!(host.current_user_name(0).as_deref(), Some("root"));
+        assert_eq!(host.current_group_name(4_000_123), None);
     }
 
     #[test]

@@ -79,10 +79,14 @@ impl Field {
                 "required_unless" => {
                     let inner;
                     syn::parenthesized!(inner in meta.input);
-                    inner.parse::<syn::Ident>()?;
+                    let what: syn::Ident = inner.parse()?;
                     inner.parse::<syn::Token![=]>()?;
-                    let ensure: LitStr = inner.parse()?;
-                    self.required = quote!(::ccm_model::Required::UnlessEnsure(#ensure));
+                    let word: LitStr = inner.parse()?;
+                    self.required = if what == "set" {
+                        quote!(::ccm_model::Required::UnlessSet(#word))
+                    } else {
+                        quote!(::ccm_model::Required::UnlessEnsure(#word))
+                    };
                 }
                 "template" => {
                     let word: syn::Ident = meta.value()?.parse()?;

@@ -70,6 +70,8 @@ pub enum Shape {
     Data,
     /// A map with fields of its own.
     Struct(&'static [Field]),
+    /// Goss rules, or a text that becomes a map of them.
+    Rules,
 }
 
 /// What the text of a field, or of each item of a list, is. Types check it
@@ -98,8 +100,6 @@ pub enum Format {
     User,
     /// A group, by name or number.
     Group,
-    /// Nothing: this version does not have it.
-    Unavailable,
 }
 
 impl Format {
@@ -117,7 +117,6 @@ impl Format {
             Self::Expression => "expression",
             Self::User => "user",
             Self::Group => "group",
-            Self::Unavailable => "unavailable",
         }
     }
 }
@@ -142,6 +141,8 @@ pub enum Required {
     Always,
     /// Unless `ensure` has this value.
     UnlessEnsure(&'static str),
+    /// Unless this other property is given.
+    UnlessSet(&'static str),
     /// The property is optional.
     Never,
 }

@@ -5,27 +5,30 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use ccm_yaml::Node;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Finding, FromNode, Reader, Resolve, Shape, TemplateError, Templates, did_you_mean, duration,
-    redact_credentials, shellquote,
-};
+use crate::{GossRules, did_you_mean, duration, redact_credentials, shellquote};
 
 const NAGIOS: &str = "nagios";
 const GOSS: &str = "goss";
 
-/// A command that tells whether a resource does what it is there for.
+/// How long one try of rules may take unless the check says otherwise.
+const RULES_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A command or rules that tell whether a resource does what it is there for.
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct HealthCheck {
     /// Command in the manner of a Nagios plugin
-    #[property(required, format = Command)]
+    #[property(
+        required_unless(set = "goss_rules"),
+        conflicts("goss_rules"),
+        format = Command
+    )]
     pub command: Option<String>,
-    /// Goss rules; not available in this version
-    #[property(template = never, format = Unavailable)]
+    /// Goss rules, or a placeholder that becomes such a map
+    #[property(template = never)]
     pub goss_rules: Option<GossRules>,
-    /// Name of the check, the base name of the command when unset
+    /// Name of the check, the base name of the command or `goss` when unset
     pub name: Option<String>,
     /// How often to try until the check is OK, 1 when unset
     #[property(format = Count)]
@@ -33,11 +36,11 @@ pub struct HealthCheck {
     /// Time between tries, `1s` when unset
     #[property(format = Duration)]
     pub try_sleep: Option<String>,
-    /// Longest time that one try may take
+    /// Longest time that one try may take, `1m` for rules when unset
     #[property(format = Duration)]
     pub timeout: Option<String>,
-    /// How the outcome is told, `nagios` for a command
-    #[property(format = OneOf(&["nagios"]))]
+    /// How the outcome is told, `nagios` for a command and `goss` for rules
+    #[property(format = OneOf(&["nagios", "goss"]))]
     pub format: Option<String>,
 }
 
@@ -52,6 +55,9 @@ impl HealthCheck {
     pub fn name(&self) -> Cow<'_, str> {
         let given = self.name.as_deref().filter(|name| !name.is_empty());
         redact_credentials(given.unwrap_or_else(|| {
+            if self.goss_rules.is_some() {
+                return GOSS;
+            }
             let command = self.command.as_deref().unwrap_or_default();
             let program = command.split_whitespace().next().unwrap_or_default();
             program.rsplit('/').next().unwrap_or_default()
@@ -75,15 +81,22 @@ impl HealthCheck {
         duration::parse_positive(timeout).ok().filter(|timeout| !timeout.is_zero())
     }
 
+    /// How long one try of rules may take.
+    pub fn rules_timeout(&self) -> Duration {
+        self.timeout().unwrap_or(RULES_TIMEOUT)
+    }
+
     /// Everything that is wrong with it, each with what helps where something
-    /// does.
+    /// does. The rules themselves are checked by whoever evaluates them.
     pub fn problems(&self) -> Vec<(String, Option<String>)> {
         let mut problems = Vec::new();
         let mut add = |message: String| problems.push((message, None));
         match &self.command {
-            // What is wrong with rules was said where they were read.
             None if self.goss_rules.is_some() => {}
-            None => add("a check needs a `command`".to_owned()),
+            None => add("a check needs a `command` or `goss_rules`".to_owned()),
+            Some(_) if self.goss_rules.is_some() => {
+                add("`command` and `goss_rules` cannot both be set".to_owned());
+            }
             Some(command) if command.trim().is_empty() => add("command: is empty".to_owned()),
             Some(_) => {
                 if let Err(error) = self.words() {
@@ -99,50 +112,22 @@ impl HealthCheck {
                 add(format!("{name}: {error}"));
             }
         }
+        let has_rules = self.goss_rules.is_some();
         match self.format.as_deref() {
-            None | Some(NAGIOS) => {}
-            Some(GOSS) => {
-                add(format!("format: `{GOSS}` is for rules, a command speaks `{NAGIOS}`"));
+            Some(NAGIOS) if has_rules => {
+                add(format!("format: `{NAGIOS}` is for commands, rules have `{GOSS}`"));
             }
+            Some(GOSS) if !has_rules => {
+                add(format!("format: `{GOSS}` is for rules, a command has `{NAGIOS}`"));
+            }
+            None | Some(NAGIOS | GOSS) => {}
             Some(other) => {
-                let hint = did_you_mean(other, [NAGIOS])
-                    .unwrap_or_else(|| format!("a command speaks `{NAGIOS}`"));
+                let hint = did_you_mean(other, [NAGIOS, GOSS])
+                    .unwrap_or_else(|| format!("it is `{NAGIOS}` or `{GOSS}`"));
                 problems.push((format!("format: unknown format `{other}`"), Some(hint)));
             }
         }
         problems
-    }
-}
-
-/// Goss rules are known by name, so that whoever brings them learns that this
-/// version does not have them.
-#[derive(Clone, Debug, Default)]
-pub struct GossRules;
-
-impl FromNode for GossRules {
-    const SHAPE: Shape = Shape::Data;
-
-    fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
-        let hint = "use a `command` with a Nagios plugin".to_owned();
-        let message = "Goss rules are not available in this version";
-        reader.findings.push(Finding::error(node.span, message).hint(hint));
-        Some(Self)
-    }
-
-    fn is_set(&self) -> bool {
-        true
-    }
-}
-
-impl Resolve for GossRules {
-    fn resolve(&mut self, _: &dyn Templates, _: bool) -> Result<(), TemplateError> {
-        Ok(())
-    }
-}
-
-impl Serialize for GossRules {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_unit()
     }
 }
 
@@ -268,12 +253,28 @@ mod tests {
         assert_eq!(problems(&plain), [""; 0]);
         let named = HealthCheck { name: Some("web".into()), ..plain };
         assert_eq!(named.name(), "web");
+        let rules =
+            HealthCheck { goss_rules: Some(GossRules::default()), ..HealthCheck::default() };
+        assert_eq!((&*rules.name(), rules.rules_timeout().as_secs()), ("goss", 60));
+        assert_eq!(problems(&rules), [""; 0]);
     }
 
     #[test]
     fn everything_wrong_is_told() {
         for (wrong, wanted) in [
-            (HealthCheck::default(), "a check needs a `command`"),
+            (HealthCheck::default(), "a check needs a `command` or `goss_rules`"),
+            (
+                HealthCheck { goss_rules: Some(GossRules::default()), ..check("a") },
+                "`command` and `goss_rules` cannot both be set",
+            ),
+            (
+                HealthCheck {
+                    goss_rules: Some(GossRules::default()),
+                    format: Some("nagios".into()),
+                    ..HealthCheck::default()
+                },
+                "format: `nagios` is for commands, rules have `goss`",
+            ),
             (check(" "), "command: is empty"),
             (check("a 'b"), "command: Unterminated single-quoted string"),
             (HealthCheck { tries: Some(0), ..check("a") }, "tries: must be at least 1, not 0"),
@@ -289,7 +290,7 @@ mod tests {
             ),
             (
                 HealthCheck { format: Some("goss".into()), ..check("a") },
-                "format: `goss` is for rules, a command speaks `nagios`",
+                "format: `goss` is for rules, a command has `nagios`",
             ),
             (
                 HealthCheck { format: Some("nagois".into()), ..check("a") },

@@ -7,6 +7,7 @@
     reason = "only tests use it, and they should stop at once"
 )]
 
+mod dns;
 pub mod markdown;
 mod not_run;
 mod random;
@@ -14,6 +15,7 @@ mod server;
 mod snapshot;
 mod tls;
 
+pub use dns::{DnsManner, DnsRecord, DnsServer, dns_name};
 pub use not_run::{is_root, lacks_program, lacks_root, lacks_strace, not_run, runs_as_nobody};
 pub use random::Random;
 pub use server::{Server, Stream, answer};

@@ -61,6 +61,16 @@ impl Server {
         Self::run(Box::new(handle), Some(authority.expired_server(name)))
     }
 
+    /// As [`Server::start_secure`], for clients with a certificate of the
+    /// authority alone.
+    pub fn start_mutual(
+        authority: &Authority,
+        name: &str,
+        handle: impl Fn(&str, &mut dyn Stream) + Send + Sync + 'static,
+    ) -> Self {
+        Self::run(Box::new(handle), Some(authority.mutual_server(name)))
+    }
+
     /// Answers every request with these bytes and ends the connection.
     pub fn with_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();

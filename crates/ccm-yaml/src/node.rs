@@ -75,6 +75,26 @@ impl<'a> Node<'a> {
         Self { span: Span::default(), kind: Kind::Mapping(entries) }
     }
 
+    /// The same, without borrowing from the source.
+    pub fn into_owned(self) -> Node<'static> {
+        let kind = match self.kind {
+            Kind::Scalar(Scalar { text, plain }) => {
+                Kind::Scalar(Scalar { text: Cow::Owned(text.into_owned()), plain })
+            }
+            Kind::Sequence(items) => {
+                Kind::Sequence(items.into_iter().map(Node::into_owned).collect())
+            }
+            Kind::Mapping(entries) => {
+                let entry = |Entry { key: Key { text, span }, value }: Entry<'a>| Entry {
+                    key: Key { text: Cow::Owned(text.into_owned()), span },
+                    value: value.into_owned(),
+                };
+                Kind::Mapping(entries.into_iter().map(entry).collect())
+            }
+        };
+        Node { span: self.span, kind }
+    }
+
     /// The scalar, if it is one.
     pub fn scalar(&self) -> Option<&Scalar<'a>> {
         match &self.kind {

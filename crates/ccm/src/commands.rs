@@ -2,6 +2,7 @@
 
 mod api;
 mod apply;
+mod check;
 mod completion;
 #[cfg(test)]
 mod docs;
@@ -48,6 +49,7 @@ const COMMANDS: &[Entry] = &[
     ("status", status::command, status::run),
     ("validate", validate::command, validate::run),
     ("edit", edit::command, edit::run),
+    ("check", check::command, check::run),
     ("owed", owed::command, owed::run),
     ("history", history::command, history::run),
     ("undo", undo::command, undo::run),

@@ -14,6 +14,10 @@ pub(crate) enum Exit {
     Failed,
     /// Detailed: changes, failures or both.
     Detailed { changed: bool, failed: bool },
+    /// Rules do not hold.
+    RulesFailed,
+    /// Rules cannot be used.
+    RulesUnusable,
     /// Wrong usage of the command line.
     Usage,
     /// Another run goes on.
@@ -59,6 +63,8 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Detailed { changed, failed } => u8::from(changed) * 2 + u8::from(failed) * 4,
+            Exit::RulesFailed => 2,
+            Exit::RulesUnusable => 3,
             Exit::Usage => 64,
             Exit::Busy => 75,
             Exit::Interrupted(signal) => (128 + signal) as u8,

@@ -7,6 +7,7 @@ mod bed;
 mod deb;
 mod dnf;
 mod example;
+mod goss;
 mod offline;
 mod prediction;
 mod selection;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ureq::config::Config;
-use ureq::http::header::{HOST, PROXY_AUTHORIZATION};
+use ureq::http::header::{HOST, HeaderName, PROXY_AUTHORIZATION};
 use ureq::typestate::WithoutBody;
 use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, DefaultConnector, NextTimeout, Transport,
@@ -48,6 +48,17 @@ impl Proxy {
         proxy.map(|proxy| Some(Self(proxy))).ok_or_else(|| format!("{name} is not a proxy's URL"))
     }
 
+    /// A proxy that someone names.
+    pub(super) fn given(url: &str) -> Result<Self, String> {
+        // The value may hold a password.
+        ureq::Proxy::new(url).map(Self).map_err(|_| "proxy: is not a proxy's URL".to_owned())
+    }
+
+    /// The client's own notion of it.
+    pub(super) fn inner(&self) -> &ureq::Proxy {
+        &self.0
+    }
+
     /// The agent that a plain address needs: one that asks the proxy for the
     /// whole address. `None` where the client's own way is right.
     pub(super) fn agent(&self, config: Config, url: &Url) -> Option<Agent> {
@@ -62,23 +73,34 @@ impl Proxy {
 
     /// The request for an address through this proxy, by the agent for it.
     pub(super) fn request(&self, agent: &Agent, url: &Url) -> RequestBuilder<WithoutBody> {
+        match self.absolute(url) {
+            Some((target, headers)) => {
+                let request = agent.get(target);
+                headers
+                    .into_iter()
+                    .fold(request, |request, (name, value)| request.header(name, value))
+            }
+            None => {
+                let request = agent.get(url.to_string());
+                request.config().proxy(Some(self.0.clone())).build()
+            }
+        }
+    }
+
+    /// Where a request for a plain address goes, and the headers that tell the
+    /// proxy what it is for. `None` where the client's own way is right.
+    pub(super) fn absolute(&self, url: &Url) -> Option<(String, Vec<(HeaderName, String)>)> {
         let scheme = match self.0.protocol() {
             ProxyProtocol::Http if !url.is_secure() => "http",
             ProxyProtocol::Https if !url.is_secure() => "https",
-            _ => {
-                let request = agent.get(url.to_string());
-                return request.config().proxy(Some(self.0.clone())).build();
-            }
+            _ => return None,
         };
-        let request = agent.get(format!("{scheme}://{self}{}", url.path_and_query()));
-        let request = request.header(HOST, url.authority());
-        match self.0.username() {
-            Some(name) => {
-                let password = self.0.password().unwrap_or_default();
-                request.header(PROXY_AUTHORIZATION, basic(&format!("{name}:{password}")))
-            }
-            None => request,
+        let mut headers = vec![(HOST, url.authority().to_owned())];
+        if let Some(name) = self.0.username() {
+            let password = self.0.password().unwrap_or_default();
+            headers.push((PROXY_AUTHORIZATION, basic(&format!("{name}:{password}"))));
         }
+        Some((format!("{scheme}://{self}{}", url.path_and_query()), headers))
     }
 }
 

@@ -16,6 +16,7 @@ enum Shape {
     Resources,
     Data,
     Request,
+    Rules,
 }
 
 fn shape(text: &str) -> Option<Shape> {
@@ -28,6 +29,8 @@ fn shape(text: &str) -> Option<Shape> {
         Shape::Manifest
     } else if begins("data:") {
         Shape::Data
+    } else if ccm_goss::KINDS.iter().any(|kind| begins(&format!("{}:", kind.name))) {
+        Shape::Rules
     } else {
         return None;
     };
@@ -64,7 +67,8 @@ fn every_block_of_yaml_is_valid() {
 fn check_yaml(directory: &Path, block: &Block) -> Result<(), String> {
     let name = block.attribute("file").unwrap_or("block.yaml").to_owned();
     let path = directory.join(&name);
-    let shape = shape(&block.text).ok_or("neither a manifest nor resources, data or a request")?;
+    let shape =
+        shape(&block.text).ok_or("neither a manifest nor resources, data, rules or a request")?;
     // One that is wrong on purpose is wrong.
     let is_wrong = block.attributes.iter().any(|word| word == "invalid");
     let mut command = ccm(directory);
@@ -73,6 +77,14 @@ fn check_yaml(directory: &Path, block: &Block) -> Result<(), String> {
         Shape::Data => {
             std::fs::write(&path, &block.text).unwrap();
             command.args(["hiera", "parse", &name, "--system-facts"]);
+        }
+        Shape::Rules => {
+            std::fs::write(&path, &block.text).unwrap();
+            // Whether they hold depends on the machine.
+            let output = command.args(["check", &name]).output().unwrap();
+            let is_usable = matches!(output.status.code(), Some(0 | 2));
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return if is_usable == is_wrong { Err(said) } else { Ok(()) };
         }
         Shape::Manifest | Shape::Resources => {
             let text = match shape {

@@ -256,27 +256,19 @@ ccm:
     7 |               - {command: check_x, tries: 0, timeout: soon}
       |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-    error: exec#true: health_checks: `nothing`: a check needs a `command`
+    error: exec#true: health_checks: `nothing`: a check needs a `command` or `goss_rules`
      --> manifest.yaml:8:17
       |
     8 |               - {name: nothing}
       |                 ^^^^^^^^^^^^^^^
 
-    error: exec#true: health_checks: `check_x`: format: `goss` is for rules, a command speaks `nagios`
+    error: exec#true: health_checks: `check_x`: format: `goss` is for rules, a command has `nagios`
      --> manifest.yaml:9:17
       |
     9 |               - {command: check_x, format: goss}
       |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-    error: exec#true: health_checks: goss_rules: Goss rules are not available in this version
-      --> manifest.yaml:10:29
-       |
-    10 |               - goss_rules: {port: {"tcp:80": {listening: true}}}
-       |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-       |
-       = help: use a `command` with a Nagios plugin
-
-    error: exec#true: health_checks: number 5: a check needs a `command`
+    error: exec#true: health_checks: number 5: a check needs a `command` or `goss_rules`
       --> manifest.yaml:11:17
        |
     11 |               - {comand: check_x}

@@ -18,6 +18,7 @@ mod ensure;
 mod env;
 mod faults;
 mod findings;
+mod goss;
 mod graph;
 mod health;
 mod history;

@@ -120,7 +120,7 @@ fn what_is_wrong_fails_both_or_is_listed() {
 }
 
 /// What only the engine can know, by what it says.
-const ENGINE_ONLY: [&str; 11] = [
+const ENGINE_ONLY: [&str; 12] = [
     "path must be absolute",
     "is not a URL",
     "archive type not supported",
@@ -128,7 +128,8 @@ const ENGINE_ONLY: [&str; 11] = [
     "is declared twice",
     "is not in this manifest",
     "is neither a state nor a version",
-    "version contains dangerous characters",
+    "contains dangerous characters",
+    "a resource needs a name",
     "version must start with",
     "cannot be empty",
     "is empty",

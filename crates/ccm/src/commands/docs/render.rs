@@ -1,6 +1,8 @@
 //! The parts of the documentation that are generated: tables of properties
 //! from the field tables, the reference of commands from the command line.
 
+mod goss;
+
 use std::fmt::Write as _;
 
 use ccm_engine::{AnyType, Ensure, find_type};
@@ -16,6 +18,8 @@ pub(super) fn render(what: &str) -> String {
         ["properties", kind] => of_type(find_type(TYPES, kind).expect("a type")),
         ["common", "properties"] => plain(Common::FIELDS),
         ["health", "check", "properties"] => plain(HealthCheck::FIELDS),
+        ["goss", "kinds"] => goss::kinds(),
+        ["goss", "matchers"] => goss::matchers(),
         ["deferred", "properties"] => deferred(),
         ["commands"] => commands(),
         ["flags", command] => of_command(command),
@@ -77,6 +81,9 @@ fn describe(field: &Field) -> String {
         Required::UnlessEnsure(word) => {
             let _ = write!(text, "; required unless `ensure` is `{word}`");
         }
+        Required::UnlessSet(other) => {
+            let _ = write!(text, "; required without `{other}`");
+        }
         Required::Never => {}
     }
     for other in field.conflicts {
@@ -109,7 +116,7 @@ fn value(shape: &Shape) -> String {
         Shape::Reference => "`type#name`".into(),
         Shape::List(inner) => format!("list of {}", value(inner)),
         Shape::Texts => "map of texts".into(),
-        Shape::Data => "map".into(),
+        Shape::Data | Shape::Rules => "map".into(),
         Shape::Struct(fields) => {
             let names: Vec<String> = fields.iter().map(|field| code(field.name)).collect();
             format!("map with {}", names.join(", "))

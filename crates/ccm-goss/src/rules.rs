@@ -1,0 +1,117 @@
+//! Rules, from their text to something that can be run.
+
+use std::sync::Arc;
+
+use ccm_model::{Finding, TemplateError, Templates};
+use ccm_yaml::{Node, Source, Span};
+use govalue::Value;
+
+use crate::compile::{Entry, Problems, compile};
+use crate::tree::{Item, Texts, Tree};
+
+/// Rules that are right.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub(crate) entries: Arc<[Entry]>,
+}
+
+/// Why rules cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum RulesError {
+    /// A placeholder cannot be resolved.
+    #[error(transparent)]
+    Template(TemplateError),
+    /// The rules themselves are wrong.
+    #[error("{}", messages(.0))]
+    Invalid(Vec<Finding>),
+}
+
+fn messages(findings: &[Finding]) -> String {
+    let line = |finding: &Finding| match &finding.hint {
+        Some(hint) => format!("{} ({hint})", finding.message),
+        None => finding.message.clone(),
+    };
+    findings.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Everything that is wrong with rules, whatever their placeholders become.
+pub fn check(node: &Node<'_>) -> Vec<Finding> {
+    let tree = Tree::from_node(node, Texts::Templates);
+    match read(&tree) {
+        Ok(_) => Vec::new(),
+        Err(findings) => findings,
+    }
+}
+
+impl Rules {
+    /// Reads rules, with their placeholders resolved. Without `templates` a
+    /// placeholder is as good as any other text.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong, each with its place.
+    pub fn read(node: &Node<'_>, templates: Option<&dyn Templates>) -> Result<Self, RulesError> {
+        let tree = match templates {
+            Some(templates) => Tree::from_node(node, Texts::Templates)
+                .resolve(templates)
+                .map_err(RulesError::Template)?,
+            None => Tree::from_node(node, Texts::Literal),
+        };
+        read(&tree).map(|entries| Self { entries: entries.into() }).map_err(RulesError::Invalid)
+    }
+
+    /// The passwords in them, and the headers that look like one.
+    pub fn secrets(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().flat_map(|entry| {
+            let settings = &entry.settings;
+            let headers = settings.texts("request-headers").filter_map(crate::compile::header);
+            let headers = headers.filter(|(name, _)| ccm_model::is_secret_name(name));
+            let password = settings.text("password").into_iter();
+            let secrets = password.chain(headers.map(|(_, value)| value));
+            secrets.filter(|secret| !secret.is_empty()).map(str::to_owned)
+        })
+    }
+}
+
+/// A map of rules, or a text that holds one as YAML.
+fn read(tree: &Tree) -> Result<Vec<Entry>, Vec<Finding>> {
+    match &tree.item {
+        Item::Scalar { value: Value::String(text), .. } => {
+            read_text(&text.to_str_lossy(), tree.span)
+        }
+        _ => {
+            let mut problems = Problems::default();
+            let entries = compile(tree, &mut problems);
+            finish(entries, problems)
+        }
+    }
+}
+
+fn finish(entries: Vec<Entry>, problems: Problems) -> Result<Vec<Entry>, Vec<Finding>> {
+    let findings = problems.into_findings();
+    if findings.is_empty() { Ok(entries) } else { Err(findings) }
+}
+
+/// Rules in a text of their own. Placeholders in it are not resolved again. What
+/// is wrong is so at the place of the text, and the message says where in it.
+fn read_text(text: &str, span: Span) -> Result<Vec<Entry>, Vec<Finding>> {
+    let source = Source::new("rules", text);
+    let within = |at: Option<Span>| {
+        let place = source.position(at.unwrap_or_default().start);
+        format!("line {}, column {} of the text", place.line, place.column)
+    };
+    let node = ccm_yaml::parse(&source).map_err(|error| {
+        let message =
+            format!("the text is not YAML: {} ({})", error.message, within(Some(error.span)));
+        vec![Finding::error(span, message)]
+    })?;
+    let mut problems = Problems::default();
+    let entries = compile(&Tree::from_node(&node, Texts::Literal), &mut problems);
+    finish(entries, problems).map_err(|findings| {
+        let moved = findings.into_iter().map(|finding| {
+            let message = format!("{} ({})", finding.message, within(finding.span));
+            Finding { message, span: Some(span), ..finding }
+        });
+        moved.collect()
+    })
+}

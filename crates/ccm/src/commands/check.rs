@@ -1,0 +1,179 @@
+//! `ccm check FILE`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ccm_engine::{Diagnosis, ManifestError, RunOptions};
+use ccm_goss::{Outcome, Report, Rules, RulesError};
+use ccm_host::{Host, OutputFile};
+use ccm_model::Finding;
+use ccm_yaml::Source;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
+
+use super::{Result, example, flags, inputs};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+/// Anything larger was not written for one machine.
+const MAX_SIZE: u64 = 16 << 20;
+
+pub(super) fn command() -> Command {
+    Command::new("check")
+        .about("Run a file of Goss rules")
+        .after_help(example("ccm check rules.yaml"))
+        .arg(
+            Arg::new("file")
+                .value_name("FILE")
+                .required(true)
+                .value_parser(clap::value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath)
+                .help("Rules as YAML; placeholders in them are resolved"),
+        )
+        .args(inputs::flags())
+        .arg(
+            Arg::new("timeout")
+                .long("timeout")
+                .value_name("DURATION")
+                .default_value("1m")
+                .value_parser(timeout)
+                .help("Longest time that all tests together may take"),
+        )
+        .arg(
+            Arg::new("verbose")
+                .long("verbose")
+                .short('v')
+                .action(ArgAction::SetTrue)
+                .help("Show tests that hold or are skipped too"),
+        )
+        .arg(flags::json("Print all results as JSON"))
+        .arg(
+            Arg::new("junit")
+                .long("junit")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .value_hint(ValueHint::FilePath)
+                .help("Write all results to this file as JUnit XML; `-` is standard output"),
+        )
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let parsed = ccm_model::duration::parse_positive(text).map_err(|error| error.to_string())?;
+    if parsed.is_zero() { Err("must be longer than nothing".to_owned()) } else { Ok(parsed) }
+}
+
+pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    match run_checks(ui, matches) {
+        // Whatever keeps rules from being asked is not an answer of the machine.
+        Err(error) if error.exit() == Exit::Failed => {
+            ui.error(&error);
+            Ok(Exit::RulesUnusable)
+        }
+        done => done,
+    }
+}
+
+fn run_checks(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+    let engine = flags::engine();
+    let mut options = flags::options(&engine)?;
+    let given = matches.get_one::<PathBuf>("file").cloned().unwrap_or_default();
+    let path = flags::from_here(&options.host, &given);
+    let junit = matches.get_one::<PathBuf>("junit");
+    let junit = junit.map(|path| JunitFile::check(&options.host, path)).transpose()?;
+    options.inputs = inputs::inputs_here(&options, matches)?;
+    let rules = read(&options, &given, &path)?;
+    ui.warnings(&options.host);
+    let timeout = matches.get_one::<Duration>("timeout").copied().unwrap_or_default();
+    let Ok(report) = rules.run(&options.host, timeout) else {
+        let reason = options.host.cancel().reason();
+        return Ok(reason.map_or(Exit::Failed, Into::into));
+    };
+    if matches.get_flag("json") {
+        ui.print_json(&report);
+    } else if !matches!(junit, Some(JunitFile::StandardOutput)) {
+        ui.print(&text(&report, matches.get_flag("verbose")));
+    }
+    match junit {
+        Some(JunitFile::StandardOutput) => ui.print(&report.junit()),
+        Some(JunitFile::File(file, path)) => file
+            .write(report.junit().as_bytes(), 0o644)
+            .map_err(|source| Error::File { path, source })?,
+        None => {}
+    }
+    Ok(if report.is_ok() { Exit::Done } else { Exit::RulesFailed })
+}
+
+fn read(options: &RunOptions, given: &Path, path: &Path) -> Result<Rules> {
+    let host = &options.host;
+    let text = host.read_trusted(path, MAX_SIZE)?;
+    let source = Arc::new(Source::new(given.display().to_string(), text));
+    let invalid = |findings: Vec<Finding>| {
+        let source = Arc::clone(&source);
+        Error::from(ManifestError::Invalid(Diagnosis { source, findings }))
+    };
+    let node = ccm_yaml::parse(&source).map_err(|error| {
+        invalid(vec![Finding::error(error.span, error.message).hint(error.hint)])
+    })?;
+    let findings = ccm_goss::check(&node);
+    if !findings.is_empty() {
+        return Err(invalid(findings));
+    }
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let templates = options.inputs.templates(host, directory)?;
+    let rules = Rules::read(&node, Some(&templates)).map_err(|error| match error {
+        RulesError::Invalid(findings) => invalid(findings),
+        RulesError::Template(error) => {
+            let span = error.place.as_ref().and_then(|place| place.within(&source, node.span));
+            invalid(vec![Finding::error(span, error.message).hint(error.hint)])
+        }
+    })?;
+    host.add_secrets(rules.secrets());
+    Ok(rules)
+}
+
+/// The tests that failed, and how many there were.
+fn text(report: &Report, is_verbose: bool) -> String {
+    let mut text = String::new();
+    for result in &report.results {
+        let mark = match result.outcome {
+            Outcome::Passed => '=',
+            Outcome::Failed => '✗',
+            Outcome::Skipped => '·',
+        };
+        if is_verbose || result.outcome == Outcome::Failed {
+            text += &format!("  {mark} {}\n", result.line());
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let summary = report.summary;
+    text + &format!(
+        "Count: {}, Failed: {}, Skipped: {}, Duration: {:.3}s\n",
+        summary.count,
+        summary.failed,
+        summary.skipped,
+        summary.duration.as_secs_f64()
+    )
+}
+
+/// Where `--junit` goes.
+enum JunitFile {
+    StandardOutput,
+    File(OutputFile, PathBuf),
+}
+
+impl JunitFile {
+    /// Finds out before the tests that the results could not be written after them.
+    fn check(host: &Host, path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::StandardOutput);
+        }
+        let path = flags::from_here(host, path);
+        match host.output_file(&path) {
+            Ok(file) => Ok(Self::File(file, path)),
+            Err(source) => Err(Error::File { path, source }),
+        }
+    }
+}
