@@ -124,6 +124,9 @@ pub struct State {
     /// The path is a link to what was found; known where it matters.
     is_link: bool,
     checksum: Option<Digest>,
+    /// Whether reports show the digest: one of a text that others cannot read
+    /// would let them guess it.
+    shows_checksum: bool,
     /// The digest of the wanted content, where someone will read it.
     wanted_checksum: Option<Digest>,
     /// The wanted owner, group and mode as numbers.
@@ -237,7 +240,10 @@ impl Serialize for State {
         let stat = self.stat.as_ref();
         let metadata = Metadata {
             name: &self.name,
-            checksum: self.checksum.map(|digest| digest.to_string()),
+            checksum: self
+                .checksum
+                .filter(|_| self.shows_checksum)
+                .map(|digest| digest.to_string()),
             owner: self.owner.as_deref(),
             group: self.group.as_deref(),
             mode: stat.map(|stat| format!("{:04o}", stat.mode)),
@@ -458,9 +464,11 @@ impl ResourceType for File {
         }
     }
 
-    /// What is to be removed counts with everything in it.
+    /// What is to be removed counts with everything in it. A saved plan belongs
+    /// to its owner alone, so it has digests of everything.
     fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
-        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+        let whole = State { shows_checksum: true, ..have.clone() };
+        let mut evidence = serde_json::to_value(whole).unwrap_or_default();
         if have.wanted.is_none()
             && let Some(evidence) = evidence.as_object_mut()
         {

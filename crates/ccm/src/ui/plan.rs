@@ -34,10 +34,15 @@ struct Line<'a> {
 pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     let mut lines = Vec::new();
     collect(&plan.resources, 0, view.amount, &mut lines);
-    let title = format!("Plan for {} on {}", printable(&plan.manifest), printable(&plan.host.name));
-    let mut out = format!("{}\n", theme.paint(BOLD, &title));
-    if !lines.is_empty() {
-        out.push('\n');
+    let is_quiet = view.amount == Amount::Quiet;
+    let mut out = String::new();
+    if !is_quiet {
+        let manifest = printable(&plan.manifest);
+        let title = format!("Plan for {manifest} on {}", printable(&plan.host.name));
+        out = format!("{}\n", theme.paint(BOLD, &title));
+        if !lines.is_empty() {
+            out.push('\n');
+        }
     }
     let ends = lines.iter().filter_map(|line| {
         let width = 4 + 2 * line.depth + columns(&Row::of_plan(line.resource).label());
@@ -45,7 +50,7 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     });
     let column = ends.max().unwrap_or(0);
     // Where there are only failures, each is told in full at once.
-    let repeats_failures = view.has_summary && view.amount != Amount::Quiet;
+    let repeats_failures = view.has_summary && !is_quiet;
     for Line { resource, depth } in lines {
         let row = Row::of_plan(resource);
         let is_heading = !resource.children.is_empty() && resource.outcome != PlanOutcome::Failed;
@@ -71,7 +76,9 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
         Some(Stop::Cancelled(_)) => "Interrupted: ",
         Some(Stop::Failed) => "Stopped at the first failure: ",
     };
-    out.push('\n');
+    if !out.is_empty() {
+        out.push('\n');
+    }
     for line in wrap_list(&format!("{reason}{}", tally.planned()), theme.width) {
         let _ = writeln!(out, "{line}");
     }
@@ -267,8 +274,6 @@ mod tests {
         1 failed; 2 already right, 1 skipped, 2 not selected
         ");
         insta::assert_snapshot!(picture(Amount::Quiet, Some(60), true), @"
-        Plan for site.yaml on web1
-
           ✗ apply#c.yaml
                 1 of 3 resources failed
             ✗ file#/srv/own
