@@ -8,6 +8,7 @@ mod posix;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,8 +106,13 @@ pub trait Provider {
     /// Records what an action would leave behind.
     fn predict(&mut self, action: &Action) -> Result<()>;
     /// The text at a path before and after it gets this content, where both are
-    /// text.
-    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)>;
+    /// text. `is_new` says that nothing is there.
+    fn texts<'c>(
+        &mut self,
+        path: &Path,
+        content: &'c Content,
+        is_new: bool,
+    ) -> Option<(String, Cow<'c, str>)>;
 }
 
 /// What is at the path, and what should be.

@@ -35,7 +35,7 @@ pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     if old.contains('\0') || new.contains('\0') {
         return no_text(path);
     }
-    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+    if is_long(old) || is_long(new) {
         let (added, removed) = changed_lines(old, new);
         return format!("{path}: too long for a diff, +{added} -{removed} lines\n");
     }
@@ -51,6 +51,11 @@ pub(crate) fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     let mut cut: String = text.split_inclusive('\n').take(MAX_LINES).collect();
     let _ = writeln!(cut, "… {} more lines", lines - MAX_LINES);
     cut
+}
+
+/// Whether a text has too many lines for a diff; each has a byte at least.
+fn is_long(text: &str) -> bool {
+    text.len() > MAX_COMPARED && text.lines().nth(MAX_COMPARED).is_some()
 }
 
 /// The diff of a text that has only new lines: nothing need be compared.
@@ -80,7 +85,7 @@ fn added(before: &str, path: &str, new: &str) -> String {
 
 /// How many lines a diff of two texts adds and takes away.
 pub(crate) fn line_counts(old: &str, new: &str) -> (u64, u64) {
-    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+    if is_long(old) || is_long(new) {
         return changed_lines(old, new);
     }
     let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(old, new);

@@ -1,5 +1,6 @@
 //! Files on a Unix system.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -332,15 +333,18 @@ impl Provider for Posix {
         }?)
     }
 
-    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)> {
-        let old = match self.host.stat(path).ok()? {
-            Some(_) => self.host.read_text(path, MAX_TEXT).ok()?.0,
-            None => String::new(),
-        };
+    fn texts<'c>(
+        &mut self,
+        path: &Path,
+        content: &'c Content,
+        is_new: bool,
+    ) -> Option<(String, Cow<'c, str>)> {
+        let old =
+            if is_new { String::new() } else { self.host.read_text(path, MAX_TEXT).ok()?.0 };
         let new = match content {
-            Content::Empty => String::new(),
-            Content::Text(text) => text.clone(),
-            Content::CopyOf(source) => self.host.read_text(source, MAX_TEXT).ok()?.0,
+            Content::Empty => Cow::Borrowed(""),
+            Content::Text(text) => Cow::Borrowed(&**text),
+            Content::CopyOf(source) => self.host.read_text(source, MAX_TEXT).ok()?.0.into(),
         };
         (new.len() as u64 <= MAX_TEXT).then_some((old, new))
     }

@@ -31,7 +31,11 @@ struct Line<'a> {
     depth: usize,
 }
 
-pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
+/// A plan is handed on in parts of about this many bytes: one of many resources
+/// with diffs is long.
+const PART: usize = 64 << 10;
+
+pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn FnMut(&str)) {
     let mut lines = Vec::new();
     collect(&plan.resources, 0, view.amount, &mut lines);
     let is_quiet = view.amount == Amount::Quiet;
@@ -51,7 +55,13 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     let column = ends.max().unwrap_or(0);
     // Where there are only failures, each is told in full at once.
     let repeats_failures = view.has_summary && !is_quiet;
+    let mut has_printed = false;
     for Line { resource, depth } in lines {
+        if out.len() > PART {
+            print(&out);
+            out.clear();
+            has_printed = true;
+        }
         let row = Row::of_plan(resource);
         let is_heading = !resource.children.is_empty() && resource.outcome != PlanOutcome::Failed;
         if is_heading {
@@ -61,7 +71,7 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
         }
     }
     if !view.has_summary {
-        return out;
+        return print(&out);
     }
     if repeats_failures {
         let mut failed = Vec::new();
@@ -76,13 +86,13 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
         Some(Stop::Cancelled(_)) => "Interrupted: ",
         Some(Stop::Failed) => "Stopped at the first failure: ",
     };
-    if !out.is_empty() {
+    if has_printed || !out.is_empty() {
         out.push('\n');
     }
     for line in wrap_list(&format!("{reason}{}", tally.planned()), theme.width) {
         let _ = writeln!(out, "{line}");
     }
-    out
+    print(&out);
 }
 
 /// Two plans side by side: what each resource was and is to become, then its row
@@ -215,7 +225,29 @@ mod tests {
 
     fn picture(amount: Amount, width: Option<usize>, is_utf8: bool) -> String {
         let theme = Theme { has_color: false, is_utf8, width };
-        render(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
+        rendered(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
+    }
+
+    fn rendered(plan: &Plan, theme: Theme, view: PlanView) -> String {
+        let mut text = String::new();
+        render(plan, theme, view, &mut |part| text.push_str(part));
+        text
+    }
+
+    #[test]
+    fn long_plans_come_in_parts() {
+        let resources = (0..20_000).map(|n| row("file", &format!("/{n}"), PlanOutcome::Remove));
+        let plan = Plan { resources: resources.collect(), ..plan() };
+        let theme = Theme { has_color: false, is_utf8: true, width: None };
+        let view = PlanView { amount: Amount::Quiet, has_summary: true, stop: None };
+        assert_eq!(rendered(&plan, theme, view), "20000 to remove; 2 not selected\n");
+        let mut parts = 0;
+        let view = PlanView { amount: Amount::Normal, ..view };
+        render(&plan, theme, view, &mut |_| parts += 1);
+        assert!(parts > 2, "{parts}");
+        let text = rendered(&plan, theme, view);
+        assert!(text.ends_with("  - file#/19999\n\n20000 to remove; 2 not selected\n"));
+        assert_eq!(text.lines().count(), 2 + 20_000 + 2);
     }
 
     #[test]
