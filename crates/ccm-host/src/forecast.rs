@@ -52,6 +52,8 @@ pub(crate) struct Forecast {
     parents: HashMap<PathBuf, Arc<Parent>>,
     /// Every directory and symlink that this knowledge depends on.
     watched: HashSet<PathBuf>,
+    /// The path at which the current resource found nothing on disk, last.
+    absent: Option<PathBuf>,
     /// A file that something wanted to read is not there, or not yet.
     missed: Option<MissedFile>,
     /// What providers have predicted.
@@ -137,6 +139,7 @@ impl Host {
             let mut forecast = self.inner.forecast.hold();
             forecast.current = resource.into();
             forecast.missed = None;
+            forecast.absent = None;
         } else if was_preview {
             // What is real from now on may be anything.
             self.inner.forecast.hold().forget_parents();

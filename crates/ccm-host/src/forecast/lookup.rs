@@ -174,6 +174,10 @@ impl Host {
             seen => return Ok(Ahead::Seen(seen)),
         }
         let mut found = look_on_disk(path, false)?;
+        if found.is_none() {
+            // Whoever makes something here need not look again.
+            self.inner.forecast.hold().absent = Some(path.to_owned());
+        }
         if follows && found.is_some_and(|found| found.kind == FileKind::Symlink) {
             let target = self.followed(path);
             match self.inner.forecast.hold().seen(&target, path)? {

@@ -251,7 +251,10 @@ fn what_a_command_names_is_uncertain() {
     bed.host.predict_touched(&command, &bed.path("e"));
     for name in ["d", "d/f", "d/new", "d/other", "e/f"] {
         let error = bed.host.stat(&bed.path(name)).unwrap_err();
-        assert!(matches!(&error, Error::Unpredictable { by, .. } if &**by == "exec#fill"), "{name}");
+        assert!(
+            matches!(&error, Error::Unpredictable { by, .. } if &**by == "exec#fill"),
+            "{name}"
+        );
     }
     assert_eq!((bed.kind("e"), bed.kind("e/g")), (Some(FileKind::Directory), None));
     // Directories right below the root are too much to be meant.

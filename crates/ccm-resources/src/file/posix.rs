@@ -339,8 +339,7 @@ impl Provider for Posix {
         content: &'c Content,
         is_new: bool,
     ) -> Option<(String, Cow<'c, str>)> {
-        let old =
-            if is_new { String::new() } else { self.host.read_text(path, MAX_TEXT).ok()?.0 };
+        let old = if is_new { String::new() } else { self.host.read_text(path, MAX_TEXT).ok()?.0 };
         let new = match content {
             Content::Empty => Cow::Borrowed(""),
             Content::Text(text) => Cow::Borrowed(&**text),
