@@ -69,7 +69,7 @@ impl Lookup<'_> {
                 } else {
                     (Vec::new(), origins.collect())
                 };
-                WhyRead { origin, merged, overrode, ..fact }
+                WhyRead { origin, overrode, merged, ..fact }
             }
             ReadKind::Environment => {
                 let mut value = json(at(self.templates.environ(), &read.path));

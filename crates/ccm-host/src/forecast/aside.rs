@@ -16,9 +16,11 @@ pub struct Aside(Forecast);
 
 type AnyValue = Arc<dyn Any + Send + Sync>;
 
+type Copied = fn(&AnyValue) -> AnyValue;
+
 /// One value of each type, with how to copy it.
 #[derive(Default)]
-pub(super) struct Values(HashMap<TypeId, (AnyValue, fn(&AnyValue) -> AnyValue)>);
+pub(super) struct Values(HashMap<TypeId, (AnyValue, Copied)>);
 
 impl Clone for Values {
     fn clone(&self) -> Self {
@@ -43,7 +45,7 @@ impl Host {
     /// what the functions of the host do not know, such as services.
     pub fn predicted<T: Clone + Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut forecast = self.inner.forecast.hold();
-        let new = || (Arc::new(T::default()) as AnyValue, copied::<T> as fn(&_) -> _);
+        let new = || (Arc::new(T::default()) as AnyValue, copied::<T> as Copied);
         let (value, _) = forecast.values.0.entry(TypeId::of::<T>()).or_insert_with(new);
         // The key is the type, so the value is of it.
         Arc::clone(value).downcast().unwrap_or_default()

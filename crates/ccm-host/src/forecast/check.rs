@@ -118,7 +118,7 @@ impl Host {
             Ok(found) if is_immutable(&found) => {
                 return Err(Error::io("change", path)(Errno::PERM));
             }
-            found => self.check_not_mounted(path, found.ok())?,
+            found => self.check_not_mounted(path, found.as_ref().ok())?,
         }
         let (uid, _) = self.whoami();
         if self.is_root() || parent.mode & 0o1000 == 0 || parent.uid == uid {

@@ -54,8 +54,8 @@ impl Host {
 
     /// Fails if something is mounted at a path: nothing else can take its name.
     /// `found` is what the kernel says of it.
-    pub(super) fn check_not_mounted(&self, path: &Path, found: Option<Statx>) -> Result<()> {
-        let is_mounted = match found.and_then(|found| is_mount_root(&found)) {
+    pub(super) fn check_not_mounted(&self, path: &Path, found: Option<&Statx>) -> Result<()> {
+        let is_mounted = match found.and_then(is_mount_root) {
             Some(is_mounted) => is_mounted,
             None => {
                 let place = self.resolved(path);

@@ -76,8 +76,8 @@ fn digests_of_what_others_may_not_read_are_not_reported() {
         assert!(everything(&status).contains(&digest), "{status:?}");
         let saved = env.run(["plan", "manifest.yaml", "--out", "x.plan"]);
         let shown = env.run(["plan", "show", "x.plan", "--json"]);
-        assert_eq!(everything(&saved).contains(&digest), false);
-        assert_eq!(everything(&shown).contains(&digest), false);
+        assert!(!everything(&saved).contains(&digest));
+        assert!(!everything(&shown).contains(&digest));
         std::fs::remove_dir_all(env.path("session")).unwrap();
         std::fs::create_dir(env.path("session")).unwrap();
     }
