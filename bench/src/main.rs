@@ -4,6 +4,7 @@
 //! ```text
 //! ccm-bench run PATH/TO/ccm      all of it
 //! ccm-bench archive PATH/TO/ccm  unpacking alone
+//! ccm-bench plan PATH/TO/ccm     plans against runs, alone
 //! ccm-bench floor check DIR N    the floor, by itself
 //! ccm-bench floor create DIR N
 //! ccm-bench generate DIR N       a manifest of N files, to standard output
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let result = match args.as_slice() {
         ["run", ccm] => report::run(Path::new(ccm), report::measure_all),
         ["archive", ccm] => report::run(Path::new(ccm), report::measure_archive),
+        ["plan", ccm] => report::run(Path::new(ccm), report::measure_plan),
         ["floor", "check", directory, n] => floor::check(Path::new(directory), number(n)),
         ["floor", "create", directory, n] => floor::create(Path::new(directory), number(n)),
         ["generate", directory, n] => {
@@ -40,7 +42,7 @@ fn main() -> ExitCode {
         ["measure", command @ ..] => measure::child(command),
         _ => {
             println!(
-                "usage: ccm-bench run|archive CCM | floor check|create DIR N | generate DIR N"
+                "usage: ccm-bench run|archive|plan CCM | floor check|create DIR N | generate DIR N"
             );
             return ExitCode::from(64);
         }

@@ -21,6 +21,25 @@ pub(crate) fn run(ccm: &Path, measure: fn(&Path, &Path) -> io::Result<()>) -> io
     result
 }
 
+/// Plans against runs of the same manifest, by itself.
+pub(crate) fn measure_plan(ccm: &Path, base: &Path) -> io::Result<()> {
+    let ccm = ccm.canonicalize()?;
+    let ccm = ccm.to_string_lossy();
+    let stage = Stage { base: base.to_owned(), n: 10_000 };
+    println!("| what | CPU | apply | ratio | peak memory |\n|---|---|---|---|---|");
+    let planned = stage
+        .create(0, TIMES, |_, manifest| [&*ccm, "plan", manifest].map(str::to_owned).to_vec())?;
+    let created = stage.create(0, TIMES, |_, manifest| {
+        [&*ccm, "apply", manifest, "--no-sync"].map(str::to_owned).to_vec()
+    })?;
+    row("`ccm plan` of 10000 files to create", planned, Some(created));
+    let (_, manifest) = stage.files(0)?;
+    let stable = median(TIMES, &[&*ccm, "apply", &manifest, "--no-sync"], || Ok(()))?;
+    let planned = median(TIMES, &[&*ccm, "plan", &manifest], || Ok(()))?;
+    row("`ccm plan` of 10000 stable files", planned, Some(stable));
+    Ok(())
+}
+
 pub(crate) fn measure_archive(ccm: &Path, base: &Path) -> io::Result<()> {
     archive::run(&ccm.canonicalize()?.to_string_lossy(), base)
 }
@@ -43,6 +62,9 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
         let stage = Stage { base: base.join(n.to_string()), n };
         fs::create_dir(&stage.base)?;
 
+        let planned = stage.create(0, times, |_, manifest| {
+            [&*ccm, "plan", manifest].map(str::to_owned).to_vec()
+        })?;
         let floor = stage.create(1_000, times, |directory, _| {
             [&*me, "floor", "create", directory, &n.to_string()].map(str::to_owned).to_vec()
         })?;
@@ -50,6 +72,7 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
             [&*ccm, "apply", manifest, "--no-sync"].map(str::to_owned).to_vec()
         })?;
         row(&format!("{n} files created, no barrier"), created, Some(floor));
+        row(&format!("`ccm plan` of {n} files to create, against `apply`"), planned, Some(created));
 
         let (directory, manifest) = stage.files(0)?;
         let check = [&*me, "floor", "check", &directory, &n.to_string()];
@@ -57,6 +80,8 @@ pub(crate) fn measure_all(ccm: &Path, base: &Path) -> io::Result<()> {
         let floor = median(times, &check, || Ok(()))?;
         let stable = median(times, &apply, || Ok(()))?;
         row(&format!("{n} files stable"), stable, Some(floor));
+        let planned = median(times, &[&*ccm, "plan", &manifest], || Ok(()))?;
+        row(&format!("`ccm plan` of {n} stable files, against `apply`"), planned, Some(stable));
         growth.push((n, stable.cpu, created.cpu));
 
         if n == 1_000 {

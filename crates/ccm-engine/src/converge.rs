@@ -127,7 +127,7 @@ fn preview<T: ResourceType>(
     for step in steps {
         let prediction = T::predict(on, step, cx)?;
         if prediction == Prediction::Open {
-            cx.templates.host().predict_anything();
+            cx.templates.host().predict_anything(None);
         }
         if prediction != Prediction::Nothing {
             outcome.add(step);

@@ -37,11 +37,6 @@ impl Decisions {
         self.by_resource.entry(resource).or_default().push((depth, decision));
     }
 
-    /// The decision about a resource of the first manifest.
-    pub fn first_manifest(&self, resource: &str) -> Option<&Decision> {
-        self.nth(resource, 0, 0)
-    }
-
     /// The decision about the resource of this name that is number `nth`, from 0
     /// and in run order, among those at the same depth.
     pub(crate) fn nth(&self, resource: &str, depth: usize, nth: usize) -> Option<&Decision> {
@@ -116,11 +111,11 @@ mod tests {
         collecting.finished(&failed, None);
         collecting.leaving();
         let decisions = collecting.decisions;
-        let skipped = decisions.first_manifest("file#/x").unwrap();
+        let skipped = decisions.nth("file#/x", 0, 0).unwrap();
         assert_eq!(skipped.outcome, PlanOutcome::Skipped);
         let failed = decisions.nth("file#/x", 1, 0).unwrap();
         assert_eq!(failed.error.as_deref(), Some("no\nnever"));
         assert_eq!(decisions.nth("file#/x", 1, 1), None);
-        assert_eq!(decisions.first_manifest("file#/y"), None);
+        assert_eq!(decisions.nth("file#/y", 0, 0), None);
     }
 }

@@ -124,7 +124,10 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Planned {
         let mode = Mode { noop: true, ..options.mode };
-        let options = RunOptions { mode, detail: Detail::Report, ..options.clone() };
+        // A saved plan compares whole states.
+        let is_saved = options.decisions.are_watched();
+        let detail = if is_saved { Detail::Report } else { options.detail };
+        let options = RunOptions { mode, detail, ..options.clone() };
         self.preview(manifest, &options, None, observer)
     }
 

@@ -58,8 +58,14 @@ fn described(field: &Field) -> Value {
     entry.insert("phase".into(), phase.into());
     entry.insert("secret".into(), (field.secret || field.secret_values).into());
     entry.insert("required".into(), (field.required != Required::Never).into());
-    if let Required::UnlessEnsure(word) = field.required {
-        entry.insert("required_unless".into(), word.into());
+    match field.required {
+        Required::UnlessEnsure(word) => {
+            entry.insert("required_unless".into(), word.into());
+        }
+        Required::UnlessSet(other) => {
+            entry.insert("required_unless_set".into(), other.into());
+        }
+        Required::Never | Required::Always => {}
     }
     entry.insert("conflicts".into(), json!(field.conflicts));
     Value::Object(entry)

@@ -82,11 +82,13 @@ impl Inputs {
         Ok((self.scope(host, resolved.data, directory), resolved.warnings))
     }
 
-    /// Where the data of the first manifest of a run comes from: its own, and
-    /// what external data lays over it.
+    /// Where the data of a manifest comes from: its own, and what external data
+    /// lays over it. Inherited data is not part of this.
     pub fn explain(&self, host: &Host, document: &Document) -> Result<Explanation, Error> {
         let mut explained = document.explain(host, &self.facts)?;
-        if let Some(external) = &self.external {
+        if let Some(external) = &self.external
+            && !matches!(self.inherited, InheritedData::All(_))
+        {
             explained.lay_over(external.explain(host, &self.facts)?);
         }
         Ok(explained)

@@ -137,8 +137,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         if let Err(error) = &done
             && let Some(waits_for) = self.waits_for(resource, mode, error)
         {
+            options.host.predict_anything(waits_for.first().map(String::as_str));
             provisional::mark(&mut event, resource, waits_for);
-            options.host.predict_anything();
         } else if let Err(error) = done {
             event.failed = true;
             let mut message = chain(&error);
@@ -156,11 +156,12 @@ impl<'a> LifecycleContext<'_, 'a> {
             event.properties = resource.properties();
         }
         options.host.redactor().event(&mut event);
-        let redact = |diff: String| options.host.redactor().text(&diff).into_owned();
-        let (diff, kept_diff) = (diffs.shown.map(redact), diffs.kept.map(redact));
+        let diff = diffs.shown.as_deref().map(|diff| options.host.redactor().text(diff));
+        let kept_diff = diffs.kept.as_deref().map(|diff| options.host.redactor().text(diff));
         event.timestamp = options.host.now();
         event.duration = begin.elapsed();
         self.record.add(&mut event, &options.host);
+        self.record.note_aside(resource, mode.is_aside);
         self.record.history.event(&event, &self.frame.route, kept_diff.as_deref());
         self.take_warnings(Some(resource));
         self.observer.borrow_mut().finished(&event, diff.as_deref());
@@ -190,7 +191,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
         }
         if !mode.health_check_only {
-            event.because = self.changed_subscriptions(resource, mode.noop)?;
+            event.because = self.changed_subscriptions(resource, mode)?;
             event.owed = self.claim(resource);
             let Self { frame, record, .. } = self;
             if !mode.noop {
@@ -275,7 +276,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     fn changed_subscriptions(
         &mut self,
         resource: &dyn AnyResource,
-        noop: bool,
+        mode: Mode,
     ) -> Result<Vec<ResourceRef>> {
         let mut changed = Vec::new();
         for reference in resource.subscribe() {
@@ -283,8 +284,10 @@ impl<'a> LifecycleContext<'_, 'a> {
                 continue;
             }
             let last = last(&self.options.host, self.record.session, reference)?;
-            // What only would have changed moves nothing but a preview.
-            if last.changed && (noop || !last.noop) {
+            // What only would have changed moves nothing but a preview, and what a
+            // plan says of a child in noop moves nothing but that child.
+            let is_aside = self.record.is_aside(reference) && !mode.is_aside;
+            if last.changed && (mode.noop || !last.noop) && !is_aside {
                 changed.push(reference.clone());
             }
         }

@@ -3,6 +3,7 @@
 
 mod children;
 mod control;
+mod deferred;
 mod jet_file;
 mod loader;
 mod references;
@@ -200,7 +201,8 @@ impl ManifestError {
 impl Manifest {
     /// Everything that was found in the manifest, with the errors that fail only
     /// one of its resources.
-    pub(crate) fn into_diagnosis(self) -> Diagnosis {
+    pub(crate) fn into_diagnosis(mut self) -> Diagnosis {
+        self.check_deferred();
         let mut diagnosis = self.warnings;
         diagnosis.findings.extend(self.declarations.control_errors);
         diagnosis.sort();

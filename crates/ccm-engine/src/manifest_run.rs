@@ -84,6 +84,8 @@ pub struct Mode {
     pub noop: bool,
     /// Change nothing, only look at the health of resources.
     pub health_check_only: bool,
+    /// A child manifest asks for noop: the real run changes nothing here either.
+    pub is_aside: bool,
 }
 
 impl Mode {
@@ -92,8 +94,9 @@ impl Mode {
         let health_check_only = self.health_check_only || child.health_check_only == Some(true);
         // Where only health is looked at nothing is changed anyway, and a
         // child in noop is looked at like any other.
-        let noop = self.noop || child.noop == Some(true) && !self.health_check_only;
-        Self { noop, health_check_only }
+        let asks = child.noop == Some(true) && !self.health_check_only;
+        let (noop, is_aside) = (self.noop || asks, self.is_aside || asks);
+        Self { noop, health_check_only, is_aside }
     }
 
     /// The properties by which a child asks for more than it can have.
@@ -230,7 +233,13 @@ impl LifecycleContext<'_, '_> {
         let mut way = Way { route: self.frame.route.clone(), above: self.frame.above.clone() };
         way.route.push(child.path.to_owned());
         way.above.extend(names);
+        // What a child in noop would do is not there for what comes after it.
+        let host = &self.options.host;
+        let aside = (mode.is_aside && !self.frame.mode.is_aside).then(|| host.begin_aside());
         let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen, way);
+        if let Some(aside) = aside {
+            host.end_aside(aside);
+        }
         if let Some(message) = message {
             self.observer.borrow_mut().message(&message);
         }
@@ -282,6 +291,19 @@ pub(crate) struct Above<'a> {
     pub(crate) remote: Option<Arc<RemoteSource>>,
 }
 
+/// What a child sees beside its own data; `templates` are those of the manifest
+/// above it.
+pub(crate) fn child_inputs(inputs: &Inputs, child: &Child<'_>, templates: &Resolver) -> Inputs {
+    let inherited = match child.data {
+        Some(data) => InheritedData::Some(data.clone()),
+        None => {
+            let data = templates.data().as_map();
+            InheritedData::All(data.cloned().unwrap_or_default())
+        }
+    };
+    Inputs { inherited, ..inputs.clone() }
+}
+
 /// Reads the manifest that a resource applies.
 pub(crate) fn load_child(
     host: &Host,
@@ -290,14 +312,7 @@ pub(crate) fn load_child(
     child: &Child<'_>,
     above: Above<'_>,
 ) -> Result<Manifest, ManifestError> {
-    let inherited = match child.data {
-        Some(data) => InheritedData::Some(data.clone()),
-        None => {
-            let data = above.templates.data().as_map();
-            InheritedData::All(data.cloned().unwrap_or_default())
-        }
-    };
-    let inputs = Inputs { inherited, ..inputs.clone() };
+    let inputs = child_inputs(inputs, child, above.templates);
     let loader = ManifestLoader { host, types, inputs: &inputs, has_history: true };
     let manifest = loader.load_file(&above.path, above.remote)?;
     if child.allow_apply {
@@ -337,16 +352,17 @@ mod tests {
             (false, no, false, false),
             (false, None, false, false),
         ] {
-            let noop = Mode { noop: above, health_check_only: false };
+            let noop = Mode { noop: above, ..Mode::default() };
             let asks = child(asked, None);
-            assert_eq!(noop.with(&asks), Mode { noop: effective, ..noop });
+            let is_aside = asked == yes;
+            assert_eq!(noop.with(&asks), Mode { noop: effective, is_aside, ..noop });
             assert_eq!(noop.refused_to(&asks).count(), usize::from(is_warned));
-            let health = Mode { noop: false, health_check_only: above };
+            let health = Mode { health_check_only: above, ..Mode::default() };
             let asks = child(None, asked);
             assert_eq!(health.with(&asks), Mode { health_check_only: effective, ..health });
             assert_eq!(health.refused_to(&asks).count(), usize::from(is_warned));
         }
-        let monitoring = Mode { noop: false, health_check_only: true };
+        let monitoring = Mode { health_check_only: true, ..Mode::default() };
         assert_eq!(monitoring.with(&child(yes, None)), monitoring);
     }
 

@@ -1,9 +1,7 @@
 //! Resources that a preview cannot judge yet: an earlier resource may bring what
 //! is missing.
 
-use std::sync::Arc;
-
-use ccm_host::{Host, MissedFile};
+use ccm_host::{Host, MissedFile, Supplier};
 use ccm_model::{Change, ChangeValue, Event};
 use serde_json::Value;
 
@@ -31,36 +29,41 @@ pub(crate) fn waits_for(
     resource: &dyn AnyResource,
     error: &Error,
 ) -> Option<Vec<String>> {
+    let suppliers = host.suppliers();
+    // What waits itself makes no difference; what it waits for does.
+    let origin = |by: &str| {
+        let supplier = suppliers.iter().rfind(|supplier| &*supplier.name == by);
+        Some(vec![supplier.map_or(by, |supplier| &*supplier.origin).to_owned()])
+    };
     if let Some(by) = error.awaited() {
-        return Some(vec![by.to_string()]);
+        return origin(by);
     }
     let is_template = matches!(error, Error::Template { .. } | Error::Control { .. });
     let missed = host.missed_file().filter(|_| is_template);
     if let Some(MissedFile::Awaited(by)) = &missed {
-        return Some(vec![by.to_string()]);
+        return origin(by);
     }
     if missed.is_none() && !error.is_about_something_missing() {
         return None;
     }
-    let suppliers = host.suppliers();
     let last = suppliers.last()?;
-    Some(vec![likely(&suppliers, resource, error).unwrap_or(last).to_string()])
+    origin(&likely(&suppliers, resource, error).unwrap_or(last).name)
 }
 
 /// The supplier that is required, or whose name stands in the resource or in the
 /// error; the last of those counts.
 fn likely<'s>(
-    suppliers: &'s [Arc<str>],
+    suppliers: &'s [Supplier],
     resource: &dyn AnyResource,
     error: &Error,
-) -> Option<&'s Arc<str>> {
+) -> Option<&'s Supplier> {
     let required = &resource.common().require;
-    let is_required = |supplier: &&Arc<str>| {
-        required.iter().any(|reference| reference.to_string() == ***supplier)
+    let is_required = |supplier: &&Supplier| {
+        required.iter().any(|reference| reference.to_string() == *supplier.name)
     };
     let text = format!("{} {error}", resource.display());
-    let is_named = |supplier: &&Arc<str>| {
-        let name = supplier.split_once('#').map_or("", |(_, name)| name);
+    let is_named = |supplier: &&Supplier| {
+        let name = supplier.name.split_once('#').map_or("", |(_, name)| name);
         name.len() > 2 && text.contains(name)
     };
     suppliers.iter().rfind(is_required).or_else(|| suppliers.iter().rfind(is_named))

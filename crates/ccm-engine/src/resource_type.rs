@@ -158,6 +158,8 @@ pub enum Detail {
     /// Only what decides.
     #[default]
     Decide,
+    /// That, and before and after of what changes.
+    Changes,
     /// The whole of what is managed.
     Report,
     /// Everything that can be known.

@@ -100,6 +100,8 @@ pub(crate) struct Record<'a> {
     pub(crate) history: History,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
+    /// Those that the real run only previews, in the same way.
+    aside: HashSet<String>,
 }
 
 impl<'a> Record<'a> {
@@ -123,6 +125,7 @@ impl<'a> Record<'a> {
             debts,
             history,
             not_selected: HashSet::new(),
+            aside: HashSet::new(),
         }
     }
 
@@ -141,9 +144,23 @@ impl<'a> Record<'a> {
     /// Takes note of a resource that was not selected.
     pub(crate) fn pass_over(&mut self, resource: &dyn AnyResource) {
         self.summary.not_selected += 1;
-        let common = resource.common();
-        let names = std::iter::once(&common.name).chain(&common.alias);
-        self.not_selected.extend(names.map(|name| format!("{}#{name}", resource.kind())));
+        self.not_selected.extend(references(resource));
+    }
+
+    /// Takes note of whether a real run would manage a resource, or only preview
+    /// it as part of a child manifest with `noop: true`.
+    pub(crate) fn note_aside(&mut self, resource: &dyn AnyResource, is_aside: bool) {
+        if is_aside {
+            self.aside.extend(references(resource));
+        } else if !self.aside.is_empty() {
+            for reference in references(resource) {
+                self.aside.remove(&reference);
+            }
+        }
+    }
+
+    pub(crate) fn is_aside(&self, reference: &ResourceRef) -> bool {
+        !self.aside.is_empty() && self.aside.contains(&reference.to_string())
     }
 
     pub(crate) fn is_passed_over(&self, reference: &ResourceRef) -> bool {
@@ -182,6 +199,13 @@ impl<'a> Record<'a> {
         };
         Finished { report, stop: None, losses, post_message: None }
     }
+}
+
+/// What others call a resource: `type#name` and `type#alias`.
+fn references(resource: &dyn AnyResource) -> impl Iterator<Item = String> {
+    let common = resource.common();
+    let names = std::iter::once(&common.name).chain(&common.alias);
+    names.map(|name| format!("{}#{name}", resource.kind()))
 }
 
 /// Runs a whole manifest.

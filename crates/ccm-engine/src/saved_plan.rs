@@ -55,6 +55,8 @@ pub struct SavedPlan {
 struct SavedFile {
     path: PathBuf,
     sha256: String,
+    #[serde(default)]
+    mode: u32,
     /// In Base64; absent where all files together are too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<String>,
@@ -101,6 +103,7 @@ impl PlanRecording {
         let files = recorded.files.into_iter().map(|(path, file)| SavedFile {
             path,
             sha256: file.digest.to_string(),
+            mode: file.mode,
             content: file.content.as_deref().map(file::encode_base64),
         });
         let fetched = recorded.fetched.into_iter().map(|(url, fetched)| match fetched {
@@ -223,7 +226,8 @@ impl SavedPlan {
         for saved in &self.sources {
             let digest: Digest = saved.sha256.parse().map_err(|_| SavedPlanError::Damaged)?;
             let content = saved.content.as_deref().map(file::decode_base64).transpose()?;
-            recorded.files.insert(saved.path.clone(), RecordedFile { digest, content });
+            let file = RecordedFile { digest, content, mode: saved.mode };
+            recorded.files.insert(saved.path.clone(), file);
         }
         for (url, fetched) in &self.fetched {
             let fetched = match fetched {

@@ -59,6 +59,7 @@ pub(crate) fn check_table<T: Declare>(
             .suggest(&common.ensure, words.iter().copied());
         findings.push(finding);
     }
+    check_tags(&common.tags, fields, places, &mut findings);
     check_health_checks(&common.health_checks, &mut findings);
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
@@ -84,6 +85,28 @@ pub(crate) fn check_table<T: Declare>(
         }
     }
     findings
+}
+
+/// Tags are words: a selector with a blank, a `#` or a `*` means something else.
+fn check_tags(
+    tags: &[String],
+    fields: &'static [Field],
+    places: &PropertySpans,
+    findings: &mut Vec<Finding>,
+) {
+    let at = fields.iter().position(|field| field.name == "tags").unwrap_or_default();
+    let is_word = |tag: &str| {
+        let is_other = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '#' | '*');
+        !tag.is_empty() && !tag.contains(is_other)
+    };
+    if places.is_unresolved(at) {
+        return;
+    }
+    for tag in tags.iter().filter(|tag| !is_word(tag)) {
+        let message = format!("tags: `{}` is not a single word", tag.escape_debug());
+        let hint = "a tag has no blanks, `#` or `*`; write several as a list".to_owned();
+        findings.push(Finding::error(places.of(at), message).hint(hint));
+    }
 }
 
 fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Finding>) {

@@ -2,6 +2,7 @@
 //! expressions read, where that comes from, and what a run would do now.
 
 mod explain;
+mod find;
 mod reads;
 mod target;
 
@@ -12,6 +13,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+pub use find::WhyFound;
 pub use target::{WhyError, WhyTarget};
 
 use ccm_model::PlanOutcome;
@@ -24,6 +26,9 @@ pub struct Why {
     /// The resource, as `type#name`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
+    /// The child manifest that the resource stands in; absent for the first one
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
     /// The data key
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
@@ -97,7 +102,7 @@ pub enum SetKind {
 }
 
 /// Something that an expression reads.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct WhyRead {
     /// What it is
     pub kind: WhyReadKind,
@@ -106,7 +111,7 @@ pub struct WhyRead {
     pub key: String,
     /// Its value; null for a file, and where there is none
     pub value: Value,
-    /// The place that supplied the value of a data key
+    /// The place that supplied the value of a data key or a fact
     pub origin: Option<WhyOrigin>,
     /// The places whose values it replaced, the strongest first
     pub overrode: Vec<WhyOrigin>,
@@ -119,10 +124,11 @@ pub struct WhyRead {
 }
 
 /// What an expression reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WhyReadKind {
     /// A data key
+    #[default]
     Data,
     /// A fact
     Fact,
@@ -144,14 +150,15 @@ impl WhyReadKind {
     }
 }
 
-/// A place that has a data key.
+/// A place that has a data key or a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyOrigin {
     /// The file
     pub file: Option<String>,
     /// The line, from 1
     pub line: Option<usize>,
-    /// The level of the hierarchy: `data`, or the name of an override
+    /// For a data key the level of the hierarchy: `data`, the name of an override, or
+    /// `inherited`. For a fact `built-in`, `facts file` or `--fact`
     pub level: String,
 }
 

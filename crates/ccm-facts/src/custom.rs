@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ccm_host::{Folder, Host, Refuse};
 
 use crate::file::{MAX_FILE, parse};
-use crate::{Facts, Result};
+use crate::{Layer, Result};
 
 /// Where everybody's facts are.
 const SYSTEM: &str = "/etc/choria/ccm";
@@ -29,7 +29,7 @@ fn directories_of(config: Option<PathBuf>, home: impl FnOnce() -> Option<PathBuf
 
 /// What the files in a directory say, or why they are not believed, in the
 /// order in which they are to be merged.
-pub(crate) fn read_directory(host: &Host, directory: &Path) -> Vec<Result<Facts>> {
+pub(crate) fn read_directory(host: &Host, directory: &Path) -> Vec<Result<Layer>> {
     // Facts that others wrote are never believed: they would speak for root.
     let folder = match host.open_trusted_folder(directory, Refuse::Always) {
         Ok(Some(folder)) => folder,
@@ -64,10 +64,11 @@ fn is_facts_file(name: &Path) -> bool {
     !hidden && name.extension().is_some_and(|end| end == "json" || end == "yaml")
 }
 
-fn read(folder: &Folder, name: &OsStr) -> Result<Option<Facts>> {
+fn read(folder: &Folder, name: &OsStr) -> Result<Option<Layer>> {
     let Some((text, _)) = folder.read_text(name, MAX_FILE)? else { return Ok(None) };
     let path = folder.path().join(name);
-    parse(&path, text).map(Some)
+    let facts = parse(&path, text)?;
+    Ok(Some(Layer { file: Some(path), facts }))
 }
 
 #[cfg(test)]

@@ -83,19 +83,44 @@ impl Options {
     }
 }
 
+/// Facts from one place.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// The file; `None` for what the machine says itself.
+    pub file: Option<PathBuf>,
+    /// What it says.
+    pub facts: Facts,
+}
+
 /// Gathers the facts of the machine and the facts files.
 pub fn gather(host: &Host, options: &Options) -> Facts {
+    merged(gather_layers(host, options).into_iter().map(|layer| layer.facts))
+}
+
+/// Layers as one, the strongest last. The first one's names stay as they are
+/// found: those of the machine under Go field names too.
+pub fn merged(layers: impl IntoIterator<Item = Facts>) -> Facts {
+    let mut layers = layers.into_iter();
+    let mut facts = layers.next().unwrap_or_default();
+    for layer in layers {
+        merge(&mut facts, layer);
+    }
+    facts
+}
+
+/// The same, each place by itself, the strongest last.
+pub fn gather_layers(host: &Host, options: &Options) -> Vec<Layer> {
     let until = Instant::now() + options.timeout;
     let read = |directory: &PathBuf| {
         let on = host.clone();
         BackgroundTask::start(host, directory, move |path| custom::read_directory(&on, path))
     };
     let reading: Vec<_> = options.directories.iter().map(read).collect();
-    let mut facts = machine_facts(&Tree::new(host), until);
+    let mut all = vec![Layer { file: None, facts: machine_facts(&Tree::new(host), until) }];
     for (directory, layers) in options.directories.iter().zip(reading) {
         match layers.wait(until) {
             Some(layers) => layers.into_iter().for_each(|layer| match layer {
-                Ok(layer) => merge(&mut facts, layer),
+                Ok(layer) => all.push(layer),
                 Err(error) => report(host, &error),
             }),
             None => host.warn(format!(
@@ -104,7 +129,7 @@ pub fn gather(host: &Host, options: &Options) -> Facts {
             )),
         }
     }
-    facts
+    all
 }
 
 fn report(host: &Host, error: &Error) {

@@ -165,7 +165,7 @@ impl Host {
     /// Whether a directory has no entries.
     pub fn is_empty_directory(&self, path: &Path) -> Result<bool> {
         if self.predicted_below(path).is_some() {
-            let is_new = matches!(self.seen(path)?, Seen::Directory(_, true));
+            let is_new = matches!(self.seen_target(path)?, Seen::Directory(_, true));
             return self.is_predicted_empty(path, is_new);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

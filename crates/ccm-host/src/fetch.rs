@@ -48,6 +48,16 @@ pub trait Fetch: fmt::Debug + Send + Sync {
     ///
     /// [`Request::failed`] makes the error.
     fn open(&self, request: &Request<'_>, host: &Host) -> Result<Body>;
+
+    /// In a preview: begins to fetch if that asks nobody, as for a local file.
+    /// `None` means that only the run can tell.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the run could not fetch it.
+    fn open_preview(&self, _request: &Request<'_>, _host: &Host) -> Result<Option<Body>> {
+        Ok(None)
+    }
 }
 
 /// A body that is being fetched.

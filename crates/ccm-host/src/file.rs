@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
+use rustix::fs::{FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
 
 use crate::forecast::Seen;
@@ -88,25 +88,12 @@ pub(crate) fn mode(bits: u32) -> Mode {
 impl Host {
     /// What a path leads to, links followed; `None` when there is nothing.
     pub fn stat(&self, path: &Path) -> Result<Option<Stat>> {
-        self.look(path, AtFlags::empty())
+        self.look(path, true)
     }
 
     /// What is at a path itself, which may be a link.
     pub fn lstat(&self, path: &Path) -> Result<Option<Stat>> {
-        self.look(path, AtFlags::SYMLINK_NOFOLLOW)
-    }
-
-    fn look(&self, path: &Path, flags: AtFlags) -> Result<Option<Stat>> {
-        match self.seen(path)? {
-            Seen::OnDisk => {}
-            Seen::Absent => return Ok(None),
-            Seen::File(stat, _) | Seen::Directory(stat, _) => return Ok(Some(stat)),
-        }
-        match rustix::fs::statat(CWD, path, flags) {
-            Ok(stat) => Ok(Some(Stat::new(&stat))),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-            Err(errno) => Err(Error::io("inspect", path)(errno)),
-        }
+        self.look(path, false)
     }
 
     /// Opens a regular file for reading. Nothing else is ever opened: a FIFO
@@ -114,7 +101,7 @@ impl Host {
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
         let file = self.open_found(path, found)?;
-        let stat = match self.seen(path)? {
+        let stat = match self.seen_target(path)? {
             Seen::File(stat, _) => stat,
             _ => Stat::of(&file, path)?,
         };
@@ -126,7 +113,7 @@ impl Host {
     /// since, nothing hangs.
     pub fn open_found(&self, path: &Path, found: Stat) -> Result<File> {
         check_regular(path, found)?;
-        match self.seen(path)? {
+        match self.seen_target(path)? {
             Seen::File(_, content) => self.open_predicted(path, &content),
             Seen::Absent => Err(Error::io("open", path)(Errno::NOENT)),
             Seen::OnDisk | Seen::Directory(..) => self.open_on_disk(path),
@@ -213,6 +200,8 @@ pub(crate) fn check_regular(path: &Path, stat: Stat) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::CWD;
+
     use super::*;
 
     #[test]

@@ -10,11 +10,13 @@
 //! visible beforehand: a missing parent directory, a directory that the user
 //! cannot write, a read-only file system, an owner that the user cannot set.
 
+mod aside;
 mod check;
 mod in_place;
+mod links;
 mod lookup;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,12 +26,13 @@ use std::sync::atomic::Ordering;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
+pub use aside::Aside;
 pub(crate) use lookup::Seen;
 
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
 /// What the steps of a preview have recorded so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Forecast {
     entries: HashMap<PathBuf, Entry>,
     /// Every directory above an entry, with the resource that was the first to
@@ -37,16 +40,45 @@ pub(crate) struct Forecast {
     above: HashMap<PathBuf, Arc<str>>,
     /// Directories whose content only the run can know, and what changes them.
     unknown: Vec<(PathBuf, Arc<str>)>,
+    /// Paths that a command names, and the resource that runs it.
+    touched: HashMap<PathBuf, Arc<str>>,
+    /// Files on disk with several names of which one changes, by device and inode.
+    inodes: HashMap<(u64, u64), (Stat, PredictedContent)>,
     /// Resources that may change more than what is recorded.
-    suppliers: Vec<Arc<str>>,
+    suppliers: Vec<Supplier>,
     /// The resource that is previewed now.
     current: Arc<str>,
-    /// Directories with the symlinks in them resolved.
-    resolved: HashMap<PathBuf, PathBuf>,
-    /// Why entries cannot be made in a directory, where they cannot.
-    unwritable: HashMap<PathBuf, Option<Errno>>,
+    /// What is known of directories, by their paths as written.
+    parents: HashMap<PathBuf, Arc<Parent>>,
+    /// Every directory and symlink that this knowledge depends on.
+    watched: HashSet<PathBuf>,
+    /// The path at which the current resource found nothing on disk, last.
+    absent: Option<PathBuf>,
     /// A file that something wanted to read is not there, or not yet.
     missed: Option<MissedFile>,
+    /// What providers have predicted.
+    values: aside::Values,
+}
+
+/// What is known of a directory that something is to be done in.
+#[derive(Clone, Debug)]
+struct Parent {
+    /// Its path with symlinks resolved.
+    real: PathBuf,
+    /// How the preview sees what is in it and has no entry of its own.
+    inside: lookup::Inside,
+    /// Its attributes, if entries can be made in it.
+    writable: Option<Stat>,
+}
+
+/// A resource that may change more than a preview can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supplier {
+    /// The resource.
+    pub name: Arc<str>,
+    /// What it waits for itself: the resource that makes the difference. Its own
+    /// name if it waits for nothing.
+    pub origin: Arc<str>,
 }
 
 /// One path, and the resource that decides what is there.
@@ -74,7 +106,7 @@ enum Predicted {
 #[derive(Clone, Debug)]
 pub(crate) enum PredictedContent {
     Bytes(Arc<[u8]>),
-    /// The same as this file.
+    /// The same as this file on disk.
     CopyOf(PathBuf),
     /// What is on disk: only its attributes change.
     Unchanged,
@@ -102,11 +134,15 @@ impl Host {
     /// Begins the preview of a resource, or with `None` ends previewing: reads
     /// then see the machine as it is.
     pub fn set_preview(&self, resource: Option<&str>) {
-        self.inner.is_preview.store(resource.is_some(), Ordering::Relaxed);
+        let was_preview = self.inner.is_preview.swap(resource.is_some(), Ordering::Relaxed);
         if let Some(resource) = resource {
             let mut forecast = self.inner.forecast.hold();
             forecast.current = resource.into();
             forecast.missed = None;
+            forecast.absent = None;
+        } else if was_preview {
+            // What is real from now on may be anything.
+            self.inner.forecast.hold().forget_parents();
         }
     }
 
@@ -116,19 +152,22 @@ impl Host {
     }
 
     /// Records that the resource previewed now may change more of the machine
-    /// than a preview can tell: a package, a command, an archive.
-    pub fn predict_anything(&self) {
+    /// than a preview can tell: a package, a command, an archive. With `origin`,
+    /// it waits itself for that resource.
+    pub fn predict_anything(&self, origin: Option<&str>) {
         let mut forecast = self.inner.forecast.hold();
-        let current = Arc::clone(&forecast.current);
-        if forecast.suppliers.last() != Some(&current) {
-            forecast.suppliers.push(current);
+        let name = Arc::clone(&forecast.current);
+        let origin = origin.map_or_else(|| Arc::clone(&name), Arc::from);
+        let supplier = Supplier { name, origin };
+        if forecast.suppliers.last() != Some(&supplier) {
+            forecast.suppliers.push(supplier);
         }
         drop(forecast);
         self.count_prediction();
     }
 
     /// The resources of this preview that may change more than can be told.
-    pub fn suppliers(&self) -> Vec<Arc<str>> {
+    pub fn suppliers(&self) -> Vec<Supplier> {
         self.inner.forecast.hold().suppliers.clone()
     }
 
@@ -147,7 +186,6 @@ impl Host {
     ) -> Result<()> {
         let (parent, place) = self.predicted_parent(path)?;
         self.check_replaceable(path, &parent)?;
-        self.check_not_mounted(path)?;
         self.check_owner(path, wanted)?;
         let (size, content) = self.predicted_content(content)?;
         let stat = self.new_stat(FileKind::File, wanted, size, parent.dev);
@@ -172,10 +210,27 @@ impl Host {
             }
             (FileKind::Directory, _) => Predicted::Directory { stat, is_new: false },
             (_, Some(Predicted::File(_, content))) => Predicted::File(stat, content),
-            _ => Predicted::File(stat, PredictedContent::Unchanged),
+            _ => Predicted::File(stat, self.content_by_other_name(&have)),
         };
+        self.record_inode(&have, &what);
         self.record(place, what);
         Ok(())
+    }
+
+    /// What a file on disk holds, which another of its names may have changed.
+    fn content_by_other_name(&self, have: &Stat) -> PredictedContent {
+        let forecast = self.inner.forecast.hold();
+        let other = forecast.inodes.get(&(have.dev, have.ino));
+        other.map_or(PredictedContent::Unchanged, |(_, content)| content.clone())
+    }
+
+    /// Records what happens to a file for all of its names. Files that are not
+    /// on disk have one.
+    fn record_inode(&self, have: &Stat, what: &Predicted) {
+        if let (true, Predicted::File(stat, content)) = (have.ino != 0, what) {
+            let key = (have.dev, have.ino);
+            self.inner.forecast.hold().inodes.insert(key, (*stat, content.clone()));
+        }
     }
 
     /// Records a directory, and its parents where they are missing. Fails where
@@ -183,16 +238,31 @@ impl Host {
     pub fn predict_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
         let missing: Vec<PathBuf> = self.missing(path)?.into_iter().map(Path::to_owned).collect();
         let Some(first) = missing.first() else { return self.predict_attributes(path, wanted) };
-        let (parent, _) = self.predicted_parent(first)?;
+        let (mut parent, _) = self.predicted_parent(first)?;
         self.check_owner(path, wanted)?;
-        let (uid, gid) = self.whoami();
         for directory in &missing {
             let is_last = directory == path;
-            let attributes = if is_last { *wanted } else { Attributes { uid, gid, mode: 0o755 } };
+            let attributes = if is_last { *wanted } else { self.made_in(&parent) };
             let stat = self.new_stat(FileKind::Directory, &attributes, 0, parent.dev);
             self.record(self.resolved(directory), Predicted::Directory { stat, is_new: true });
+            parent = stat;
         }
         Ok(())
+    }
+
+    /// Records a directory that is made with nobody asking for its attributes.
+    /// Fails where [`Tree::make_directory`](crate::Tree::make_directory) would.
+    pub fn predict_made_directory(&self, path: &Path) -> Result<()> {
+        let (parent, _) = self.predicted_parent(path)?;
+        self.predict_directory(path, &self.made_in(&parent))
+    }
+
+    /// Owner, group and mode of a directory that is made in another: the setgid
+    /// bit passes the group on.
+    fn made_in(&self, parent: &Stat) -> Attributes {
+        let (uid, gid) = self.whoami();
+        let gid = if parent.mode & 0o2000 == 0 { gid } else { parent.gid };
+        Attributes { uid, gid, mode: 0o755 }
     }
 
     /// Records that nothing will be at a path. Fails where [`Host::remove`] or,
@@ -207,15 +277,17 @@ impl Host {
         }
         let Some(have) = self.lstat(path)? else { return Ok(()) };
         let (parent, place) = self.predicted_parent(path)?;
-        self.check_replaceable(path, &parent)?;
+        match self.check_replaceable(path, &parent) {
+            Err(Error::MountedFile { path }) => return Err(Error::MountPoint { path }),
+            checked => checked?,
+        }
         if have.kind == FileKind::Directory {
             if !is_recursive && !self.is_empty_directory(path)? {
                 return Err(Error::NotEmpty { path: path.to_owned() });
             }
             self.check_no_mount(path)?;
+            self.check_removable(path)?;
             self.forget_below(&place);
-        } else if self.check_not_mounted(path).is_err() {
-            return Err(Error::MountPoint { path: path.to_owned() });
         }
         self.record(place, Predicted::Absent);
         Ok(())
@@ -234,6 +306,7 @@ impl Host {
         let mut forecast = self.inner.forecast.hold();
         let current = Arc::clone(&forecast.current);
         forecast.unknown.push((place, current));
+        forecast.forget_parents();
         drop(forecast);
         self.count_prediction();
     }
@@ -249,7 +322,7 @@ impl Host {
                 written.map_err(Error::std_io("open", path))?;
                 Ok(file)
             }
-            PredictedContent::CopyOf(source) => Ok(self.open(source)?.0),
+            PredictedContent::CopyOf(source) => self.open_on_disk(source),
             PredictedContent::Unchanged => self.open_on_disk(path),
         }
     }
@@ -261,15 +334,18 @@ impl Host {
                 (bytes.len() as u64, PredictedContent::Bytes(Arc::from(bytes)))
             }
             NewContent::CopyOf(source) => {
-                let size = self.stat(source)?.map_or(0, |stat| stat.size);
-                (size, self.copy_of(source)?)
+                // What a saved plan holds is not where it was.
+                let source = self.absolute(source)?;
+                let source = self.replayed_file(&source).unwrap_or(source);
+                let size = self.stat(&source)?.map_or(0, |stat| stat.size);
+                (size, self.copy_of(&source)?)
             }
         })
     }
 
     /// What a copy of this file holds, should the file itself be changed later.
     fn copy_of(&self, source: &Path) -> Result<PredictedContent> {
-        Ok(match self.seen(source)? {
+        Ok(match self.seen_target(source)? {
             Seen::File(_, content @ (PredictedContent::Bytes(_) | PredictedContent::CopyOf(_))) => {
                 content
             }
@@ -292,6 +368,9 @@ impl Host {
             }
             forecast.above.insert(directory.to_owned(), Arc::clone(&by));
         }
+        if forecast.watched.contains(&place) || forecast.touched.remove(&place).is_some() {
+            forecast.forget_parents();
+        }
         forecast.entries.insert(place, Entry { by, what });
         drop(forecast);
         self.count_prediction();
@@ -303,6 +382,8 @@ impl Host {
             forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
         }
         forecast.unknown.retain(|(path, _)| !path.starts_with(place));
+        forecast.touched.retain(|path, _| !path.starts_with(place));
+        forecast.forget_parents();
     }
 
     /// What is cached of the machine is no longer true in the preview.

@@ -34,6 +34,8 @@ pub struct RecordedFile {
     pub digest: Digest,
     /// Its content; `None` where all contents together are too large.
     pub content: Option<Vec<u8>>,
+    /// Its permissions: what is copied from a tree stays executable.
+    pub mode: u32,
 }
 
 /// One thing that was fetched.
@@ -104,7 +106,7 @@ impl Host {
             if let Some(parent) = to.parent() {
                 self.create_directory(parent, &private)?;
             }
-            let attributes = Attributes { mode: 0o600, ..private };
+            let attributes = Attributes { mode: 0o600 | file.mode & 0o111, ..private };
             self.replace_unsynced(&to, Content::Bytes(content), &attributes)?;
             files.insert(path.clone(), to);
         }
@@ -182,7 +184,8 @@ impl Host {
             None => digest_in_place(file).map_err(failed())?,
         };
         if let Some(recorded) = &mut self.inner.sources.hold().recorded {
-            recorded.files.insert(path.to_owned(), RecordedFile { digest, content });
+            let mode = stat.mode & 0o777;
+            recorded.files.insert(path.to_owned(), RecordedFile { digest, content, mode });
         }
         Ok(())
     }

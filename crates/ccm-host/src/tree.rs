@@ -46,7 +46,7 @@ impl Host {
     /// In a preview: the tree that is on disk at a path now, whatever earlier
     /// steps would make of it.
     pub fn tree_on_disk(&self, path: &Path) -> Result<Option<Tree>> {
-        if matches!(self.seen(path)?, Seen::Absent | Seen::Directory(_, true)) {
+        if matches!(self.seen_target(path)?, Seen::Absent | Seen::Directory(_, true)) {
             return Ok(None);
         }
         match self.open_managed(path) {

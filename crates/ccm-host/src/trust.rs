@@ -147,7 +147,7 @@ impl Host {
         }
         let opened = self.open_and_judge(path, &absolute, is_strict)?;
         // What an earlier step of the preview would write comes with its resource.
-        if matches!(self.seen(path)?, Seen::OnDisk) {
+        if matches!(self.seen_target(path)?, Seen::OnDisk) {
             self.record_file(&absolute, &opened.0, opened.1)?;
         }
         Ok(opened)
@@ -160,7 +160,7 @@ impl Host {
         is_strict: bool,
     ) -> Result<(File, Stat, Option<Doubt>)> {
         // In a preview, what ccm itself would write is not on disk yet.
-        let is_predicted = !matches!(self.seen(path)?, Seen::OnDisk);
+        let is_predicted = !matches!(self.seen_target(path)?, Seen::OnDisk);
         if is_predicted || !self.is_root() {
             let (file, stat) = self.open(path)?;
             return Ok((file, stat, None));

@@ -8,8 +8,14 @@ use serde_json::Value;
 
 use crate::{ChangeValue, Event, REDACTED, redact_credentials};
 
-/// Shorter secrets are no secrets, and stand in the middle of other words.
+mod base64;
+
+/// Shorter secrets stand in the middle of other words, so they are found only
+/// where they stand alone.
 const MIN_LENGTH: usize = 4;
+
+/// Even shorter ones are not found at all: nothing would be left of a text.
+const MIN_WORD: usize = 2;
 
 /// What can hold values that are secret.
 pub trait Secrets {
@@ -47,12 +53,19 @@ pub struct Redactor {
     searcher: Option<AhoCorasick>,
     /// The others: a searcher for each new one would take too long to make.
     recent: Vec<String>,
+    /// Secrets of few characters, which are found as whole words.
+    words: Vec<String>,
 }
 
 impl Redactor {
     /// Adds values that must not be shown from now on.
     pub fn add(&mut self, values: impl IntoIterator<Item = String>) {
         for value in values {
+            let word = value.trim();
+            let is_word = (MIN_WORD..MIN_LENGTH).contains(&word.len());
+            if is_word && !self.words.iter().any(|known| known == word) {
+                self.words.push(word.to_owned());
+            }
             // Each line of a key is as secret as all of it.
             let parts = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LENGTH);
             for part in parts.map(str::to_owned).collect::<Vec<_>>() {
@@ -74,7 +87,22 @@ impl Redactor {
 
     /// The text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = self.long_secrets(text);
+        for word in &self.words {
+            if let Some(replaced) = replace_word(&shown, word) {
+                shown = Cow::Owned(replaced);
+            }
+        }
+        shown
+    }
+
+    /// The text without secrets that are long enough to be found anywhere, also
+    /// encoded as Base64.
+    fn long_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = redact_credentials(text);
+        if self.known.is_empty() {
+            return shown;
+        }
         if let Some(searcher) = &self.searcher
             && searcher.is_match(&*shown)
         {
@@ -90,7 +118,20 @@ impl Redactor {
                 shown = Cow::Owned(shown.replace(secret.as_str(), REDACTED));
             }
         }
+        if let Some(replaced) = base64::replace(&shown, |bytes| self.is_in(bytes)) {
+            shown = Cow::Owned(replaced);
+        }
         shown
+    }
+
+    /// Whether bytes hold a secret.
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        let is_recent = || {
+            let text = String::from_utf8_lossy(bytes);
+            self.recent.iter().any(|secret| text.contains(secret.as_str()))
+        };
+        self.searcher.as_ref().is_some_and(|searcher| searcher.is_match(bytes))
+            || !self.recent.is_empty() && is_recent()
     }
 
     /// Redacts every text in a value, keys included.
@@ -107,7 +148,8 @@ impl Redactor {
                 }
             }
             Value::Number(number) => {
-                if let Cow::Owned(redacted) = self.text(&number.to_string()) {
+                // A short secret does not make a number of every field a text.
+                if let Cow::Owned(redacted) = self.long_secrets(&number.to_string()) {
                     *value = Value::String(redacted);
                 }
             }
@@ -147,6 +189,25 @@ impl Redactor {
     }
 }
 
+/// The text with every occurrence of a word replaced that is not part of a longer
+/// one; `None` if there is none.
+fn replace_word(text: &str, word: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut replaced = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        let is_longer =
+            text[..at].ends_with(is_part) || text[end..].starts_with(is_part) || at < copied;
+        if !is_longer {
+            replaced.push_str(&text[copied..at]);
+            replaced.push_str(REDACTED);
+            copied = end;
+        }
+    }
+    (copied > 0).then(|| replaced + &text[copied..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,11 +216,52 @@ mod tests {
     fn known_secrets_and_credentials_go() {
         let mut redactor = Redactor::default();
         assert_eq!(redactor.text("http://u:p@h x"), "http://[redacted]@h x");
-        redactor.add(["hunter2".into(), "abc".into(), "first line\n  second\n".into()]);
+        redactor.add(["hunter2".into(), "first line\n  second\n".into()]);
         assert_eq!(redactor.text("pw=hunter2, abc"), "pw=[redacted], abc");
         assert_eq!(redactor.text("a second one"), "a [redacted] one");
         assert_eq!(redactor.text("first line"), "[redacted]");
         assert!(matches!(redactor.text("nothing here"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn short_secrets_go_where_they_stand_alone() {
+        let mut redactor = Redactor::default();
+        redactor.add(["abc".into(), " 42\n".into(), "x".into(), "one\nfi\n".into()]);
+        for (text, wanted) in [
+            ("abc", "[redacted]"),
+            ("--pin=42 --pw=abc,abc", "--pin=[redacted] --pw=[redacted],[redacted]"),
+            ("abcd xabc abc_1 142 éabc", "abcd xabc abc_1 142 éabc"),
+            ("x fi", "x fi"),
+        ] {
+            assert_eq!(redactor.text(text), wanted);
+        }
+        let mut value = serde_json::json!({"port": 42, "pin": "42"});
+        redactor.value(&mut value);
+        assert_eq!(value, serde_json::json!({"port": 42, "pin": REDACTED}));
+    }
+
+    #[test]
+    fn encoding_a_secret_does_not_hide_it() {
+        let mut redactor = Redactor::default();
+        redactor.add(["hunter2".into(), "päss wörd?>".into()]);
+        for text in [
+            // hunter2, me:hunter2, x:hunter2 and more, in all three alignments.
+            "aHVudGVyMg==",
+            "Authorization: Basic bWU6aHVudGVyMg==",
+            "data=eDpodW50ZXIyIGFuZCBtb3Jl;",
+            "YWI6aHVudGVyMg",
+            // The other secret in both alphabets.
+            "cMOkc3Mgd8O2cmQ/Pg==",
+            "cMOkc3Mgd8O2cmQ_Pg==",
+        ] {
+            let shown = redactor.text(text);
+            assert!(shown.contains(REDACTED), "{text}: {shown}");
+        }
+        for text in
+            ["/etc/nginx/nginx.conf", "aGVsbG8gd29ybGQ=", "aHVudGVy", "sha256:0123456789abcdef"]
+        {
+            assert_eq!(redactor.text(text), text);
+        }
     }
 
     #[test]

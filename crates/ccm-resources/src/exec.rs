@@ -184,14 +184,26 @@ impl Runner {
         let guards = [&want.onlyif, &want.unless].into_iter().flatten().map(Script::as_str);
         let by = guards.clone().find_map(|guard| self.host.predicted_in(guard));
         let is_guarded = want.creates.is_some() || guards.count() > 0;
-        match by.or_else(|| self.host.suppliers().pop()).filter(|_| is_guarded) {
+        let supplier = || self.host.suppliers().pop().map(|supplier| supplier.origin);
+        match by.or_else(supplier).filter(|_| is_guarded) {
             None => Ok(()),
-            by => Err(Error::Missing {
-                reason: "whether the command runs is known only in the run".to_owned(),
-                hint: None,
-                by,
-            }),
+            by => {
+                self.predict_touched(want.command(), &want.setting());
+                Err(Error::Missing {
+                    reason: "whether the command runs is known only in the run".to_owned(),
+                    hint: None,
+                    by,
+                })
+            }
         }
+    }
+
+    /// In a preview: what the arguments of a command name may be something else
+    /// afterwards.
+    fn predict_touched(&self, command: &str, setting: &Setting) {
+        let arguments = command.trim_start().split_once(char::is_whitespace);
+        let arguments = arguments.map_or("", |(_, arguments)| arguments);
+        self.host.predict_touched(arguments, Path::new(&setting.directory));
     }
 
     /// Whether a guard command exits 0.
@@ -411,6 +423,7 @@ impl ResourceType for Exec {
     ) -> Result<Prediction> {
         let command = on.command(&step.action.command, &step.action.setting)?;
         on.host.check_command(&command)?;
+        on.predict_touched(&step.action.command, &step.action.setting);
         Ok(Prediction::Open)
     }
 

@@ -8,6 +8,7 @@ mod posix;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -117,8 +118,13 @@ pub trait Provider {
     /// Records what an action would leave behind.
     fn predict(&mut self, action: &Action) -> Result<()>;
     /// The text at a path before and after it gets this content, where both are
-    /// text.
-    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)>;
+    /// text. `is_new` says that nothing is there.
+    fn texts<'c>(
+        &mut self,
+        path: &Path,
+        content: &'c Content,
+        is_new: bool,
+    ) -> Option<(String, Cow<'c, str>)>;
 }
 
 /// What is at the path, and what should be.
@@ -136,6 +142,9 @@ pub struct State {
     /// The path is a link to what was found; known where it matters.
     is_link: bool,
     checksum: Option<Digest>,
+    /// Whether reports show the digest: one of a text that others cannot read
+    /// would let them guess it.
+    shows_checksum: bool,
     /// The digest of the wanted content, where someone will read it.
     wanted_checksum: Option<Digest>,
     /// The wanted owner, group and mode as numbers.
@@ -249,7 +258,10 @@ impl Serialize for State {
         let stat = self.stat.as_ref();
         let metadata = Metadata {
             name: &self.name,
-            checksum: self.checksum.map(|digest| digest.to_string()),
+            checksum: self
+                .checksum
+                .filter(|_| self.shows_checksum)
+                .map(|digest| digest.to_string()),
             owner: self.owner.as_deref(),
             group: self.group.as_deref(),
             mode: stat.map(|stat| format!("{:04o}", stat.mode)),
@@ -470,9 +482,11 @@ impl ResourceType for File {
         }
     }
 
-    /// What is to be removed counts with everything in it.
+    /// What is to be removed counts with everything in it. A saved plan belongs
+    /// to its owner alone, so it has digests of everything.
     fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
-        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+        let whole = State { shows_checksum: true, ..have.clone() };
+        let mut evidence = serde_json::to_value(whole).unwrap_or_default();
         if have.wanted.is_none()
             && let Some(evidence) = evidence.as_object_mut()
         {

@@ -296,7 +296,7 @@ impl ResourceType for Package {
         let mut found = on.find(package)?;
         let host = cx.templates.host();
         if host.is_preview()
-            && let Some(change) = host.cached::<PredictedPackages>().get(package)
+            && let Some(change) = host.predicted::<PredictedPackages>().get(package)
         {
             found.installed =
                 change.version.map(|version| Installed { version, ..Installed::default() });
@@ -370,7 +370,7 @@ impl ResourceType for Package {
         let package = step.action.package();
         let mut version = step.action.version();
         if let Some(transaction) = &transaction {
-            host.cached::<PredictedPackages>().record(transaction);
+            host.predicted::<PredictedPackages>().record(transaction);
             let own = transaction.iter().find(|change| change.package == package);
             version = own.and_then(|change| change.version.as_deref()).or(version);
         }

@@ -35,9 +35,12 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     if old.contains('\0') || new.contains('\0') {
         return no_text(path);
     }
-    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+    if is_long(old) || is_long(new) {
         let (added, removed) = changed_lines(old, new);
         return format!("{path}: too long for a diff, +{added} -{removed} lines\n");
+    }
+    if old.is_empty() {
+        return added(before, path, new);
     }
     let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(old, new);
     let text = diff.unified_diff().context_radius(3).header(before, path).to_string();
@@ -50,9 +53,39 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     cut
 }
 
+/// Whether a text has too many lines for a diff; each has a byte at least.
+fn is_long(text: &str) -> bool {
+    text.len() > MAX_COMPARED && text.lines().nth(MAX_COMPARED).is_some()
+}
+
+/// The diff of a text that has only new lines: nothing need be compared.
+fn added(before: &str, path: &str, new: &str) -> String {
+    let mut text = String::with_capacity(new.len() + new.len() / 8 + 2 * path.len() + 64);
+    let count = new.lines().count();
+    let _ = match count {
+        0 => return text,
+        1 => writeln!(text, "--- {before}\n+++ {path}\n@@ -0,0 +1 @@"),
+        _ => writeln!(text, "--- {before}\n+++ {path}\n@@ -0,0 +1,{count} @@"),
+    };
+    let is_whole = new.ends_with('\n');
+    // The lines above count too, and the one about a missing line break.
+    let total = count + 3 + usize::from(!is_whole);
+    let shown = if total > MAX_LINES { MAX_LINES - 3 } else { count };
+    for line in new.split_inclusive('\n').take(shown) {
+        text.push('+');
+        text.push_str(line);
+    }
+    if total > MAX_LINES {
+        let _ = writeln!(text, "… {} more lines", total - MAX_LINES);
+    } else if !is_whole {
+        text.push_str("\n\\ No newline at end of file\n");
+    }
+    text
+}
+
 /// How many lines a diff of two texts adds and takes away.
 pub(crate) fn line_counts(old: &str, new: &str) -> (u64, u64) {
-    if [old, new].iter().any(|text| text.lines().nth(MAX_COMPARED).is_some()) {
+    if is_long(old) || is_long(new) {
         return changed_lines(old, new);
     }
     let diff = TextDiff::configure().timeout(MAX_TIME).diff_lines(old, new);
@@ -96,6 +129,19 @@ mod tests {
         assert_eq!(unified("f", Some(&most), &more), "f: too long for a diff, +6 -5 lines\n");
         assert_eq!(unified("f", None, &more), "f: too long for a diff, +10001 -0 lines\n");
         assert_eq!(line_counts(&most, &more), (6, 5));
+    }
+
+    #[test]
+    fn new_texts_are_shown_as_a_comparison_would_show_them() {
+        for text in ["", "a", "a\n", "a\nb", "a\n\n", "\n", "a\r\nb\r\n", "é\tx\n--- y\n"] {
+            let diff = TextDiff::configure().diff_lines("", text);
+            let wanted = diff.unified_diff().context_radius(3).header("/dev/null", "f").to_string();
+            assert_eq!(unified("f", None, text), wanted, "{text:?}");
+            assert_eq!(unified("f", Some(""), text), wanted.replace("/dev/null", "f"), "{text:?}");
+        }
+        let long = unified("f", None, &numbered(0..600));
+        assert_eq!(long.lines().count(), MAX_LINES + 1);
+        assert!(long.ends_with("+496\n… 103 more lines\n"), "{long}");
     }
 
     #[test]

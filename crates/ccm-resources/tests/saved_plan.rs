@@ -34,6 +34,8 @@ ccm:
         - D/t/attributes: {mode: "0640"}
         - D/t/gone: {ensure: absent}
         - D/t/missing: {ensure: absent}
+        - D/t/hidden: {content: "hidden\n", mode: "0600"}
+    - archive: [{D/t/got.tar.gz: {url: "file://D/local.tar.gz", ME}}]
     - scaffold: [{D/t/out: {source: templates}}]
     - exec:
         - touch D/t/never: {onlyif: test -e D/t/trigger}
@@ -67,6 +69,9 @@ impl Stage {
             ("source.txt", "copied\n"),
             ("templates/a.conf", "[[ 1 + 1 ]]\n"),
             ("templates/sub/b.conf", "b\n"),
+            ("templates/tool", "#!/bin/sh\n"),
+            ("local.tar.gz", "only its bytes count\n"),
+            ("t/hidden", "hidden\n"),
             ("t/stable", "same\n"),
             ("t/changed", "old\n"),
             ("t/copy", "old\n"),
@@ -76,6 +81,8 @@ impl Stage {
         ] {
             stage.write(path, text);
         }
+        set_mode(&stage.path("t/hidden"), 0o600);
+        set_mode(&stage.path("templates/tool"), 0o755);
         stage
     }
 
@@ -163,7 +170,8 @@ fn a_plan_is_applied_exactly_and_without_its_sources() {
     // A time is no difference.
     stage.sh("touch -d 2001-01-01 t/stable t/changed manifest.yaml");
     assert_eq!(stage.verify(&saved), []);
-    stage.sh("rm -r manifest.yaml child.yaml extra.yaml text.txt source.txt templates");
+    stage
+        .sh("rm -r manifest.yaml child.yaml extra.yaml text.txt source.txt templates local.tar.gz");
     assert_eq!(stage.verify(&saved), []);
     let report = stage.apply(&saved);
     let errors: Vec<_> = report.events.iter().flat_map(|event| &event.error).collect();
@@ -174,12 +182,20 @@ fn a_plan_is_applied_exactly_and_without_its_sources() {
     assert_eq!(text("t/copy"), "copied\n");
     assert_eq!(text("t/out/a.conf"), "2\n");
     assert_eq!(text("t/child"), "child\n");
+    assert_eq!(text("t/got.tar.gz"), "only its bytes count\n");
+    stage.sh("test -x t/out/tool && test ! -x t/out/sub/b.conf");
     assert!(stage.path("t/ran").exists() && stage.path("t/reacted").exists());
     assert!(!stage.path("t/gone").exists() && !stage.path("t/never").exists());
 }
 
 /// What someone does behind the back of a plan, and what the refusal names.
-const OUTSIDE: [(&str, &str); 34] = [
+const OUTSIDE: [(&str, &str); 40] = [
+    ("chmod 755 templates/sub/b.conf", "templates/sub/b.conf: mode is 0755, was 0644"),
+    ("chmod 644 templates/tool", "templates/tool: mode is 0644, was 0755"),
+    ("echo other > local.tar.gz", "local.tar.gz has changed"),
+    ("echo x > t/got.tar.gz", "t/got.tar.gz"),
+    ("echo other > t/hidden", "t/hidden: content has changed"),
+    ("chmod 644 t/hidden", "t/hidden: mode is 0644, was 0600"),
     ("echo x > templates/new", "templates/new: is new"),
     ("echo more >> t/gone", "t/gone: content has changed"),
     ("echo other > t/stable", "t/stable"),

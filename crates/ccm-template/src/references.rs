@@ -92,6 +92,12 @@ pub fn reads_of_expression(expression: &str) -> ExpressionReads {
     ExpressionReads { expression: expression.to_owned(), reads }
 }
 
+/// Whether an expression calls a function that reads files, or may.
+pub(crate) fn calls_files(expression: &str) -> bool {
+    let found = expr::references(expression).unwrap_or_default();
+    found.calls.iter().any(|call| matches!(&*call.name, "readFile" | "file" | "template" | "jet"))
+}
+
 fn file(name: &str) -> Read {
     Read { kind: ReadKind::File, path: vec![name.to_owned()], is_complete: true }
 }

@@ -13,7 +13,8 @@ use govalue::{Map, Value};
 
 use crate::budget::Nesting;
 use crate::error::beginning;
-use crate::placeholder::Openers;
+use crate::placeholder::{Openers, Placeholder, scan};
+use crate::references::calls_files;
 use crate::{Error, Facts, Resolved, Scope, functions};
 
 /// Distinct expressions that are kept compiled. Texts that templates make up
@@ -193,6 +194,34 @@ impl Resolver {
             let error = error.in_template(expression);
             TemplateError { hint: hint.or(error.hint), ..error }
         })
+    }
+
+    /// Checks a text that is resolved later, as far as that can be told now.
+    /// Expressions that read files are only compiled: a file may be another one by
+    /// then.
+    ///
+    /// ```
+    /// use ccm_template::placeholder::Openers;
+    ///
+    /// let host = ccm_host::Host::new();
+    /// let resolver = ccm_template::Resolver::new(ccm_template::Scope::new(&host));
+    /// let check = |text| resolver.check_later(text, Openers::All);
+    /// assert!(check("{{ readFile('/made/later') }}").is_ok());
+    /// assert!(check("{{ readFile('/made/later' }}").is_err());
+    /// assert!(check("{{ readFile('/made/later') }} {{ Data.port }}").is_err());
+    /// ```
+    pub fn check_later(&self, text: &str, openers: Openers) -> Result<(), TemplateError> {
+        let mut known = text.to_owned();
+        for placeholder in scan(text, openers).filter_map(Result::ok) {
+            let Placeholder { start, end, inner } = placeholder;
+            if calls_files(inner) {
+                self.check(inner).map_err(|error| error.in_template(text))?;
+                // As long as before, so that places stay where they are.
+                known.replace_range(start..end, &" ".repeat(end - start));
+            }
+        }
+        let resolved = self.text_with(&known, openers);
+        resolved.map(drop).map_err(|error| error.in_template(text))
     }
 
     /// Evaluates an expression that must be true or false.

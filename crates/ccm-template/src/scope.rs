@@ -7,7 +7,13 @@ use std::sync::{Arc, LazyLock};
 use ccm_host::Host;
 use govalue::{Map, MapShape, Value};
 
-type Gather = Box<dyn FnOnce() -> Value + Send>;
+type Gather = Box<dyn FnOnce() -> Gathered + Send>;
+
+/// Facts, and the layers that they were made of, each over the one before it.
+struct Gathered {
+    facts: Value,
+    layers: Vec<(String, Map)>,
+}
 
 /// The facts about the machine, gathered when they are first needed. Clones
 /// share them.
@@ -19,7 +25,7 @@ type Gather = Box<dyn FnOnce() -> Value + Send>;
 /// assert_eq!(facts.get().to_string(), "map[os:linux]");
 /// ```
 #[derive(Clone)]
-pub struct Facts(Arc<LazyLock<Value, Gather>>);
+pub struct Facts(Arc<LazyLock<Gathered, Gather>>);
 
 impl Facts {
     /// Facts that are known already.
@@ -29,12 +35,36 @@ impl Facts {
 
     /// Facts that `gather` finds out when something needs them, once.
     pub fn lazy(gather: impl FnOnce() -> Map + Send + 'static) -> Self {
-        Self(Arc::new(LazyLock::new(Box::new(move || gather().into()))))
+        Self::layered(move || (gather(), Vec::new()))
+    }
+
+    /// As [`Facts::lazy`], with the layers that the facts were made of and what
+    /// each is called, the strongest last.
+    pub fn layered(gather: impl FnOnce() -> (Map, Vec<(String, Map)>) + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(move || {
+            let (facts, layers) = gather();
+            Gathered { facts: facts.into(), layers }
+        }))))
     }
 
     /// The facts, a map; gathers them if nobody did.
     pub fn get(&self) -> &Value {
-        &self.0
+        &self.0.facts
+    }
+
+    /// The layers that have a fact, the strongest first.
+    pub fn origins(&self, path: &[String]) -> Vec<&str> {
+        let has = |layer: &Map| {
+            let mut at = Some(layer);
+            let mut found = None;
+            for key in path {
+                found = at.and_then(|map| map.get(key));
+                at = found.and_then(Value::as_map);
+            }
+            found.is_some()
+        };
+        let having = self.0.layers.iter().rev().filter(|(_, layer)| has(layer));
+        having.map(|(name, _)| name.as_str()).collect()
     }
 }
 

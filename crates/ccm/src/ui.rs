@@ -256,8 +256,7 @@ impl Ui {
 
     /// Prints a plan.
     pub(crate) fn plan(&mut self, plan: &Plan, view: PlanView) {
-        let text = plan::render(plan, self.theme, view);
-        self.print(&text);
+        plan::render(plan, self.theme, view, &mut |part| self.print(part));
     }
 
     /// Prints what two plans see differently.

@@ -101,6 +101,7 @@ impl Checking<'_> {
                 Ok(mut found) => {
                     self.children.count += 1;
                     self.below(&found, depth + 1, Some(&earlier));
+                    found.check_deferred();
                     self.applied.append(&mut found.declarations.resources);
                     let diagnosis = found.into_diagnosis();
                     if !diagnosis.findings.is_empty() {

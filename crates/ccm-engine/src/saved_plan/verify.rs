@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ccm_host::{Host, RecordedSources};
+use ccm_host::{Digest, Host, RecordedSources};
 use ccm_model::PlanOutcome;
 use serde_json::Value;
 
@@ -82,14 +82,20 @@ impl Engine {
 fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
     let mut differences = Vec::new();
     for (path, recorded) in &sources.files {
+        let is_in_tree = || sources.trees.iter().any(|tree| path.starts_with(tree));
         let reason = match (now(host, path), recorded.content.is_some()) {
-            (Some(digest), _) if digest == recorded.digest.to_string() => continue,
-            (Some(_), _) => "has changed since the plan was made",
+            (Some((digest, mode)), _) if digest == recorded.digest => {
+                // What is copied from a tree takes its mode along.
+                if mode == recorded.mode || !is_in_tree() {
+                    continue;
+                }
+                format!("mode is {mode:04o}, was {:04o} when planned", recorded.mode)
+            }
+            (Some(_), _) => "has changed since the plan was made".to_owned(),
             (None, true) => continue,
-            (None, false) => "is gone, and is too large to be in the plan",
+            (None, false) => "is gone, and is too large to be in the plan".to_owned(),
         };
-        differences
-            .push(Difference { subject: path.display().to_string(), reason: reason.to_owned() });
+        differences.push(Difference { subject: path.display().to_string(), reason });
     }
     for tree in &sources.trees {
         let below = host.tree_on_disk(tree).ok().flatten().and_then(|tree| tree.entries().ok());
@@ -104,9 +110,10 @@ fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
     differences
 }
 
-fn now(host: &Host, path: &Path) -> Option<String> {
+/// What a file holds now, and its permissions.
+fn now(host: &Host, path: &Path) -> Option<(Digest, u32)> {
     let (file, stat) = host.open(path).ok()?;
-    Some(host.digest(&file, path, stat.size).ok()?.to_string())
+    Some((host.digest(&file, path, stat.size).ok()?, stat.mode & 0o777))
 }
 
 /// The resources about which something else would be decided now.

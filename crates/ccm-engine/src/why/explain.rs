@@ -2,17 +2,20 @@
 
 use ccm_hiera::{Document, EntryState, Explanation};
 use ccm_host::Host;
-use ccm_model::{Field, REDACTED, ResourceRef, Stage};
+use ccm_model::{Field, PlanOutcome, REDACTED, ResourceRef, Stage};
 use ccm_template::placeholder::Openers;
 use ccm_template::{ExpressionReads, reads_of_expression, reads_of_text};
+use govalue::Map;
 use serde_json::Value;
 
 use super::reads::Lookup;
 use super::{
-    SetBy, SetKind, Why, WhyEntry, WhyError, WhyProperty, WhyRead, WhyReference, WhyTarget,
+    SetBy, SetKind, Why, WhyEntry, WhyError, WhyFound, WhyProperty, WhyRead, WhyReference,
+    WhyTarget,
 };
-use crate::decision::Decisions;
+use crate::decision::{Decision, Decisions};
 use crate::engine::Engine;
+use crate::inputs::{InheritedData, Inputs};
 use crate::manifest::{Manifest, WrittenProperty};
 use crate::options::RunOptions;
 use crate::resource::find_type;
@@ -21,38 +24,39 @@ use crate::resource::find_type;
 const MAX_LEAVES: usize = 200;
 
 impl Engine {
-    /// Explains a resource or a data key of a manifest. `decisions` are what a
-    /// run would do, if that is to be told.
+    /// Explains a resource or a data key. `decisions` are what a run would do, if
+    /// that is to be told.
     ///
     /// # Errors
     ///
-    /// Returns why the manifest's data cannot be followed, or that the target is
-    /// not one of this manifest.
+    /// Returns why the manifest's data cannot be followed.
     pub fn why(
         &self,
-        mut manifest: Manifest,
-        target: &WhyTarget,
+        found: WhyFound,
         options: &RunOptions,
         decisions: Option<&Decisions>,
     ) -> Result<Why, WhyError> {
-        let explained = explained(&manifest, options)?;
+        let WhyFound { mut manifest, target, child, depth, nth, inputs } = found;
+        let inherited = match &inputs.inherited {
+            InheritedData::Nothing => None,
+            InheritedData::Some(data) | InheritedData::All(data) => Some(data),
+        };
+        let place = Place { decisions, depth, nth, inherited };
+        let explained = explained(&manifest, &inputs, &options.host)?;
         for resource in &manifest.declarations.resources {
             options.host.add_secrets(resource.secrets());
         }
-        let count = manifest.declarations.resources.len();
         let mut why = match target {
             WhyTarget::Data { path } => {
-                let lookup = Lookup { templates: &manifest.templates, explained: &explained };
-                key(path, &lookup)
-            }
-            WhyTarget::Resource { index, .. } if *index >= count => {
-                let message = "the resource is not in this manifest".to_owned();
-                return Err(WhyError { message, hint: None });
+                let (templates, explained) = (&manifest.templates, &explained);
+                let lookup = Lookup { templates, explained, inherited: None };
+                key(&path, &lookup)
             }
             WhyTarget::Resource { index, property } => {
-                self.resource(&mut manifest, *index, *property, &explained, decisions)
+                self.resource(&mut manifest, index, property, &explained, &place)
             }
         };
+        why.manifest = child;
         why.redact(&options.host);
         Ok(why)
     }
@@ -63,7 +67,7 @@ impl Engine {
         index: usize,
         only: Option<&'static str>,
         explained: &Explanation,
-        decisions: Option<&Decisions>,
+        place: &Place<'_>,
     ) -> Why {
         let written = manifest.written(self.types(), index);
         let templates = manifest.templates.clone();
@@ -72,7 +76,7 @@ impl Engine {
         templates.host().add_secrets(resource.secrets());
         let values = resource.properties();
         let fields = find_type(self.types(), resource.kind()).map_or(&[][..], |kind| kind.fields());
-        let lookup = Lookup { templates: &templates, explained };
+        let lookup = Lookup { templates: &templates, explained, inherited: place.inherited };
         let resource = &manifest.declarations.resources[index];
         let mut properties = Vec::new();
         for field in fields {
@@ -97,13 +101,10 @@ impl Engine {
         let host = templates.host();
         let reference = |reference: &ResourceRef| WhyReference {
             resource: reference.to_string(),
-            outcome: decisions.and_then(|all| {
-                let found = all.first_manifest(&named(manifest, host, reference));
-                found.map(|decision| decision.outcome)
-            }),
+            outcome: place.outcome(&named(manifest, host, reference)),
         };
         let name = host.redactor().text(&resource.display()).into_owned();
-        let mut decision = decisions.and_then(|all| all.first_manifest(&name)).cloned();
+        let mut decision = place.decision(&name).cloned();
         if let (Some(decision), Some(only)) = (&mut decision, only) {
             decision.changes.retain(|change| change.property == only);
         }
@@ -120,6 +121,29 @@ impl Engine {
     }
 }
 
+/// Where a resource is among those of a run, and what the run would do.
+struct Place<'a> {
+    decisions: Option<&'a Decisions>,
+    depth: usize,
+    nth: usize,
+    /// Data from the manifest above.
+    inherited: Option<&'a Map>,
+}
+
+impl Place<'_> {
+    /// The decision about the resource itself.
+    fn decision(&self, name: &str) -> Option<&Decision> {
+        self.decisions?.nth(name, self.depth, self.nth)
+    }
+
+    /// What becomes of a resource that it refers to: one beside it, or one above.
+    fn outcome(&self, name: &str) -> Option<PlanOutcome> {
+        let decisions = self.decisions?;
+        let found = (0..=self.depth).rev().find_map(|depth| decisions.nth(name, depth, 0));
+        found.map(|decision| decision.outcome)
+    }
+}
+
 /// The name under which the decision about a referenced resource is known: a
 /// reference may use the alias.
 fn named(manifest: &Manifest, host: &Host, reference: &ResourceRef) -> String {
@@ -133,13 +157,13 @@ fn named(manifest: &Manifest, host: &Host, reference: &ResourceRef) -> String {
 }
 
 /// Where the data of the manifest comes from.
-fn explained(manifest: &Manifest, options: &RunOptions) -> Result<Explanation, WhyError> {
+fn explained(manifest: &Manifest, inputs: &Inputs, host: &Host) -> Result<Explanation, WhyError> {
     let source = &manifest.warnings.source;
     let document = Document::parse(source.name(), source.text());
-    let explained = document.and_then(|document| options.inputs.explain(&options.host, &document));
-    explained.map_err(|error| WhyError {
-        message: format!("cannot resolve data: {}", crate::chain(&error)),
-        hint: error.hint(),
+    let explained = document.and_then(|document| inputs.explain(host, &document));
+    explained.map_err(|error| {
+        let message = format!("cannot resolve data: {}", crate::chain(&error));
+        WhyError::new(&message, error.hint())
     })
 }
 

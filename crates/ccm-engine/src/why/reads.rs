@@ -4,7 +4,7 @@ use ccm_hiera::{Explanation, Provider};
 use ccm_model::{REDACTED, is_secret_name};
 use ccm_template::placeholder::Openers;
 use ccm_template::{ExpressionReads, Read, ReadKind, Resolver, reads_of_text};
-use govalue::Value as Dynamic;
+use govalue::{Map, Value as Dynamic};
 use serde_json::Value;
 
 use super::{WhyOrigin, WhyRead, WhyReadKind};
@@ -13,6 +13,8 @@ use super::{WhyOrigin, WhyRead, WhyReadKind};
 pub(super) struct Lookup<'a> {
     pub(super) templates: &'a Resolver,
     pub(super) explained: &'a Explanation,
+    /// Data from the manifest above, which wins key by key.
+    pub(super) inherited: Option<&'a Map>,
 }
 
 impl Lookup<'_> {
@@ -57,8 +59,17 @@ impl Lookup<'_> {
         match read.kind {
             ReadKind::File => read_of(WhyReadKind::File, Value::Null),
             ReadKind::Fact => {
-                let value = at(self.templates.facts().get(), &read.path);
-                read_of(WhyReadKind::Fact, json(value))
+                let facts = self.templates.facts();
+                let mut origins = facts.origins(&read.path).into_iter().map(fact_origin);
+                let fact = read_of(WhyReadKind::Fact, json(at(facts.get(), &read.path)));
+                let origin = origins.next();
+                // A map has members of every layer.
+                let (merged, overrode) = if fact.value.is_object() {
+                    (origins.collect(), Vec::new())
+                } else {
+                    (Vec::new(), origins.collect())
+                };
+                WhyRead { origin, overrode, merged, ..fact }
             }
             ReadKind::Environment => {
                 let mut value = json(at(self.templates.environ(), &read.path));
@@ -77,11 +88,21 @@ impl Lookup<'_> {
         let data = self.templates.data();
         let origin = self.explained.origin(&through_maps(data, path));
         let mut supplied = origin.supplied;
+        let is_inherited = self
+            .inherited
+            .is_some_and(|inherited| path.first().is_some_and(|key| inherited.get(key).is_some()));
+        let (kind, key, value) = (WhyReadKind::Data, path.join("."), self.value(path));
+        if is_inherited {
+            let overrode = supplied.iter().chain(&origin.overrode).rev().map(place).collect();
+            let level = "inherited".to_owned();
+            let origin = Some(WhyOrigin { file: None, line: None, level });
+            return WhyRead { kind, key, value, origin, overrode, ..WhyRead::default() };
+        }
         let last = supplied.pop();
         WhyRead {
-            kind: WhyReadKind::Data,
-            key: path.join("."),
-            value: self.value(path),
+            kind,
+            key,
+            value,
             origin: last.as_ref().map(place),
             overrode: origin.overrode.iter().rev().map(place).collect(),
             merged: supplied.iter().rev().map(place).collect(),
@@ -122,6 +143,13 @@ impl Lookup<'_> {
 fn place(provider: &Provider) -> WhyOrigin {
     let Provider { file, line, level, .. } = provider.clone();
     WhyOrigin { file, line, level }
+}
+
+/// Where a fact comes from: the machine, a file, or the command line.
+fn fact_origin(layer: &str) -> WhyOrigin {
+    let file = layer.contains('/').then(|| layer.to_owned());
+    let level = if file.is_some() { "facts file" } else { layer };
+    WhyOrigin { file, line: None, level: level.to_owned() }
 }
 
 /// What stands where a value was; nothing stays nothing.

@@ -34,11 +34,13 @@ pub struct WhyError {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The manifest does not have it; a child manifest may.
+    pub is_elsewhere: bool,
 }
 
 impl WhyError {
-    fn new(message: &str, hint: Option<String>) -> Self {
-        Self { message: redact_credentials(message).into_owned(), hint }
+    pub(super) fn new(message: &str, hint: Option<String>) -> Self {
+        Self { message: redact_credentials(message).into_owned(), hint, is_elsewhere: false }
     }
 }
 
@@ -89,11 +91,12 @@ impl WhyTarget {
             return Ok(Self::Resource { index, property: Some(field.name) });
         }
         let message = format!("{}#{name} is not in {}", kind.name(), manifest.name);
-        Err(WhyError::new(&message, resource_hint(kind.name(), name, resources)))
+        let error = WhyError::new(&message, resource_hint(kind.name(), name, resources));
+        Err(WhyError { is_elsewhere: true, ..error })
     }
 }
 
-/// The resource that was meant, or where to look for it.
+/// The resource that was meant.
 fn resource_hint(kind: &str, name: &str, resources: &[Box<dyn AnyResource>]) -> Option<String> {
     let same = resources.iter().filter(|resource| resource.kind() == kind);
     let names = same.flat_map(|resource| {
@@ -104,11 +107,7 @@ fn resource_hint(kind: &str, name: &str, resources: &[Box<dyn AnyResource>]) -> 
     let shorter = name.rsplit_once('.').map(|(name, _)| name);
     let meant = closest(name, names.clone())
         .or_else(|| shorter.and_then(|shorter| closest(shorter, names)));
-    if let Some(meant) = meant {
-        return Some(redact_credentials(&format!("did you mean `{kind}#{meant}`?")).into_owned());
-    }
-    let child = resources.iter().find_map(|resource| resource.child())?;
-    Some(format!("for a resource of a child manifest, give that manifest: {}", child.path))
+    meant.map(|meant| redact_credentials(&format!("did you mean `{kind}#{meant}`?")).into_owned())
 }
 
 fn find_key(key: &str, data: &Value) -> Result<WhyTarget, WhyError> {

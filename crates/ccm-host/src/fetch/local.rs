@@ -26,6 +26,10 @@ impl Fetch for File {
         let (file, stat) = host.open_trusted(&path)?;
         Ok(Body::new(file).with_length(Some(stat.size)))
     }
+
+    fn open_preview(&self, request: &Request<'_>, host: &Host) -> Result<Option<Body>> {
+        self.open(request, host).map(Some)
+    }
 }
 
 /// The path that a `file` URL names.

@@ -78,6 +78,21 @@ impl Host {
         })
     }
 
+    /// In a preview: fails where [`Host::download`] would for a reason that can be
+    /// seen without asking a server. The content is read only to compare it.
+    pub fn preview_download(&self, request: &Request<'_>, expected: Option<Digest>) -> Result<()> {
+        let fetch = self.fetchers().find(request.url)?;
+        let (Some(body), Some(expected)) = (fetch.open_preview(request, self)?, expected) else {
+            return Ok(());
+        };
+        let read = crate::Digesting::new(body.reader).finish();
+        let (_, actual) = read.map_err(|error| request.failed(error.to_string()))?;
+        if actual == expected {
+            return Ok(());
+        }
+        Err(Error::Checksum { url: format!("{request:?}"), expected, actual })
+    }
+
     /// Fetches into a private file without a name.
     pub fn fetch_file(&self, request: &Request<'_>) -> Result<Fetched> {
         let directory = self.temp_dir();

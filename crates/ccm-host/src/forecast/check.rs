@@ -1,46 +1,62 @@
 //! Reasons for which a step would fail, as far as they can be seen beforehand.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::Seen;
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
+/// In a directory that is to be removed, this many entries are looked at.
+const MAX_CHECKED: usize = 100_000;
+
 impl Host {
     /// The directory in which a path will be made or removed, and the path with
     /// its symlinks resolved. Fails unless entries can be made in the directory.
     pub(super) fn predicted_parent(&self, path: &Path) -> Result<(Stat, PathBuf)> {
-        let parent = path.parent().ok_or_else(|| Error::io("manage", path)(Errno::INVAL))?;
-        let missing = || Error::NotADirectory { path: parent.to_owned() };
-        let stat = match self.seen(parent)? {
-            Seen::Absent | Seen::File(..) => return Err(missing()),
+        let none = || Error::io("manage", path)(Errno::INVAL);
+        let (known, place) = self.parent_and_place(path).ok_or_else(none)?;
+        if let Some(stat) = known.writable {
+            return Ok((stat, place));
+        }
+        let directory = path.parent().ok_or_else(none)?;
+        let stat = self.writable_directory(path, directory)?;
+        let known = super::Parent { writable: Some(stat), ..(*known).clone() };
+        let mut forecast = self.inner.forecast.hold();
+        forecast.parents.insert(directory.to_owned(), Arc::new(known));
+        Ok((stat, place))
+    }
+
+    /// The attributes of a path's directory. Fails unless entries can be made in
+    /// it.
+    fn writable_directory(&self, path: &Path, parent: &Path) -> Result<Stat> {
+        let refused = || Error::io("create a file in", parent);
+        match self.seen_target(parent)? {
+            Seen::Absent | Seen::File(..) => Err(Error::NotADirectory { path: parent.to_owned() }),
             Seen::Directory(stat, true) => {
+                if self.may_write(&stat) {
+                    Ok(stat)
+                } else {
+                    Err(refused()(Errno::ACCESS))
+                }
+            }
+            Seen::Directory(stat, false) => {
+                self.open_parent(path)?;
                 if !self.may_write(&stat) {
-                    return Err(Error::io("create a file in", parent)(Errno::ACCESS));
+                    return Err(refused()(Errno::ACCESS));
                 }
-                stat
+                self.check_read_only(parent)?;
+                Ok(stat)
             }
-            seen @ (Seen::OnDisk | Seen::Directory(_, false)) => {
+            Seen::OnDisk => {
                 let (directory, _) = self.open_parent(path)?;
-                let on_disk = Stat::of(&*directory, parent)?;
-                match seen {
-                    Seen::Directory(stat, _) => {
-                        if !self.may_write(&stat) {
-                            return Err(Error::io("create a file in", parent)(Errno::ACCESS));
-                        }
-                        self.check_read_only(parent)?;
-                        stat
-                    }
-                    _ => {
-                        self.check_writable(parent)?;
-                        on_disk
-                    }
-                }
+                let access = Access::WRITE_OK | Access::EXEC_OK;
+                rustix::fs::accessat(CWD, parent, access, AtFlags::EACCESS).map_err(refused())?;
+                Stat::of(&*directory, parent)
             }
-        };
-        Ok((stat, self.resolved(path)))
+        }
     }
 
     /// Whether the user can make entries in a directory with these attributes.
@@ -70,18 +86,6 @@ impl Host {
         self.whoami().1 == gid || groups.iter().any(|group| group.as_raw() == gid)
     }
 
-    /// Asks the kernel whether entries can be made in a directory, once for each.
-    fn check_writable(&self, directory: &Path) -> Result<()> {
-        let known = self.inner.forecast.hold().unwritable.get(directory).copied();
-        let answer = known.unwrap_or_else(|| {
-            let access = Access::WRITE_OK | Access::EXEC_OK;
-            let answer = rustix::fs::accessat(CWD, directory, access, AtFlags::EACCESS).err();
-            self.inner.forecast.hold().unwritable.insert(directory.to_owned(), answer);
-            answer
-        });
-        answer.map_or(Ok(()), |errno| Err(Error::io("create a file in", directory)(errno)))
-    }
-
     fn check_read_only(&self, path: &Path) -> Result<()> {
         let flags = rustix::fs::statvfs(path).map(|found| found.f_flag);
         match flags {
@@ -94,20 +98,28 @@ impl Host {
 
     /// Not even root changes what is marked as immutable or append-only.
     fn check_mutable(&self, path: &Path) -> Result<()> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let Ok(found) = rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) else {
-            return Ok(());
-        };
-        if found.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND) {
-            return Err(Error::io("change", path)(Errno::PERM));
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        match rustix::fs::statx(CWD, path, flags, StatxFlags::empty()) {
+            Ok(found) if is_immutable(&found) => Err(Error::io("change", path)(Errno::PERM)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// In a directory with the sticky bit only its owner and the owner of an
-    /// entry can replace or remove the entry.
+    /// Nothing can take the name of what is immutable or a mount point. In a
+    /// directory with the sticky bit only its owner and the owner of an entry can
+    /// replace or remove the entry.
     pub(super) fn check_replaceable(&self, path: &Path, parent: &Stat) -> Result<()> {
-        self.check_mutable(path)?;
+        if self.inner.forecast.hold().absent.as_deref() == Some(path) {
+            return Ok(());
+        }
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+        match rustix::fs::statx(CWD, path, flags, StatxFlags::UID) {
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            Ok(found) if is_immutable(&found) => {
+                return Err(Error::io("change", path)(Errno::PERM));
+            }
+            found => self.check_not_mounted(path, found.as_ref().ok())?,
+        }
         let (uid, _) = self.whoami();
         if self.is_root() || parent.mode & 0o1000 == 0 || parent.uid == uid {
             return Ok(());
@@ -156,6 +168,34 @@ impl Host {
         self.check_owner(path, wanted)
     }
 
+    /// What is in a directory can be removed with it: nothing is immutable, and
+    /// the user can write every directory that has something in it.
+    pub(super) fn check_removable(&self, path: &Path) -> Result<()> {
+        let mut pending = vec![path.to_owned()];
+        let mut left = MAX_CHECKED;
+        while let Some(directory) = pending.pop() {
+            let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+            let mut is_empty = true;
+            for entry in entries.flatten() {
+                left -= 1;
+                if left == 0 {
+                    return Ok(());
+                }
+                is_empty = false;
+                self.check_mutable(&entry.path())?;
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    pending.push(entry.path());
+                }
+            }
+            if !is_empty && !self.is_root() {
+                let access = Access::WRITE_OK | Access::EXEC_OK;
+                rustix::fs::accessat(CWD, &directory, access, AtFlags::EACCESS)
+                    .map_err(Error::io("remove files in", &directory))?;
+            }
+        }
+        Ok(())
+    }
+
     /// A directory that a file system is mounted on or below cannot be removed.
     pub(super) fn check_no_mount(&self, path: &Path) -> Result<()> {
         let place = self.resolved(path);
@@ -166,6 +206,10 @@ impl Host {
         }
         Ok(())
     }
+}
+
+fn is_immutable(found: &Statx) -> bool {
+    found.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND)
 }
 
 /// Everything that something is mounted on.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rustix::fs::{Access, AtFlags, CWD, StatxAttributes, StatxFlags};
+use rustix::fs::{Access, AtFlags, CWD, Statx, StatxAttributes};
 use rustix::io::Errno;
 
 use super::check::mount_points;
 use super::{NewContent, Predicted, Seen};
 use crate::in_place::{check_target, has_attributes};
-use crate::{Attributes, Error, FileKind, Host, Result};
+use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 
 impl Host {
     /// Records what a file will hold. Fails where [`Host::write_in_place`] would.
@@ -46,13 +46,16 @@ impl Host {
         }
         let (size, content) = self.predicted_content(content)?;
         let stat = self.new_stat(FileKind::File, wanted, size, have.dev);
-        self.record(self.resolved(path), Predicted::File(stat, content));
+        let what = Predicted::File(Stat { ino: have.ino, ..stat }, content);
+        self.record_inode(&have, &what);
+        self.record(self.resolved(path), what);
         Ok(())
     }
 
     /// Fails if something is mounted at a path: nothing else can take its name.
-    pub(super) fn check_not_mounted(&self, path: &Path) -> Result<()> {
-        let is_mounted = match is_mount_root(path) {
+    /// `found` is what the kernel says of it.
+    pub(super) fn check_not_mounted(&self, path: &Path, found: Option<&Statx>) -> Result<()> {
+        let is_mounted = match found.and_then(is_mount_root) {
             Some(is_mounted) => is_mounted,
             None => {
                 let place = self.resolved(path);
@@ -63,30 +66,25 @@ impl Host {
     }
 }
 
-/// Whether something is mounted at a path; `None` where the kernel does not tell.
-fn is_mount_root(path: &Path) -> Option<bool> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    match rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE) {
-        Ok(found) => found
-            .stx_attributes_mask
-            .contains(StatxAttributes::MOUNT_ROOT)
-            .then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Some(false),
-        Err(_) => None,
-    }
+/// Whether something is mounted there; `None` where the kernel does not tell.
+fn is_mount_root(found: &Statx) -> Option<bool> {
+    let is_told = found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
+    is_told.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::StatxFlags;
+
     use super::*;
 
     #[test]
     fn both_ways_to_find_mounts_agree() {
-        for (path, is_mounted) in
-            [("/proc", true), ("/proc/self", false), ("/etc/passwd", false), ("/no/such", false)]
-        {
+        for (path, is_mounted) in [("/proc", true), ("/proc/self", false), ("/etc/passwd", false)] {
             let path = Path::new(path);
-            assert!(is_mount_root(path).is_none_or(|found| found == is_mounted), "{path:?}");
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            let found = rustix::fs::statx(CWD, path, flags, StatxFlags::TYPE).unwrap();
+            assert!(is_mount_root(&found).is_none_or(|found| found == is_mounted), "{path:?}");
             assert_eq!(mount_points().any(|point| point == path), is_mounted, "{path:?}");
         }
     }

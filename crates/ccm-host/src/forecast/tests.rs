@@ -195,3 +195,88 @@ fn programs_may_come_with_earlier_steps() {
     bed.directory("no").unwrap();
     bed.host.check_command(&elsewhere).unwrap();
 }
+
+#[test]
+fn symlinks_lead_where_earlier_steps_leave_them() {
+    let bed = Bed::new();
+    bed.write("real/f", "on disk");
+    bed.write("target", "on disk");
+    for (target, link) in [("real", "link"), ("target", "to"), ("nothing", "dangling")] {
+        std::os::unix::fs::symlink(target, bed.path(link)).unwrap();
+    }
+    assert_eq!(bed.text("link/f").as_deref(), Some("on disk"));
+    bed.file("target", "changed").unwrap();
+    assert_eq!(bed.text("to").as_deref(), Some("changed"));
+    bed.file("nothing", "made").unwrap();
+    assert_eq!(bed.text("dangling").as_deref(), Some("made"));
+    bed.host.predict_removal(&bed.path("target"), false).unwrap();
+    assert_eq!((bed.kind("to"), bed.text("to")), (None, None));
+    bed.host.predict_removal(&bed.path("link"), false).unwrap();
+    assert_eq!(bed.kind("link/f"), None);
+    bed.directory("link").unwrap();
+    bed.file("link/f", "elsewhere").unwrap();
+    assert_eq!(bed.text("real/f").as_deref(), Some("on disk"));
+    bed.host.predict_removal(&bed.path("real"), true).unwrap();
+    assert_eq!(bed.text("link/f").as_deref(), Some("elsewhere"));
+    // Symlinks that lead in a circle end somewhere.
+    std::os::unix::fs::symlink("b", bed.path("a")).unwrap();
+    std::os::unix::fs::symlink("a", bed.path("b")).unwrap();
+    assert!(bed.host.stat(&bed.path("a")).is_err());
+    assert!(bed.file("a/f", "x").is_err());
+}
+
+#[test]
+fn a_file_changes_under_all_of_its_names() {
+    let bed = Bed::new();
+    bed.write("one", "text");
+    std::fs::hard_link(bed.path("one"), bed.path("two")).unwrap();
+    let mode = |name: &str| bed.host.stat(&bed.path(name)).unwrap().unwrap().mode;
+    bed.host.predict_attributes(&bed.path("one"), &Attributes { mode: 0o640, ..bed.own }).unwrap();
+    assert_eq!((mode("one"), mode("two")), (0o640, 0o640));
+    // A file that takes the name of another is another file.
+    bed.file("one", "new").unwrap();
+    assert_eq!((mode("one"), mode("two")), (0o644, 0o640));
+    assert_eq!(bed.text("two").as_deref(), Some("text"));
+}
+
+#[test]
+fn what_a_command_names_is_uncertain() {
+    let bed = Bed::new();
+    bed.write("d/f", "x");
+    bed.write("d/g", "x");
+    bed.write("e/f", "x");
+    bed.file("d/new", "x").unwrap();
+    bed.host.set_preview(Some("exec#fill"));
+    let command = format!("--to={} f -x", bed.path("d").display());
+    bed.host.predict_touched(&command, &bed.path("e"));
+    for name in ["d", "d/f", "d/new", "d/other", "e/f"] {
+        let error = bed.host.stat(&bed.path(name)).unwrap_err();
+        assert!(
+            matches!(&error, Error::Unpredictable { by, .. } if &**by == "exec#fill"),
+            "{name}"
+        );
+    }
+    assert_eq!((bed.kind("e"), bed.kind("e/g")), (Some(FileKind::Directory), None));
+    // Directories right below the root are too much to be meant.
+    bed.host.predict_touched("/ /tmp /etc", Path::new("/"));
+    assert!(bed.host.stat(Path::new("/etc/passwd")).unwrap().is_some());
+}
+
+#[test]
+fn a_preview_within_another_leaves_no_trace() {
+    #[derive(Clone, Default)]
+    struct Count(Arc<std::sync::Mutex<usize>>);
+    let bed = Bed::new();
+    bed.file("before", "x").unwrap();
+    let aside = bed.host.begin_aside();
+    assert_eq!(bed.text("before").as_deref(), Some("x"));
+    bed.file("within", "x").unwrap();
+    bed.host.predict_removal(&bed.path("before"), false).unwrap();
+    bed.host.predict_anything(Some("package#p"));
+    *bed.host.predicted::<Count>().0.lock().unwrap() += 1;
+    assert_eq!(&*bed.host.suppliers()[0].origin, "package#p");
+    bed.host.end_aside(aside);
+    assert_eq!((bed.text("before").as_deref(), bed.text("within")), (Some("x"), None));
+    assert!(bed.host.suppliers().is_empty());
+    assert_eq!(*bed.host.predicted::<Count>().0.lock().unwrap(), 0);
+}

@@ -220,8 +220,11 @@ impl Provider for Http {
     fn predict(&mut self, action: &Action) -> Result<Prediction> {
         let host = &self.host;
         match action {
-            Action::Download(Download { path, attributes, .. }) => {
+            Action::Download(download) => {
+                let Download { path, attributes, .. } = download;
                 // Checks what can be checked; the content stays unknown.
+                let expected = checksum(download.checksum.as_deref())?;
+                host.preview_download(&Request::new(&download.url), expected)?;
                 host.predict_file(path, NewContent::Bytes(b""), attributes)?;
                 host.predict_something(path);
             }

@@ -25,9 +25,10 @@ pub(super) fn of(
     if diffs != Diffs::All && modes.iter().any(|mode| mode & 0o004 == 0) {
         return Some(hidden(&shown));
     }
-    let Some((old, new)) = on.texts(path, content) else { return Some(no_text(&shown)) };
+    let is_new = have.stat.is_none();
+    let Some((old, new)) = on.texts(path, content, is_new) else { return Some(no_text(&shown)) };
     if old == new {
         return None;
     }
-    Some(unified(&shown, have.stat.is_some().then_some(&old), &new))
+    Some(unified(&shown, (!is_new).then_some(&old), &new))
 }

@@ -1,5 +1,6 @@
 //! Files on a Unix system.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -90,9 +91,10 @@ impl Posix {
             (None, Some((path, file, stat))) => self.host.digest(file, path, stat.size).map(Some),
             (None, None) => Ok(None),
         };
-        let is_for_report = want.manages_content() && cx.detail >= Detail::Report;
+        // A digest of what changes is shown; one of what stays only in a report.
+        let is_shown = want.manages_content() && cx.detail >= Detail::Changes;
         let Some(found) = found else {
-            let wanted = if is_for_report { wanted_digest()? } else { None };
+            let wanted = if is_shown { wanted_digest()? } else { None };
             return Ok(Compared { wanted, ..Compared::new(ContentState::Differs) });
         };
         let wanted_size = match (&want.content, &source) {
@@ -101,7 +103,7 @@ impl Posix {
             (None, None) => found.size,
         };
         let is_open_question = wanted_size == found.size && want.manages_content();
-        if !is_open_question && !is_for_report && cx.detail < Detail::Inspect {
+        if !is_open_question && !is_shown && cx.detail < Detail::Inspect {
             return Ok(Compared::new(if want.manages_content() {
                 ContentState::Differs
             } else {
@@ -110,11 +112,14 @@ impl Posix {
         }
         let path = want.path();
         if let (Some(content), true) = (&want.content, cx.detail < Detail::Report) {
-            // Nobody will read a digest, and bytes that are equal need none.
+            // Nobody will read a digest of bytes that are equal.
             let file = self.host.open_found(path, found)?;
-            let is_same = self.host.holds(&file, path, content.as_bytes())?;
-            let state = if is_same { ContentState::Same } else { ContentState::Differs };
-            return Ok(Compared::new(state));
+            if self.host.holds(&file, path, content.as_bytes())? {
+                return Ok(Compared::new(ContentState::Same));
+            }
+            if !is_shown {
+                return Ok(Compared::new(ContentState::Differs));
+            }
         }
         let have = match self.host.open_found(path, found) {
             Ok(file) => self.host.digest(&file, path, found.size)?,
@@ -209,6 +214,7 @@ impl Provider for Posix {
             lines: None,
             is_link: false,
             checksum: compared.have,
+            shows_checksum: true,
             wanted_checksum: compared.wanted,
             wanted,
             name: want.common.name.clone(),
@@ -217,6 +223,8 @@ impl Provider for Posix {
             group: None,
             stat,
         };
+        // Whoever asks for the status of this one file can read it.
+        state.shows_checksum = cx.detail >= Detail::Inspect || !state.is_hidden();
         let is_right = state.attributes_match();
         if cx.detail >= Detail::Report || !is_right {
             state.owner = stat.map(|stat| self.host.user_name(stat.uid));
@@ -325,15 +333,17 @@ impl Provider for Posix {
         }?)
     }
 
-    fn texts(&mut self, path: &Path, content: &Content) -> Option<(String, String)> {
-        let old = match self.host.stat(path).ok()? {
-            Some(_) => self.host.read_text(path, MAX_TEXT).ok()?.0,
-            None => String::new(),
-        };
+    fn texts<'c>(
+        &mut self,
+        path: &Path,
+        content: &'c Content,
+        is_new: bool,
+    ) -> Option<(String, Cow<'c, str>)> {
+        let old = if is_new { String::new() } else { self.host.read_text(path, MAX_TEXT).ok()?.0 };
         let new = match content {
-            Content::Empty => String::new(),
-            Content::Text(text) => text.clone(),
-            Content::CopyOf(source) => self.host.read_text(source, MAX_TEXT).ok()?.0,
+            Content::Empty => Cow::Borrowed(""),
+            Content::Text(text) => Cow::Borrowed(&**text),
+            Content::CopyOf(source) => self.host.read_text(source, MAX_TEXT).ok()?.0.into(),
         };
         (new.len() as u64 <= MAX_TEXT).then_some((old, new))
     }

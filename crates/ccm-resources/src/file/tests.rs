@@ -48,6 +48,7 @@ fn have(ensure: &str, found: CurrentFile, content: ContentState, matching: bool)
         lines: None,
         is_link: false,
         checksum: None,
+        shows_checksum: true,
         wanted_checksum: None,
         wanted: (ensure != "absent").then_some(WANTED),
         name: "/x".into(),

@@ -16,6 +16,12 @@ pub struct PackageChange {
 #[derive(Debug, Default)]
 pub(super) struct PredictedPackages(Mutex<HashMap<String, Option<String>>>);
 
+impl Clone for PredictedPackages {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
 impl PredictedPackages {
     /// The package as it would be, if anything would change it.
     pub(super) fn get(&self, package: &str) -> Option<PackageChange> {

@@ -63,12 +63,14 @@ fn foreign(host: &Host, stage: &Stage, target: &Path) -> Result<BTreeSet<PathBuf
 /// Records what rendering would leave behind.
 pub(super) fn render(host: &Host, render: &Render) -> Result<()> {
     let (uid, gid) = host.whoami();
-    let directory = Attributes { uid, gid, mode: 0o755 };
     let target = &render.target;
-    let directories = render.directories.iter().map(|place| target.join(place));
-    for path in std::iter::once(target.clone()).chain(directories) {
+    if host.stat(target)?.is_none() {
+        host.predict_directory(target, &Attributes { uid, gid, mode: 0o755 })?;
+    }
+    for place in &render.directories {
+        let path = target.join(place);
         if host.stat(&path)?.is_none() {
-            host.predict_directory(&path, &directory)?;
+            host.predict_made_directory(&path)?;
         }
     }
     for (place, file) in &render.write {

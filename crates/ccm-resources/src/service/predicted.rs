@@ -23,6 +23,12 @@ pub(super) struct Outlook {
 #[derive(Debug, Default)]
 pub(super) struct PredictedServices(Mutex<HashMap<String, Outlook>>);
 
+impl Clone for PredictedServices {
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()))
+    }
+}
+
 impl PredictedServices {
     pub(super) fn get(&self, service: &str) -> Option<Outlook> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(service).copied()

@@ -237,7 +237,7 @@ impl Provider for Systemd {
 
     fn status(&mut self, service: &str) -> Result<State> {
         let is_preview = self.host.is_preview();
-        let known = self.host.cached::<PredictedServices>().get(service);
+        let known = self.host.predicted::<PredictedServices>().get(service);
         if let Some(outlook) = known.filter(|_| is_preview) {
             return Ok(foreseen(service, outlook, manager(&self.host)?));
         }
@@ -254,7 +254,7 @@ impl Provider for Systemd {
     fn predict(&mut self, action: &Action) -> Result<()> {
         let state = self.status(&action.service)?;
         let now = Outlook { running: state.running, enabled: state.enabled };
-        self.host.cached::<PredictedServices>().record(action, now);
+        self.host.predicted::<PredictedServices>().record(action, now);
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
+use crate::error::Error;
 use crate::signals;
 use crate::ui::Amount;
 
@@ -177,4 +178,19 @@ pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
 pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Option<DirectorySession>> {
     let path = session_path(matches);
     Ok(path.map(|path| DirectorySession::open(host, &path)).transpose()?)
+}
+
+/// Refuses to write a result over a file that it was made from. The host must
+/// have recorded what was read.
+pub(super) fn check_not_read(host: &Host, out: &Path) -> Result<()> {
+    let place = |path: &Path| host.canonicalize(path).ok();
+    let Some(target) = place(out) else { return Ok(()) };
+    let sources = host.recorded_sources().files;
+    if sources.keys().any(|source| place(source).as_ref() == Some(&target)) {
+        return Err(Error::usage(
+            format!("{} is a file that this was made from", out.display()),
+            "write to another file",
+        ));
+    }
+    Ok(())
 }

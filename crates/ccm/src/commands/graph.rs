@@ -50,8 +50,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine();
     let mut options = flags::options(&engine)?;
     let source = manifest::source(matches)?;
-    options.inputs = inputs::inputs(&options, matches)?;
     let file = output_file(&options.host, matches)?;
+    if file.is_some() {
+        options.host.record_sources();
+    }
+    options.inputs = inputs::inputs(&options, matches)?;
     let manifest = engine.load(&source, &options)?;
     ui.warnings(&options.host);
     ui.diagnosis(&manifest.warnings);
@@ -76,6 +79,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let text = engine.graph(&manifest, &options, decisions.as_ref()).render(format);
     match file {
         Some((file, path)) => {
+            flags::check_not_read(&options.host, &path)?;
             file.write(text.as_bytes(), 0o644).map_err(|source| Error::File { path, source })?;
         }
         None => ui.print(&text),

@@ -54,25 +54,40 @@ pub(super) fn flags() -> Vec<Arg> {
 /// The facts of the machine with those of the command line on top, gathered
 /// when something needs them.
 pub(super) fn facts(host: &Host, matches: &ArgMatches) -> Result<Facts> {
-    let over = facts_over(host, matches)?;
+    let over = layers_over(host, matches)?;
     let host = host.clone();
-    Ok(Facts::lazy(move || {
-        let mut facts = ccm_facts::gather(&host, &ccm_facts::Options::new(&host));
-        ccm_facts::merge(&mut facts, over);
-        facts
+    Ok(Facts::layered(move || {
+        let found = ccm_facts::gather_layers(&host, &ccm_facts::Options::new(&host));
+        let found = found.into_iter().map(|layer| match layer.file {
+            None => ("built-in".to_owned(), layer.facts),
+            Some(file) => (file.display().to_string(), layer.facts),
+        });
+        let layers: Vec<(String, Map)> = found.chain(over).collect();
+        (ccm_facts::merged(layers.iter().map(|(_, layer)| layer.clone())), layers)
     }))
 }
 
 /// Only the facts of the command line: a file, then single ones.
 pub(super) fn facts_over(host: &Host, matches: &ArgMatches) -> Result<Map> {
-    let mut over = match matches.get_one::<PathBuf>("facts") {
-        Some(path) => ccm_facts::read_file(host, path)?,
-        None => Map::new(),
-    };
-    for argument in matches.get_many::<String>("fact").into_iter().flatten() {
-        set_fact(&mut over, argument)?;
+    Ok(ccm_facts::merged(layers_over(host, matches)?.into_iter().map(|(_, layer)| layer)))
+}
+
+/// The facts of the command line with where they come from.
+fn layers_over(host: &Host, matches: &ArgMatches) -> Result<Vec<(String, Map)>> {
+    let mut layers = Vec::new();
+    if let Some(path) = matches.get_one::<PathBuf>("facts") {
+        // A path has a slash: that tells it from what is no file.
+        let name = super::flags::from_here(host, path).display().to_string();
+        layers.push((name, ccm_facts::read_file(host, path)?));
     }
-    Ok(over)
+    let mut single = Map::new();
+    for argument in matches.get_many::<String>("fact").into_iter().flatten() {
+        set_fact(&mut single, argument)?;
+    }
+    if !single.is_empty() {
+        layers.push(("--fact".to_owned(), single));
+    }
+    Ok(layers)
 }
 
 /// Sets `key=value`; anything else is wrong usage.

@@ -1,6 +1,6 @@
 //! `ccm plan MANIFEST`
 
-use ccm_engine::{Diffs, Planned, Stop};
+use ccm_engine::{Detail, Diffs, Planned, Stop};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::saved_plan::{self, Saving};
@@ -52,6 +52,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     flags::select(&engine, &manifest, &mut options, matches)?;
     let is_plain = matches.get_flag("no-diff");
     options.diffs = if is_plain { Diffs::None } else { flags::diffs(matches) };
+    if matches.get_flag("json") {
+        // Rows for people count lines; programs get digests too.
+        options.detail = Detail::Changes;
+    }
     ui.show(Show { output: Output::Nothing, ..Show::default() });
     let path = manifest.path.clone();
     let Planned { plan, finished } = engine.plan(manifest, &options, ui);

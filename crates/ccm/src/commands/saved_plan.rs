@@ -100,16 +100,7 @@ impl Saving {
         options: &RunOptions,
         matches: &ArgMatches,
     ) -> Result<()> {
-        let place = |path: &Path| options.host.canonicalize(path).ok();
-        let sources = options.host.recorded_sources().files;
-        let out = place(&self.path);
-        if out.is_some() && sources.keys().any(|source| place(source) == out) {
-            let path = self.path.display();
-            return Err(Error::usage(
-                format!("{path} is a file that the plan was made from"),
-                "save the plan to another file",
-            ));
-        }
+        flags::check_not_read(&options.host, &self.path)?;
         let (only, skip) = (flags::given(matches, "only"), flags::given(matches, "skip"));
         let saved = self.recording.finish(plan, manifest, options, only, skip);
         let written = self.file.write_private(&saved.encode());

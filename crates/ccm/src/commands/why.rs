@@ -36,18 +36,18 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     options.inputs = inputs::inputs(&options, matches)?;
     let loaded = engine.load(&source, &options)?;
     let target = matches.get_one::<String>("target").map(String::as_str).unwrap_or_default();
-    let target = WhyTarget::find(target, &loaded, engine.types())?;
+    let found = engine.find_why(target, loaded, &options)?;
     ui.warnings(&options.host);
     let mut decisions = None;
-    if matches!(target, WhyTarget::Resource { .. }) {
+    if matches!(found.target, WhyTarget::Resource { .. }) {
         // A preview uses its manifest up.
-        let (found, finished) = engine.decisions(engine.load(&source, &options)?, &options);
+        let (all, finished) = engine.decisions(engine.load(&source, &options)?, &options);
         if let Some(Stop::Cancelled(reason)) = finished.stop {
             return Ok(reason.into());
         }
-        decisions = Some(found);
+        decisions = Some(all);
     }
-    let why = engine.why(loaded, &target, &options, decisions.as_ref())?;
+    let why = engine.why(found, &options, decisions.as_ref())?;
     if matches.get_flag("json") {
         ui.print_json(&why);
     } else {

@@ -31,13 +31,22 @@ struct Line<'a> {
     depth: usize,
 }
 
-pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
+/// A plan is handed on in parts of about this many bytes: one of many resources
+/// with diffs is long.
+const PART: usize = 64 << 10;
+
+pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn FnMut(&str)) {
     let mut lines = Vec::new();
     collect(&plan.resources, 0, view.amount, &mut lines);
-    let title = format!("Plan for {} on {}", printable(&plan.manifest), printable(&plan.host.name));
-    let mut out = format!("{}\n", theme.paint(BOLD, &title));
-    if !lines.is_empty() {
-        out.push('\n');
+    let is_quiet = view.amount == Amount::Quiet;
+    let mut out = String::new();
+    if !is_quiet {
+        let manifest = printable(&plan.manifest);
+        let title = format!("Plan for {manifest} on {}", printable(&plan.host.name));
+        out = format!("{}\n", theme.paint(BOLD, &title));
+        if !lines.is_empty() {
+            out.push('\n');
+        }
     }
     let ends = lines.iter().filter_map(|line| {
         let width = 4 + 2 * line.depth + columns(&Row::of_plan(line.resource).label());
@@ -45,8 +54,14 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
     });
     let column = ends.max().unwrap_or(0);
     // Where there are only failures, each is told in full at once.
-    let repeats_failures = view.has_summary && view.amount != Amount::Quiet;
+    let repeats_failures = view.has_summary && !is_quiet;
+    let mut has_printed = false;
     for Line { resource, depth } in lines {
+        if out.len() > PART {
+            print(&out);
+            out.clear();
+            has_printed = true;
+        }
         let row = Row::of_plan(resource);
         let is_heading = !resource.children.is_empty() && resource.outcome != PlanOutcome::Failed;
         if is_heading {
@@ -56,7 +71,7 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
         }
     }
     if !view.has_summary {
-        return out;
+        return print(&out);
     }
     if repeats_failures {
         let mut failed = Vec::new();
@@ -71,11 +86,13 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView) -> String {
         Some(Stop::Cancelled(_)) => "Interrupted: ",
         Some(Stop::Failed) => "Stopped at the first failure: ",
     };
-    out.push('\n');
+    if has_printed || !out.is_empty() {
+        out.push('\n');
+    }
     for line in wrap_list(&format!("{reason}{}", tally.planned()), theme.width) {
         let _ = writeln!(out, "{line}");
     }
-    out
+    print(&out);
 }
 
 /// Two plans side by side: what each resource was and is to become, then its row
@@ -208,7 +225,29 @@ mod tests {
 
     fn picture(amount: Amount, width: Option<usize>, is_utf8: bool) -> String {
         let theme = Theme { has_color: false, is_utf8, width };
-        render(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
+        rendered(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
+    }
+
+    fn rendered(plan: &Plan, theme: Theme, view: PlanView) -> String {
+        let mut text = String::new();
+        render(plan, theme, view, &mut |part| text.push_str(part));
+        text
+    }
+
+    #[test]
+    fn long_plans_come_in_parts() {
+        let resources = (0..20_000).map(|n| row("file", &format!("/{n}"), PlanOutcome::Remove));
+        let plan = Plan { resources: resources.collect(), ..plan() };
+        let theme = Theme { has_color: false, is_utf8: true, width: None };
+        let view = PlanView { amount: Amount::Quiet, has_summary: true, stop: None };
+        assert_eq!(rendered(&plan, theme, view), "20000 to remove; 2 not selected\n");
+        let mut parts = 0;
+        let view = PlanView { amount: Amount::Normal, ..view };
+        render(&plan, theme, view, &mut |_| parts += 1);
+        assert!(parts > 2, "{parts}");
+        let text = rendered(&plan, theme, view);
+        assert!(text.ends_with("  - file#/19999\n\n20000 to remove; 2 not selected\n"));
+        assert_eq!(text.lines().count(), 2 + 20_000 + 2);
     }
 
     #[test]
@@ -267,8 +306,6 @@ mod tests {
         1 failed; 2 already right, 1 skipped, 2 not selected
         ");
         insta::assert_snapshot!(picture(Amount::Quiet, Some(60), true), @"
-        Plan for site.yaml on web1
-
           ✗ apply#c.yaml
                 1 of 3 resources failed
             ✗ file#/srv/own

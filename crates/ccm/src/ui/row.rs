@@ -272,6 +272,7 @@ fn paint(out: &mut String, theme: Theme, style: Style, text: &str) {
 
 /// Writes a unified diff below its row.
 fn write_diff(out: &mut String, diff: &str, theme: Theme, indent: usize) {
+    let margin = " ".repeat(indent);
     for line in diff.lines() {
         let style = match line.as_bytes().first() {
             Some(b'+') if !line.starts_with("+++") => GREEN,
@@ -279,7 +280,7 @@ fn write_diff(out: &mut String, diff: &str, theme: Theme, indent: usize) {
             Some(b'@') => CYAN,
             _ => Style::new(),
         };
-        let _ = write!(out, "{:indent$}", "");
+        out.push_str(&margin);
         paint(out, theme, style, &printable(line));
         out.push('\n');
     }

@@ -6,7 +6,10 @@ use std::time::Duration;
 /// A text on one line, and without anything that a terminal would obey.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| c.is_control() && c != '\t';
-    if !text.contains(is_obeyed) {
+    // Without an early end, which would cost more than it saves.
+    let is_plain =
+        text.bytes().fold(true, |so_far, byte| so_far & matches!(byte, b' '..=b'~' | b'\t'));
+    if is_plain || !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);

@@ -200,6 +200,17 @@ fn the_graph_goes_to_a_file() {
     caused by: [DIR]/no is not a directory
     hint: create it first, or declare it earlier with `ensure: directory`
     ");
+    // What it is drawn from stays.
+    let child = env.read("sub/child.yaml");
+    for (out, name) in [("manifest.yaml", "manifest.yaml"), ("sub/child.yaml", "sub/child.yaml")] {
+        let shown = env.ccm(["graph", "manifest.yaml", "-o", out]);
+        let wanted = format!(
+            "exit: 64\n--- stderr ---\nerror: [DIR]/{name} is a file that this was made from\n\
+             hint: write to another file\n"
+        );
+        assert_eq!(shown, wanted);
+    }
+    assert_eq!(env.read("sub/child.yaml"), child);
     insta::assert_snapshot!(env.ccm(["graph", "nothing.yaml"]), @r"
     exit: 1
     --- stderr ---

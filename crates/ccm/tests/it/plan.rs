@@ -127,8 +127,6 @@ fn failures_are_repeated_in_full() {
     insta::assert_snapshot!(env.ccm(["plan", "manifest.yaml", "-q", "--only", "file#[DIR]/private"]), @"
     exit: 1
     --- stdout ---
-    Plan for manifest.yaml on [HOST]
-
       ✗ file#[DIR]/private
             could not lookup user `nobody-made-this-user`
 
@@ -256,6 +254,56 @@ ccm:
     }
     assert_eq!(env.ccm(["ensure", "exec", "true", "-q"]), "exit: 0\n");
     assert!(env.ccm(["ensure", "exec", "false", "-q"]).contains("✗ exec#false"));
+}
+
+#[test]
+fn a_quiet_plan_has_only_failures_and_counts() {
+    let env = TestEnv::new();
+    let file = |path: &str| {
+        env.manifest(&format!(
+            "ccm: {{resources: [{{file: [{{[DIR]/{path}: {{content: x, [ME], mode: \"0644\"}}}}]}}]}}\n"
+        ));
+        env.ccm(["plan", "manifest.yaml", "-q"])
+    };
+    insta::assert_snapshot!(file("f"), @"
+    exit: 0
+    --- stdout ---
+    1 to create
+    ");
+    insta::assert_snapshot!(file("no/f"), @"
+    exit: 1
+    --- stdout ---
+      ✗ file#[DIR]/no/f
+            [DIR]/no is not a directory (create it first, or declare it earlier with `ensure: directory`)
+
+    1 failed
+    ");
+}
+
+#[test]
+fn tags_are_words() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - exec:\n        - \"true\":\n            tags: [web, \"two words\"]\n",
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    exit: 1
+    --- stderr ---
+    error: exec#true: tags: `two words` is not a single word
+     --> manifest.yaml:5:19
+      |
+    5 |             tags: [web, "two words"]
+      |                   ^^^^^^^^^^^^^^^^^^
+      |
+      = help: a tag has no blanks, `#` or `*`; write several as a list
+    "#);
+    for tag in ["", "a#b", "c*", "a\\tb"] {
+        env.manifest(&format!("ccm: {{resources: [{{exec: {{name: x, tags: [\"{tag}\"]}}}}]}}\n"));
+        let shown = env.ccm(["validate", "manifest.yaml"]);
+        assert!(shown.contains("is not a single word"), "{tag}: {shown}");
+    }
+    env.manifest("ccm: {resources: [{exec: {name: x, tags: [a-b, c_d, 1, é]}}]}\n");
+    assert!(env.run(["validate", "manifest.yaml"]).status.success());
 }
 
 #[test]

@@ -50,6 +50,57 @@ fn content_that_others_may_not_read_is_not_reported() {
     }
 }
 
+/// A digest lets others try out what a short text may be.
+#[test]
+fn digests_of_what_others_may_not_read_are_not_reported() {
+    let env = TestEnv::with_session();
+    let digest = ccm_host::Digest::of(b"1234").to_string();
+    for (mode, is_shown) in [("0600", false), ("0644", true)] {
+        env.write("f", "1234");
+        env.manifest(&format!(
+            "ccm:\n  resources:\n    - file:\n        - [DIR]/f: {{content: \"1234\", mode: \"{mode}\", [ME]}}\n"
+        ));
+        let run = env.run(["apply", "manifest.yaml", "--json", "--report-file", "report.json"]);
+        assert!(run.status.success(), "{run:?}");
+        let again = env.run(["apply", "manifest.yaml", "--json"]);
+        let plan = env.run(["plan", "manifest.yaml", "--json"]);
+        let events = env.run(["apply", "manifest.yaml", "--events"]);
+        let session = env.run(["session", "report", "--json"]);
+        let mut all = env.read("report.json");
+        for output in [&again, &plan, &events, &session] {
+            all.push_str(&everything(output));
+        }
+        assert_eq!(all.contains(&digest), is_shown, "{mode}: {all}");
+        // Whoever can read the file can have its digest.
+        let status = env.run(["status", "file", env.path("f").to_str().unwrap(), "--json"]);
+        assert!(everything(&status).contains(&digest), "{status:?}");
+        let saved = env.run(["plan", "manifest.yaml", "--out", "x.plan"]);
+        let shown = env.run(["plan", "show", "x.plan", "--json"]);
+        assert!(!everything(&saved).contains(&digest));
+        assert!(!everything(&shown).contains(&digest));
+        std::fs::remove_dir_all(env.path("session")).unwrap();
+        std::fs::create_dir(env.path("session")).unwrap();
+    }
+}
+
+/// Base64 hides nothing, and a short secret is one where it stands alone.
+#[test]
+fn encoded_and_short_secrets_are_redacted() {
+    let env = TestEnv::new();
+    env.manifest(
+        "data:\n  # @secret\n  token: hunter2\n  # @secret\n  pin: \"471\"\nccm:\n  resources:\n    \
+         - exec:\n        - sh:\n            command: \"sh -c 'printf me:{{ Data.token }} | base64; \
+         echo pin={{ Data.pin }} 14712'\"\n            logoutput: true\n",
+    );
+    let output = env.run(["apply", "manifest.yaml"]);
+    let all = everything(&output);
+    assert!(output.status.success(), "{all}");
+    for secret in ["hunter2", "bWU6aHVudGVyMg", "aHVudGVyMg", "pin=471"] {
+        assert!(!all.contains(secret), "{secret}: {all}");
+    }
+    assert!(all.contains("pin=[redacted] 14712"), "{all}");
+}
+
 /// A value that is secret in one place is secret in all of them: in the output
 /// and the errors of commands, in diffs, in properties that are not secret.
 #[test]

@@ -382,3 +382,44 @@ ccm:
     assert_eq!(env.read("out/jet/a"), "linux linux linux\n");
     assert_eq!(env.read("out/go/b"), "linux linux linux linux true \n");
 }
+
+/// Properties that are resolved only when their resource is applied.
+#[test]
+fn deferred_properties_are_checked_as_far_as_they_can_be() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"data: {port: 80}
+ccm:
+  resources:
+    - file:
+        - defaults: {[ME], mode: "0644"}
+        - /a: {content: "{{ Data.prot }}"}
+        - /b: {content: "x {{ Data.port"}
+        - /c: {content: "{{ nope(1) }}"}
+        - /d: {content: "{{ readFile('/made/later') }} {{ Facts.hots }}"}
+        - /e: {content: "{{ readFile('/made/later' }}"}
+        - /f: {content: "{{ readFile('/made/later') }} {{ Data.prot ?? 1 }}"}
+        - /g: {content: "{{ Data.prot }}", control: {if: "false"}}
+    - exec:
+        - run: {provider: shell, command: "echo ${HOME} {{ Data.prot }}"}
+"#,
+    );
+    let found: Vec<String> = findings(&env)
+        .iter()
+        .map(|finding| finding.split_once(' ').unwrap().1.split(" (").next().unwrap().to_owned())
+        .collect();
+    insta::assert_snapshot!(found.join("\n"), @"
+    6:29 content: `Data.prot` has no value; did you mean `Data.port`?
+    7:28 content: `{{` is never closed
+    8:29 content: unknown name nope
+    9:59 content: `Facts.hots` has no value; did you mean `Facts.host`?
+    10:51 content: unexpected end of the expression
+    14:60 command: `Data.prot` has no value; did you mean `Data.port`?
+    ");
+    // A child manifest too, and none of it stops a run before its resource.
+    let child = env.read("manifest.yaml");
+    env.write("child.yaml", &child);
+    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
+    assert_eq!(findings(&env).len(), found.len());
+    assert_eq!(env.run(["apply", "manifest.yaml", "--noop"]).status.code(), Some(1));
+}

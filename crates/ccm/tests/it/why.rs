@@ -79,6 +79,7 @@ fn a_resource_as_a_tree() {
         set by manifest.yaml:30
         reads, in `Facts.os == 'debian'`
           fact os: debian
+            from --fact
       command: "true"
         set by manifest.yaml:28
       environment: ["TOKEN=[redacted]"]
@@ -192,6 +193,7 @@ fn data_keys() {
         from manifest.yaml:14 (os:debian)
         merged with manifest.yaml:7 (data)
       fact os: debian
+        from --fact
       hierarchy
         role:{{ Facts.role }} = role:web: applies
         os:{{ Facts.os }} = os:debian: applies
@@ -371,4 +373,85 @@ fn nothing_is_changed() {
     let env = site();
     why(&env, "file#config");
     assert!(!env.path("app.v1.conf").exists());
+}
+
+/// A resource of a child manifest is explained with the data that the child sees.
+#[test]
+fn resources_of_child_manifests() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+data: {port: 80, name: top}
+ccm:
+  resources:
+    - file: {name: "[DIR]/f", content: x, [ME], mode: "0644"}
+    - apply: {name: sub/child.yaml, data: {port: "{{ Data.port }}"}}
+    - apply: {name: sub/other.yaml}
+"#,
+    );
+    env.write(
+        "sub/child.yaml",
+        r#"data: {port: 1, own: mine}
+ccm:
+  resources:
+    - file: {name: "[DIR]/g", alias: inner, content: "{{ Data.port }} {{ Data.own }}", [ME], mode: "0644", require: ["file#[DIR]/f"]}
+    - apply: {name: deep.yaml}
+"#,
+    );
+    let deep = r#"ccm: {resources: [{file: {name: "[DIR]/h", content: x, [ME], mode: "0644"}}]}"#;
+    env.write("sub/deep.yaml", deep);
+    env.write("sub/other.yaml", deep);
+    insta::assert_snapshot!(env.ccm(["why", "manifest.yaml", "file#inner.content"]), @"
+    exit: 0
+    --- stdout ---
+    file#[DIR]/g (inner), in [DIR]/sub/child.yaml
+      content: 80 mine
+        set by [DIR]/sub/child.yaml:4
+        reads, in `Data.port`
+          data port: 80
+            from inherited
+            overrides [DIR]/sub/child.yaml:1 (data)
+        reads, in `Data.own`
+          data own: mine
+            from [DIR]/sub/child.yaml:1 (data)
+      now: a run creates it
+        content: +1 -0 lines
+    ");
+    let json = explained(&env, "file#[DIR]/h");
+    assert_eq!(json["manifest"], "[DIR]/sub/deep.yaml");
+    assert_eq!(json["decision"]["outcome"], "create");
+    let json = explained(&env, "file#inner");
+    assert_eq!(json["require"][0]["outcome"], "create");
+    insta::assert_snapshot!(env.ccm(["why", "manifest.yaml", "file#inner.mod"]), @"
+    exit: 1
+    --- stderr ---
+    error: file#[DIR]/g has no property `mod`
+    hint: did you mean `mode`?
+    ");
+    insta::assert_snapshot!(env.ccm(["why", "manifest.yaml", "file#[DIR]/nowhere-at-all"]), @"
+    exit: 1
+    --- stderr ---
+    error: file#[DIR]/nowhere-at-all is not in manifest.yaml
+    ");
+}
+
+#[test]
+fn facts_say_where_they_come_from() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm: {resources: [{exec: {name: \"echo {{ Facts.host.info.os }} {{ Facts.site.room }} \
+         {{ Facts.site.rack }}\"}}]}\n",
+    );
+    env.write("facts.yaml", "site: {room: a, rack: b}\n");
+    let flags = ["--facts", "facts.yaml", "--fact", "site.room=c"];
+    let mut command = env.command(["why", "manifest.yaml", "exec#echo linux c b"]);
+    let output = command.args(flags).output().unwrap();
+    let shown = env.steady(&String::from_utf8(output.stdout).unwrap());
+    for wanted in [
+        "fact host.info.os: linux\n        from built-in\n",
+        "fact site.room: c\n        from --fact\n        overrides [DIR]/facts.yaml (facts file)\n",
+        "fact site.rack: b\n        from [DIR]/facts.yaml (facts file)\n",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
 }

@@ -37,7 +37,9 @@ pub(super) fn render(why: &Why) -> String {
     let name = why.resource.as_deref().or(why.data.as_deref()).unwrap_or_default();
     let before = if why.data.is_some() { "data:" } else { "" };
     let alias = why.alias.as_deref().map(|alias| format!(" ({alias})"));
-    tree.line(0, &format!("{before}{name}{}", alias.unwrap_or_default()));
+    let manifest = why.manifest.as_deref().map(|manifest| format!(", in {manifest}"));
+    let (alias, manifest) = (alias.unwrap_or_default(), manifest.unwrap_or_default());
+    tree.line(0, &format!("{before}{name}{alias}{manifest}"));
     for (name, property) in &why.properties {
         match &why.data {
             Some(_) => key(&mut tree, property),
@@ -125,7 +127,7 @@ fn one_read(tree: &mut Tree, depth: usize, read: &WhyRead) {
 }
 
 fn place(origin: &WhyOrigin) -> String {
-    let file = origin.file.as_deref().unwrap_or_default();
+    let Some(file) = origin.file.as_deref() else { return origin.level.clone() };
     format!("{} ({})", location(file, origin.line), origin.level)
 }
 

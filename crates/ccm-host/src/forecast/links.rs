@@ -1,0 +1,86 @@
+//! Symlinks as a preview sees them: those that earlier steps remove or replace
+//! lead nowhere.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Forecast, Predicted};
+use crate::Host;
+
+/// As many as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+impl Forecast {
+    /// Whether what is on disk at a place will not be there.
+    fn replaces(&self, place: &Path) -> bool {
+        place.ancestors().enumerate().any(|(depth, above)| {
+            self.entries.get(above).is_some_and(|entry| match entry.what {
+                Predicted::Directory { is_new, .. } => is_new,
+                Predicted::Absent | Predicted::File(..) => true,
+                Predicted::Something => depth == 0,
+            })
+        })
+    }
+
+    /// Notes that something that is known depends on what is at a place.
+    pub(super) fn watch(&mut self, place: &Path) {
+        for above in place.ancestors() {
+            if !self.watched.insert(above.to_owned()) {
+                break;
+            }
+        }
+    }
+}
+
+impl Host {
+    /// Where a path leads in the preview, every symlink followed. What is missing
+    /// stays as it is written.
+    pub(super) fn followed(&self, path: &Path) -> PathBuf {
+        let base = if path.is_absolute() { None } else { self.current_dir().ok() };
+        let mut pending: VecDeque<OsString> = base.iter().flat_map(|base| names(base)).collect();
+        pending.extend(names(path));
+        let mut real = PathBuf::from("/");
+        let mut links = 0;
+        while let Some(name) = pending.pop_front() {
+            if name == ".." {
+                real.pop();
+                continue;
+            }
+            let next = real.join(name);
+            match self.link_target(&next).filter(|_| links < MAX_LINKS) {
+                None => real = next,
+                Some(target) => {
+                    links += 1;
+                    self.inner.forecast.hold().watch(&next);
+                    if target.is_absolute() {
+                        real = PathBuf::from("/");
+                    }
+                    for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+                        pending.push_front(name);
+                    }
+                }
+            }
+        }
+        real
+    }
+
+    /// What the symlink at a place leads to, if there will be one.
+    fn link_target(&self, place: &Path) -> Option<PathBuf> {
+        if self.inner.forecast.hold().replaces(place) {
+            return None;
+        }
+        let target = rustix::fs::readlink(place, Vec::new()).ok()?;
+        Some(OsString::from_vec(target.into_bytes()).into())
+    }
+}
+
+/// The names in a path, with `..` where it goes up.
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}
