@@ -153,7 +153,14 @@ impl Editor<'_> {
             // scalar needs it.
             let before = &text[..start];
             let kept = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
-            let start = if self.is_careful { start } else { kept };
+            let blank = lines::start(text, start.saturating_sub(1));
+            let has_blanks = lines::is_blank(text, blank)
+                && !text[blank..start].trim_matches(['\r', '\n']).is_empty();
+            let start = match (self.is_careful, has_blanks) {
+                (false, _) => kept,
+                (true, true) => lines::without_break(text, 0, start),
+                (true, false) => start,
+            };
             self.change(start..text.len(), "");
             return;
         }
