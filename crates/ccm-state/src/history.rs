@@ -17,7 +17,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccm_host::Image;
-use ccm_model::{Change, Event, EventId, HealthCheckResult, OwedReaction, ResourceRef, Verb};
+use ccm_model::{Change, ChangeValue, Event, HealthCheckResult, OwedReaction, ResourceRef, Verb};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -165,9 +165,8 @@ enum Record<'a> {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct EventRecord<'a> {
-    id: EventId,
-    time: Timestamp,
-    nanoseconds: u64,
+    /// Microseconds since 1970, and how many it took.
+    time: (i64, u64),
     provider: Cow<'a, str>,
     /// The name without secrets, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,8 +176,8 @@ struct EventRecord<'a> {
     ensure: (Cow<'a, str>, Cow<'a, str>),
     #[serde(skip_serializing_if = "is_empty")]
     verbs: Cow<'a, [Verb]>,
-    #[serde(skip_serializing_if = "is_empty")]
-    changes: Cow<'a, [Change]>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<ChangeRecord<'a>>,
     #[serde(skip_serializing_if = "is_empty")]
     because: Cow<'a, [ResourceRef]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,6 +196,37 @@ struct EventRecord<'a> {
     diff: Option<Cow<'a, str>>,
 }
 
+/// A change: the property, before, after, whether it is secret, and the lines
+/// that a text gains and loses.
+type ChangeRecord<'a> = (
+    Cow<'a, str>,
+    Option<Cow<'a, ChangeValue>>,
+    Option<Cow<'a, ChangeValue>>,
+    bool,
+    Option<(u64, u64)>,
+);
+
+fn brief_change(change: &Change) -> ChangeRecord<'_> {
+    (
+        Cow::Borrowed(&change.property),
+        change.from.as_ref().map(Cow::Borrowed),
+        change.to.as_ref().map(Cow::Borrowed),
+        change.secret,
+        change.added.zip(change.removed),
+    )
+}
+
+fn whole_change((property, from, to, secret, lines): ChangeRecord<'_>) -> Change {
+    Change {
+        property: Cow::Owned(property.into_owned()),
+        from: from.map(Cow::into_owned),
+        to: to.map(Cow::into_owned),
+        secret,
+        added: lines.map(|(added, _)| added),
+        removed: lines.map(|(_, removed)| removed),
+    }
+}
+
 fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
     list.is_empty()
 }
@@ -204,15 +234,16 @@ fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
 impl<'a> EventRecord<'a> {
     fn new(event: &'a Event, name: &str, diff: Option<&'a str>) -> Self {
         Self {
-            id: event.event_id,
-            time: event.timestamp,
-            nanoseconds: u64::try_from(event.duration.as_nanos()).unwrap_or(u64::MAX),
+            time: (
+                event.timestamp.as_microsecond(),
+                u64::try_from(event.duration.as_micros()).unwrap_or(u64::MAX),
+            ),
             provider: Cow::Borrowed(&event.provider),
             name: (event.name != name).then(|| Cow::Borrowed(event.name.as_str())),
             alias: event.alias.as_deref().map(Cow::Borrowed),
             ensure: (Cow::Borrowed(&event.requested_ensure), Cow::Borrowed(&event.final_ensure)),
             verbs: Cow::Borrowed(&event.verbs),
-            changes: Cow::Borrowed(&event.changes),
+            changes: event.changes.iter().map(brief_change).collect(),
             because: Cow::Borrowed(&event.because),
             owed: event.owed.as_ref().map(Cow::Borrowed),
             health_checks: Cow::Borrowed(&event.health_check),
@@ -228,17 +259,16 @@ impl<'a> EventRecord<'a> {
     fn into_event(self, kind: &str, name: &str) -> (Event, Option<String>) {
         let event = Event {
             protocol: Cow::Borrowed(Event::PROTOCOL),
-            event_id: self.id,
-            timestamp: self.time,
+            timestamp: Timestamp::from_microsecond(self.time.0).unwrap_or_default(),
             kind: Cow::Owned(kind.to_owned()),
             provider: Cow::Owned(self.provider.into_owned()),
             name: self.name.map_or_else(|| name.to_owned(), Cow::into_owned),
             alias: self.alias.map(Cow::into_owned),
             requested_ensure: self.ensure.0.into_owned(),
             final_ensure: self.ensure.1.into_owned(),
-            duration: Duration::from_nanos(self.nanoseconds),
+            duration: Duration::from_micros(self.time.1),
             verbs: self.verbs.into_owned(),
-            changes: self.changes.into_owned(),
+            changes: self.changes.into_iter().map(whole_change).collect(),
             because: self.because.into_owned(),
             owed: self.owed.map(Cow::into_owned),
             health_check: self.health_checks.into_owned(),

@@ -23,14 +23,14 @@ pub(crate) fn encode_into(bytes: &mut Vec<u8>, record: &impl Serialize) {
         bytes.truncate(json);
     }
     let sum = checksum(&bytes[json..]);
-    bytes[start..json - 1].copy_from_slice(sum.as_bytes());
+    bytes[start..json - 1].copy_from_slice(&sum);
     bytes.push(b'\n');
 }
 
-fn checksum(json: &[u8]) -> String {
-    let mut digits = Digest::of(json).to_string();
-    digits.truncate(DIGITS);
-    digits
+fn checksum(json: &[u8]) -> [u8; DIGITS] {
+    let mut sum = [0; DIGITS];
+    sum.copy_from_slice(&Digest::of(json).hex()[..DIGITS]);
+    sum
 }
 
 /// What a file holds.
@@ -73,7 +73,7 @@ pub(crate) fn whole_lines(bytes: &[u8]) -> Vec<u8> {
 fn decode_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let (sum, json) = line.split_at_checked(DIGITS)?;
     let json = json.strip_prefix(b" ")?;
-    if checksum(json).as_bytes() != sum {
+    if checksum(json) != sum {
         return None;
     }
     serde_json::from_slice(json).ok()
