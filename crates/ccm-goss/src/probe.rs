@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ccm_host::{Command, Host, Listener, Mount, Output};
+use ccm_host::{Command, Host, Listener, Mount, Output, Protocol};
 use govalue::{Str, Value};
 
 use crate::compile::Entry;
@@ -34,7 +34,8 @@ pub(crate) struct Machine {
     pub(crate) host: Host,
     pub(crate) deadline: Instant,
     pub(crate) shared: Arc<Shared>,
-    listeners: OnceCell<Result<Vec<Listener>, String>>,
+    /// By protocol, in the order of its variants.
+    listeners: [OnceCell<Result<Vec<Listener>, String>>; 4],
     processes: OnceCell<Result<HashSet<Vec<u8>>, String>>,
     mounts: OnceCell<Result<Vec<Mount>, String>>,
     packages: package::Packages,
@@ -58,7 +59,7 @@ impl Machine {
             host,
             deadline,
             shared,
-            listeners: OnceCell::new(),
+            listeners: Default::default(),
             processes: OnceCell::new(),
             mounts: OnceCell::new(),
             packages: package::Packages::new(names(Id::Package)),
@@ -85,9 +86,9 @@ impl Machine {
         done
     }
 
-    fn listeners(&self) -> Result<&[Listener], String> {
-        let read = || self.host.listeners().map_err(|error| chain(&error));
-        self.listeners.get_or_init(read).as_deref().map_err(Clone::clone)
+    fn listeners(&self, protocol: Protocol) -> Result<&[Listener], String> {
+        let read = || self.host.listeners(protocol).map_err(|error| chain(&error));
+        self.listeners[protocol as usize].get_or_init(read).as_deref().map_err(Clone::clone)
     }
 
     fn processes(&self) -> Result<&HashSet<Vec<u8>>, String> {

@@ -18,8 +18,8 @@ pub(super) struct Port<'a> {
 impl Probe for Port<'_> {
     fn find(&mut self, attribute: &str) -> Result<Found, String> {
         let (protocol, port) = compile::port(&self.entry.name)?;
-        let bound = self.machine.listeners()?.iter();
-        let mut bound = bound.filter(|found| found.protocol == protocol && found.port == port);
+        let bound = self.machine.listeners(protocol)?.iter();
+        let mut bound = bound.filter(|found| found.port == port);
         match attribute {
             "listening" => value(bound.next().is_some()),
             "ip" => {
