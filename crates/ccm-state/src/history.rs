@@ -153,6 +153,12 @@ enum Record<'a> {
         reason: Cow<'a, str>,
     },
     Event(EventRecord<'a>),
+    /// The same as an event before, but for the time: most are, where a run
+    /// changes many resources.
+    Again {
+        of: u64,
+        time: (i64, u64),
+    },
     End {
         finished: Timestamp,
         summary: Value,
@@ -165,6 +171,8 @@ enum Record<'a> {
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct EventRecord<'a> {
+    /// Its number in the run.
+    number: u64,
     /// Microseconds since 1970, and how many it took.
     time: (i64, u64),
     provider: Cow<'a, str>,
@@ -231,13 +239,33 @@ fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
     list.is_empty()
 }
 
+/// When an event was, and how long its resource took, in microseconds.
+fn times(event: &Event) -> (i64, u64) {
+    let duration = u64::try_from(event.duration.as_micros()).unwrap_or(u64::MAX);
+    (event.timestamp.as_microsecond(), duration)
+}
+
+/// Whether two events say the same, but for the resource and the time.
+fn is_same(one: &Event, other: &Event) -> bool {
+    one.changes == other.changes
+        && one.verbs == other.verbs
+        && one.provider == other.provider
+        && (one.changed, one.refreshed, one.failed)
+            == (other.changed, other.refreshed, other.failed)
+        && one.requested_ensure == other.requested_ensure
+        && one.final_ensure == other.final_ensure
+        && one.error == other.error
+        && one.alias == other.alias
+        && one.because == other.because
+        && one.owed == other.owed
+        && one.health_check == other.health_check
+}
+
 impl<'a> EventRecord<'a> {
-    fn new(event: &'a Event, name: &str, diff: Option<&'a str>) -> Self {
+    fn new(event: &'a Event, number: u64, name: &str, diff: Option<&'a str>) -> Self {
         Self {
-            time: (
-                event.timestamp.as_microsecond(),
-                u64::try_from(event.duration.as_micros()).unwrap_or(u64::MAX),
-            ),
+            number,
+            time: times(event),
             provider: Cow::Borrowed(&event.provider),
             name: (event.name != name).then(|| Cow::Borrowed(event.name.as_str())),
             alias: event.alias.as_deref().map(Cow::Borrowed),

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::prune::remove_run;
 use super::{
     EventRecord, FORMAT, Former, JOURNAL, Limits, OBJECTS, RUNS, Record, RunInfo, RunSummary,
-    SUMMARY, Undoable,
+    SUMMARY, Undoable, is_same, times,
 };
 use crate::records::{encode, encode_into};
 
@@ -38,6 +38,9 @@ struct Inner {
     waiting: Vec<u8>,
     /// The name of the resource at work.
     name: String,
+    /// How many events were written in full, and the last one with its number.
+    events: u64,
+    last: Option<(u64, Event)>,
     /// Where this run's names of objects are; made with the first of them.
     kept: Option<StateDir>,
     /// Objects that this run has written.
@@ -73,6 +76,8 @@ impl RunJournal {
             file,
             waiting: Vec::new(),
             name: String::new(),
+            events: 0,
+            last: None,
             kept: None,
             new: Vec::new(),
             size: 0,
@@ -129,7 +134,20 @@ impl RunJournal {
         let mut inner = self.hold();
         inner.has_effect |= event.changed || event.failed;
         let name = std::mem::take(&mut inner.name);
-        inner.wait(&Record::Event(EventRecord::new(event, &name, diff)));
+        let time = times(event);
+        match &inner.last {
+            Some((of, last)) if diff.is_none() && name == event.name && is_same(last, event) => {
+                let record = Record::Again { of: *of, time };
+                inner.wait(&record);
+            }
+            _ => {
+                inner.events += 1;
+                let number = inner.events;
+                inner.wait(&Record::Event(EventRecord::new(event, number, &name, diff)));
+                let is_plain = diff.is_none() && name == event.name;
+                inner.last = is_plain.then(|| (number, event.clone()));
+            }
+        }
     }
 
     /// How many bytes of former content it has added.

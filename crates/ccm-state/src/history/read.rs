@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ccm_host::{Digest, Error, Image, Result, StateDir};
 use ccm_model::Event;
@@ -82,6 +83,8 @@ pub struct RecordedRun {
     /// Part of its journal cannot be read.
     pub is_damaged: bool,
     objects: Option<StateDir>,
+    /// While it is read: the last event in full, and its number.
+    last: Option<(u64, Box<Event>)>,
 }
 
 impl RecordedRun {
@@ -161,8 +164,21 @@ impl RecordedRun {
                 turn.lost.push((what.into_owned(), reason.into_owned()))
             }
             Record::Event(event) => {
+                let number = event.number;
                 let (event, diff) = event.into_event(&turn.kind, &turn.name);
+                self.last = Some((number, Box::new(event.clone())));
                 (turn.event, turn.diff) = (Some(Box::new(event)), diff);
+            }
+            Record::Again { of, time } => {
+                // One that refers to a damaged record says nothing.
+                turn.event = self.last.as_ref().filter(|last| last.0 == of).map(|(_, last)| {
+                    let mut event = last.clone();
+                    event.kind = Cow::Owned(turn.kind.clone());
+                    event.name.clone_from(&turn.name);
+                    event.timestamp = Timestamp::from_microsecond(time.0).unwrap_or_default();
+                    event.duration = Duration::from_micros(time.1);
+                    event
+                });
             }
             Record::Header { .. } | Record::Turn { .. } | Record::End { .. } => {}
         }
