@@ -31,6 +31,7 @@ mod manifest_run;
 mod options;
 mod plan;
 mod provisional;
+mod registration;
 mod request;
 mod resource;
 mod resource_type;

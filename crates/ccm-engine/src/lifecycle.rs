@@ -151,6 +151,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         event.timestamp = options.host.now();
         event.duration = begin.elapsed();
         self.record.add(&mut event, &options.host);
+        self.register(resource, &event);
         self.take_warnings(Some(resource));
         self.observer.borrow_mut().finished(&event, diff.as_deref());
         event

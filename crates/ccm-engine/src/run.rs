@@ -11,6 +11,7 @@ use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest};
 use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
 use crate::options::RunOptions;
+use crate::registration::Unpublished;
 use crate::request::read_request;
 use crate::resource::{AnyResource, AnyType};
 use crate::resource_type::Detail;
@@ -94,6 +95,7 @@ pub(crate) struct Record<'a> {
     /// How many manifests resources have applied.
     pub(crate) manifests: usize,
     pub(crate) debts: Debts,
+    pub(crate) unpublished: Unpublished,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
 }
@@ -117,6 +119,7 @@ impl<'a> Record<'a> {
             session_error: None,
             manifests: 0,
             debts,
+            unpublished: Unpublished::default(),
             not_selected: HashSet::new(),
         }
     }
@@ -207,6 +210,7 @@ pub(crate) fn run_manifest(
         context.run_manifest(manifest, options.mode, files, false, Way::default());
     let is_whole = stop.is_none() && options.selection.is_everything();
     context.record.debts.finish(is_whole, &options.host);
+    context.finish_registrations();
     context.take_warnings(None);
     let finished = record.finish(options, name);
     Finished { stop, post_message, ..finished }
@@ -274,6 +278,7 @@ impl<'a> Run<'a> {
     /// Ends the run.
     pub fn finish(mut self) -> Finished {
         self.record.debts.finish(false, &self.options.host);
+        self.context().finish_registrations();
         self.record.finish(&self.options, String::new())
     }
 }

@@ -1,6 +1,8 @@
 //! What the field table alone can tell to be wrong.
 
-use ccm_model::{Field, Finding, HealthCheck, Properties, Required, Span, Spanned, did_you_mean};
+use ccm_model::{
+    Field, Finding, HealthCheck, Properties, Registration, Required, Span, Spanned, did_you_mean,
+};
 
 use crate::declare::{Declare, Ensure};
 
@@ -59,6 +61,10 @@ pub(crate) fn check_table<T: Declare>(
         findings.push(Finding::error(places.of(at), message).hint(hint));
     }
     check_health_checks(&common.health_checks, &mut findings);
+    let registrations = fields.iter().position(|field| field.name == "register_when_stable");
+    if !registrations.is_some_and(|at| places.is_unresolved(at)) {
+        check_registrations(&common.register_when_stable, &mut findings);
+    }
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
             Required::Always => true,
@@ -90,6 +96,15 @@ fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Findi
         for (message, hint) in check.value.problems() {
             let message = format!("health_checks: {which}: {message}");
             findings.push(Finding::error(check.span, message).hint(hint));
+        }
+    }
+}
+
+fn check_registrations(entries: &[Spanned<Registration>], findings: &mut Vec<Finding>) {
+    for entry in entries {
+        for problem in entry.value.entry().err().unwrap_or_default() {
+            let message = format!("register_when_stable: {problem}");
+            findings.push(Finding::error(entry.span, message));
         }
     }
 }

@@ -84,6 +84,12 @@ pub enum Format {
     Assignment,
     /// A number from 1 on.
     Count,
+    /// Text that matches this regular expression.
+    Pattern(&'static str),
+    /// A whole number between these two, both included.
+    Within(i64, i64),
+    /// `never`, or a time of at least a second.
+    Lifetime,
     /// Nothing: this version does not have it.
     Unavailable,
 }

@@ -8,6 +8,7 @@
 )]
 
 pub mod markdown;
+pub mod nats;
 mod not_run;
 mod random;
 mod server;
