@@ -57,12 +57,13 @@ impl Context {
             .or_else(|| choice.configured.clone())
             .unwrap_or_else(|| DEFAULT_NAME.to_owned());
         let config = configuration_directory(host);
-        let name = match name.is_empty() {
-            false => name,
-            true => match selected(config.as_deref(), host)? {
+        let name = if name.is_empty() {
+            match selected(config.as_deref(), host)? {
                 Some(name) => name,
                 None => return Self::of("", Map::new(), host),
-            },
+            }
+        } else {
+            name
         };
         let path = locate(&name, config.as_deref(), host)?;
         let fail =

@@ -57,13 +57,13 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.as_str())
+        self.headers.get(name).map(async_nats::HeaderValue::as_str)
     }
 
     /// A message of a direct read.
     fn direct(message: Message) -> Option<Self> {
         let headers = message.headers.unwrap_or_default();
-        let header = |name: &str| headers.get(name).map(|value| value.as_str());
+        let header = |name: &str| headers.get(name).map(async_nats::HeaderValue::as_str);
         let subject = header("Nats-Subject")?.to_owned();
         let sequence = header("Nats-Sequence")?.parse().ok()?;
         Some(Self { subject, sequence, payload: message.payload, headers })

@@ -18,7 +18,7 @@ use crate::link::Link;
 use crate::source::ObjectName;
 
 /// How long a server may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_mins(1);
 /// How much is asked for at once.
 const PAGE: PageLimit = PageLimit { messages: 64, bytes: 4 << 20 };
 

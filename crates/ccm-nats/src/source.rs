@@ -66,7 +66,7 @@ impl<'a> ObjectName<'a> {
         if name.contains(char::is_control) {
             return Err("the name of an object has no control characters".to_owned());
         }
-        if !(name.ends_with(".tar.gz") || name.ends_with(".tgz")) {
+        if ![".tar.gz", ".tgz"].iter().any(|end| name.ends_with(end)) {
             return Err("the name of the object must end in .tar.gz or .tgz".to_owned());
         }
         Ok(Self { bucket, name })

@@ -20,7 +20,7 @@ const OPTIONAL: &[&str] = &["annotations", "ttl"];
 pub(crate) fn kv_get(resolver: &Resolver, args: &[Value]) -> Result<Value, FunctionError> {
     let [bucket, key] = args else { return Err(wrong_count("kvGet", "a bucket and a key")) };
     let (bucket, key) = (string(bucket, "the bucket")?, string(key, "the key")?);
-    resolver.host().kv_get(bucket, key).map(Value::from).map_err(failure)
+    resolver.host().kv_get(bucket, key).map(Value::from).map_err(|error| failure(&error))
 }
 
 /// `registrations(cluster, protocol, service, address)`
@@ -34,7 +34,7 @@ pub(crate) fn registrations(resolver: &Resolver, args: &[Value]) -> Result<Value
         string(service, "the service")?,
         string(address, "the address")?,
     )?;
-    let entries = resolver.host().registrations(&query).map_err(failure)?;
+    let entries = resolver.host().registrations(&query).map_err(|error| failure(&error))?;
     Ok(Value::array(entries.into_iter().map(value)))
 }
 
@@ -54,7 +54,7 @@ fn wrong_count(name: &str, takes: &str) -> FunctionError {
 }
 
 /// Members of expressions have no place for a hint of their own.
-fn failure(error: ccm_host::Error) -> FunctionError {
+fn failure(error: &ccm_host::Error) -> FunctionError {
     match error.hint() {
         Some(hint) => format!("{error} ({hint})").into(),
         None => error.to_string().into(),

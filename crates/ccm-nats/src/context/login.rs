@@ -15,7 +15,7 @@ pub(crate) enum Login {
     },
     /// A key; with a token of an account it signs for that.
     Key {
-        pair: KeyPair,
+        pair: Box<KeyPair>,
         token: Option<String>,
     },
 }
@@ -99,11 +99,11 @@ pub(super) fn read(
 }
 
 /// The key pair of a user's seed.
-fn pair(seed: &str) -> Option<KeyPair> {
+fn pair(seed: &str) -> Option<Box<KeyPair>> {
     // Anything else is not what the library expects of its input.
     let is_seed = seed.len() == 58 && seed.starts_with("SU");
     let is_base32 = |byte: u8| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte);
-    (is_seed && seed.bytes().all(is_base32)).then(|| KeyPair::from_seed(seed).ok())?
+    (is_seed && seed.bytes().all(is_base32)).then(|| KeyPair::from_seed(seed).ok().map(Box::new))?
 }
 
 /// What stands between the marks of this name.

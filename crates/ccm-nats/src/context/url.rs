@@ -39,12 +39,11 @@ impl Servers {
             None => (None, rest),
         };
         match credentials.map(|credentials| credentials.split_once(':')) {
-            None => {}
             Some(Some((user, password))) if self.user.is_none() => {
                 self.user = Some((decoded(user), decoded(password)));
             }
             Some(None) if self.token.is_none() => self.token = credentials.map(decoded),
-            Some(_) => {}
+            _ => {}
         }
         let address = with_port(address).ok_or("an address is `host` or `host:port`")?;
         self.is_tls |= scheme == "tls";

@@ -32,7 +32,7 @@ impl Wire {
     /// Connects with more in the first message, such as `"user":"u"`.
     pub fn login(address: &str, more: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut wire = Self { stream: BufReader::new(stream), subscriptions: 0 };
         wire.line();
@@ -106,7 +106,7 @@ impl Wire {
     }
 
     /// The next message of any subscription.
-    pub fn next(&mut self) -> Message {
+    pub fn next_message(&mut self) -> Message {
         loop {
             let line = self.line();
             let words: Vec<&str> = line.split(' ').collect();
@@ -145,7 +145,7 @@ impl Wire {
         let bytes = Self::message(subject, &inbox, headers, payload);
         self.send(&bytes);
         let answer = loop {
-            let message = self.next();
+            let message = self.next_message();
             if message.subject == inbox {
                 break message;
             }

@@ -76,7 +76,7 @@ fn a_cluster_loses_its_leader() {
         for (stream, hangs) in
             [("REGISTRATION", false), ("REGISTRATION", true), ("KV_DATA", true), ("OBJ_M", true)]
         {
-            let (watcher, mut lines) = wait_for("a watcher", || watcher(&env));
+            let (child, mut lines) = wait_for("a watcher", || watcher(&env));
             let mut line = String::new();
             let leader = cluster.leader(stream);
             if hangs {
@@ -102,9 +102,9 @@ fn a_cluster_loses_its_leader() {
             // The watcher sees a renewal that came after the fault.
             lines.read_line(&mut line).unwrap();
             assert!(line.contains("\"action\":\"register\""), "{line}");
-            let pid = nix::unistd::Pid::from_raw(watcher.id() as i32);
-            nix::sys::signal::kill(pid, nix::sys::signal::SIGINT).unwrap();
-            let watched = Ran::of(&watcher.wait_with_output().unwrap());
+            let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+            nix::sys::signal::kill(pid, nix::sys::signal::SIGTERM).unwrap();
+            let watched = Ran::of(&child.wait_with_output().unwrap());
             assert_eq!(watched.code, 0, "{watched:?}");
         }
         wait_for("all servers", || {

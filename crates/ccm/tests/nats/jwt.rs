@@ -11,7 +11,13 @@ pub(crate) struct Operator {
     account: KeyPair,
 }
 
-fn token(issuer: &KeyPair, subject: &str, expires: Option<i64>, name: &str, nats: Value) -> String {
+fn token(
+    issuer: &KeyPair,
+    subject: &str,
+    expires: Option<i64>,
+    name: &str,
+    nats: &Value,
+) -> String {
     let mut claims = json!({
         "jti": name, "iat": 1_700_000_000, "iss": issuer.public_key(), "name": name,
         "sub": subject, "nats": nats,
@@ -44,11 +50,11 @@ impl Operator {
             &operator.public_key(),
             None,
             "test",
-            json!({"type": "operator", "version": 2, "system_account": system.public_key()}),
+            &json!({"type": "operator", "version": 2, "system_account": system.public_key()}),
         );
         let (system_key, account_key) = (system.public_key(), account.public_key());
-        let system_token = token(&operator, &system_key, None, "SYS", account_claims(&none));
-        let account_token = token(&operator, &account_key, None, "CCM", account_claims(&limits));
+        let system_token = token(&operator, &system_key, None, "SYS", &account_claims(&none));
+        let account_token = token(&operator, &account_key, None, "CCM", &account_claims(&limits));
         let configuration = format!(
             "operator: {own}\nsystem_account: {system_key}\nresolver: MEMORY\nresolver_preload: {{\n  \
              {system_key}: {system_token}\n  {account_key}: {account_token}\n}}\n"
@@ -63,7 +69,7 @@ impl Operator {
             "pub": {}, "sub": {}, "subs": -1, "data": -1, "payload": -1, "type": "user",
             "version": 2,
         });
-        let token = token(&self.account, &user.public_key(), expires, "user", claims);
+        let token = token(&self.account, &user.public_key(), expires, "user", &claims);
         (token, user.seed().unwrap())
     }
 }

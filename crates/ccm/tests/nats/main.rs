@@ -4,6 +4,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
+    clippy::print_stderr,
     clippy::unwrap_used,
     reason = "tests set their stage by themselves"
 )]

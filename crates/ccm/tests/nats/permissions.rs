@@ -78,9 +78,9 @@ fn the_documented_permissions_are_enough_and_each_is_needed() {
             let output = bed.env.command(line).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(1), "{line:?} without {missing}: {said}");
-            let begin = missing.trim_end_matches('>');
+            let prefix = missing.trim_end_matches('>');
             assert!(
-                said.contains(&format!("no permission for subject {begin}")),
+                said.contains(&format!("no permission for subject {prefix}")),
                 "{line:?} without {missing}: {said}"
             );
             assert!(began.elapsed().as_secs() < 5, "it is said at once");

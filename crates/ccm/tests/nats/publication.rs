@@ -108,7 +108,7 @@ fn listeners_get_entries_without_headers() {
     let text = manifest("    - exec:\n        - c: {command: \"true\", @web}\n");
     let ran = bed.apply(&text, &["--register", "nats"]);
     assert!(ran.code == 0 && ran.err.is_empty(), "{ran:?}");
-    let message = wire.next();
+    let message = wire.next_message();
     assert!(message.subject.starts_with("choria.ccm.registration.v1.prod.http.web.10_0_0_1."));
     assert!(message.headers.is_empty(), "{message:?}");
     assert_eq!(

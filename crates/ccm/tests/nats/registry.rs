@@ -328,9 +328,9 @@ impl Watcher {
         line.trim_end().to_owned()
     }
 
-    /// Interrupts it; what it said on standard error.
+    /// Ends it; what it said on standard error.
     fn end(self) -> String {
-        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
         let output = self.child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stderr).unwrap()

@@ -67,8 +67,7 @@ fn everything(bed: &Bed, name: &str) -> String {
         }
     }
     for name in bed.env.names() {
-        let is_given =
-            name.starts_with(".config") || name.ends_with(".creds") || name.ends_with(".nk");
+        let is_given = [".config", ".creds", ".nk"].iter().any(|part| name.contains(part));
         if let (false, Ok(bytes)) = (is_given, std::fs::read(bed.env.path(&name))) {
             all.push_str(&String::from_utf8_lossy(&bytes));
         }
