@@ -84,6 +84,9 @@ pub enum Format {
     Assignment,
     /// A number from 1 on.
     Count,
+    /// A name that matches this regular expression; a word that YAML takes for a
+    /// boolean is one.
+    Name(&'static str),
     /// Text that matches this regular expression.
     Pattern(&'static str),
     /// A whole number between these two, both included.

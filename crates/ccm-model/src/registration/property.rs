@@ -16,13 +16,13 @@ const MAX_ANNOTATIONS: usize = 32 << 10;
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct Registration {
     /// Cluster that the service belongs to
-    #[property(required, format = Pattern(NAME_PATTERN))]
+    #[property(required, format = Name(NAME_PATTERN))]
     pub cluster: String,
     /// Name of the service
-    #[property(required, format = Pattern(NAME_PATTERN))]
+    #[property(required, format = Name(NAME_PATTERN))]
     pub service: String,
     /// Protocol that it speaks
-    #[property(required, format = Pattern(NAME_PATTERN))]
+    #[property(required, format = Name(NAME_PATTERN))]
     pub protocol: String,
     /// IPv4 or IPv6 address
     #[property(required, format = Pattern(ADDRESS_PATTERN))]
