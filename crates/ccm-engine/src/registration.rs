@@ -156,7 +156,7 @@ mod tests {
             address: "::1".into(),
             port: Some(port),
             priority,
-            annotations: Default::default(),
+            annotations: std::collections::BTreeMap::default(),
             ttl: None,
         };
         let mut waiting = Unpublished::default();

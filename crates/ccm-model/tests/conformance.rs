@@ -89,7 +89,7 @@ fn subject(input: &Value) -> Result<Value, String> {
 
 fn ttl(ttl: Ttl) -> Value {
     let ns = ttl.duration().unwrap_or_default().as_nanos() as u64;
-    let json = serde_json::to_string(&ttl).unwrap();
+    let json = serde_json::to_string(&ttl).unwrap_or_default();
     json!({"json": json, "never": ttl == Ttl::Never, "ns": ns, "text": ttl.to_string()})
 }
 
