@@ -16,6 +16,7 @@
 
 mod docs;
 mod licences;
+mod nats;
 mod quickstart;
 mod release;
 mod tidy;
@@ -38,12 +39,13 @@ fn main() -> ExitCode {
         ["fuzz"] => fuzz("200000"),
         ["fuzz", runs] => fuzz(runs),
         ["schemas"] => schemas(),
+        ["nats"] => nats::build(),
         ["quickstart"] => quickstart::apply(&root(), None),
         ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
         ["dist"] => release::dist(),
         ["deb"] => release::deb(None),
         ["deb", binary] => release::deb(Some(Path::new(binary))),
-        _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | \
+        _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
                   quickstart [DIR] | dist | deb [BINARY]"
             .into()),
     };

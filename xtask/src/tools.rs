@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Result, run};
+use crate::{Result, nats, run};
 
 /// A program, and the Debian package that has it.
 const TOOLS: [(&str, &str); 9] = [
@@ -21,6 +21,21 @@ const TOOLS: [(&str, &str); 9] = [
 /// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`
 /// does. Elsewhere the tests without their program say `NOT RUN`.
 pub(crate) fn install() -> Result {
+    install_packages()?;
+    if nats::is_there() {
+        return Ok(());
+    }
+    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
+        println!(
+            "missing: nats-server; some tests will say NOT RUN (`cargo xtask nats` builds it)"
+        );
+        return Ok(());
+    }
+    println!("building nats-server");
+    nats::build()
+}
+
+fn install_packages() -> Result {
     let missing = TOOLS.iter().filter(|(program, _)| !Path::new(program).exists());
     let missing: Vec<&str> = missing.map(|&(_, package)| package).collect();
     if missing.is_empty() {

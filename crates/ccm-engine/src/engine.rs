@@ -53,6 +53,7 @@ impl Engine {
             inputs: Inputs::default(),
             working_directory,
             has_history: false,
+            register: None,
             state: RunState::default(),
         }
     }

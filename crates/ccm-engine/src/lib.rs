@@ -36,6 +36,7 @@ mod options;
 pub mod outline;
 mod plan;
 mod provisional;
+mod registration;
 mod request;
 mod resource;
 mod resource_type;

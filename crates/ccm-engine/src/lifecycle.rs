@@ -163,6 +163,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         self.record.add(&mut event, &options.host);
         self.record.note_aside(resource, mode.is_aside);
         self.record.history.event(&event, &self.frame.route, kept_diff.as_deref());
+        self.register(resource, &event);
         self.take_warnings(Some(resource));
         self.observer.borrow_mut().finished(&event, diff.as_deref());
         event

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ccm_host::Host;
+use ccm_host::{Host, Registry};
 
 use crate::debts::RunState;
 use crate::decision_log::DecisionPolicy;
@@ -34,6 +34,8 @@ pub struct RunOptions {
     pub working_directory: PathBuf,
     /// Whether references may be met by what ran before, as in a shared session.
     pub has_history: bool,
+    /// Where to publish the services of resources that are as desired.
+    pub register: Option<Registry>,
     /// Where the run keeps what later ones must know.
     pub state: RunState,
 }

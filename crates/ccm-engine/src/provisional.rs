@@ -9,7 +9,7 @@ use crate::Error;
 use crate::resource::AnyResource;
 
 /// Properties that say nothing about the machine.
-const NOT_SHOWN: [&str; 10] = [
+const NOT_SHOWN: [&str; 11] = [
     "name",
     "alias",
     "ensure",
@@ -18,6 +18,7 @@ const NOT_SHOWN: [&str; 10] = [
     "subscribe",
     "control",
     "health_checks",
+    "register_when_stable",
     "tags",
     "content",
 ];

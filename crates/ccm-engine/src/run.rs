@@ -14,6 +14,7 @@ use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest};
 use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
 use crate::options::RunOptions;
+use crate::registration::Unpublished;
 use crate::request::read_request;
 use crate::resource::{AnyResource, AnyType};
 use crate::resource_type::Detail;
@@ -98,6 +99,7 @@ pub(crate) struct Record<'a> {
     pub(crate) manifests: usize,
     pub(crate) debts: Debts,
     pub(crate) history: History,
+    pub(crate) unpublished: Unpublished,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
     /// Those that the real run only previews, in the same way.
@@ -124,6 +126,7 @@ impl<'a> Record<'a> {
             manifests: 0,
             debts,
             history,
+            unpublished: Unpublished::default(),
             not_selected: HashSet::new(),
             aside: HashSet::new(),
         }
@@ -245,6 +248,7 @@ pub(crate) fn run_manifest(
         context.run_manifest(manifest, options.mode, files, false, Way::default());
     let is_whole = stop.is_none() && options.selection.is_everything();
     context.record.debts.finish(is_whole, &options.host);
+    context.finish_registrations();
     context.record.finish_history(&options.host);
     context.take_warnings(None);
     let finished = record.finish(options, name);
@@ -369,6 +373,7 @@ impl<'a> Run<'a> {
 
     /// Ends the run.
     pub fn finish(mut self) -> Finished {
+        self.context().finish_registrations();
         self.record.finish_history(&self.options.host);
         self.context().take_warnings(None);
         self.record.finish(&self.options, String::new())

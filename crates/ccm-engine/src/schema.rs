@@ -333,9 +333,15 @@ fn formatted(format: Format, may_hold_placeholder: bool) -> Value {
         Format::Mode => (MODE.to_owned(), 0, 777),
         Format::Assignment => (ASSIGNMENT.to_owned(), 0, -1),
         Format::Count => (COUNT.to_owned(), 1, i64::from(i32::MAX)),
+        Format::Pattern(pattern) | Format::Name(pattern) => (pattern.to_owned(), 0, -1),
+        Format::Within(least, most) => ("^[0-9]+$".to_owned(), least, most),
+        Format::Lifetime => (format!("^never$|{DURATION}"), 0, -1),
     };
     let pattern = if may_hold_placeholder { format!("{pattern}|{PLACEHOLDER}") } else { pattern };
     let text = json!({"type": "string", "pattern": pattern});
+    if matches!(format, Format::Name(_)) {
+        return json!({"anyOf": [text, {"type": "boolean"}]});
+    }
     if smallest > largest {
         return text;
     }

@@ -1,6 +1,6 @@
 //! What the field table alone can tell to be wrong.
 
-use ccm_model::{Field, Finding, HealthCheck, Properties, Required, Span, Spanned};
+use ccm_model::{Field, Finding, HealthCheck, Properties, Registration, Required, Span, Spanned};
 
 use crate::declare::{Declare, Ensure};
 
@@ -61,6 +61,10 @@ pub(crate) fn check_table<T: Declare>(
     }
     check_tags(&common.tags, fields, places, &mut findings);
     check_health_checks(&common.health_checks, &mut findings);
+    let registrations = fields.iter().position(|field| field.name == "register_when_stable");
+    if !registrations.is_some_and(|at| places.is_unresolved(at)) {
+        check_registrations(&common.register_when_stable, &mut findings);
+    }
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
             Required::Always => true,
@@ -123,6 +127,15 @@ fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Findi
         for mut finding in rules.flat_map(|rules| ccm_goss::check(&rules.node)) {
             finding.message = format!("health_checks: {which}: goss_rules: {}", finding.message);
             findings.push(finding);
+        }
+    }
+}
+
+fn check_registrations(entries: &[Spanned<Registration>], findings: &mut Vec<Finding>) {
+    for entry in entries {
+        for problem in entry.value.entry().err().unwrap_or_default() {
+            let message = format!("register_when_stable: {problem}");
+            findings.push(Finding::error(entry.span, message));
         }
     }
 }

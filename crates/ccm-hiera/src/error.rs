@@ -35,6 +35,14 @@ pub enum Error {
         /// What the document holds instead of a map.
         found: &'static str,
     },
+    /// The same of a document that was read from somewhere.
+    #[error("{name} is not hierarchical data: it must be a map, not {found}")]
+    NotAMapIn {
+        /// The path or URL of the document, without credentials.
+        name: String,
+        /// What the document holds instead of a map.
+        found: &'static str,
+    },
     /// A section has the wrong shape.
     #[error("`{section}` must be {wanted}")]
     Shape {

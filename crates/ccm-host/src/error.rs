@@ -110,6 +110,17 @@ pub enum Error {
         /// Who can change it.
         doubt: crate::Doubt,
     },
+    /// A file with a secret that others can read.
+    #[error(
+        "refusing to use {} as root: it holds a secret and is readable by other users \
+         (mode {mode:04o})", path.display()
+    )]
+    Exposed {
+        /// The file that holds the secret.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// A directory of ccm's own that others can change.
     #[error("refusing to keep state in {}: {doubt}", path.display())]
     SharedState {
@@ -179,6 +190,14 @@ pub enum Error {
         url: String,
         /// What the server or the connection did, without credentials.
         reason: String,
+    },
+    /// A service in the network that did not do what it was asked.
+    #[error("{message}")]
+    Network {
+        /// What was asked of whom, and what went wrong, without credentials.
+        message: String,
+        /// What to do about it.
+        hint: Option<String>,
     },
     /// A URL that nothing registered can fetch.
     #[error("cannot fetch {url}: `{scheme}` is not available in this version")]
@@ -299,6 +318,8 @@ impl Error {
             Self::UnknownScheme { known, .. } => {
                 Some(format!("available schemes: {}", known.join(", ")))
             }
+            Self::Network { hint, .. } => hint.clone(),
+            Self::Exposed { path, .. } => Some(format!("chmod 600 {}", path.display())),
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             Self::Unrecorded { .. } => {
                 Some("make room in the state directory, or run with --no-history".to_owned())

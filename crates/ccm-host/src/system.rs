@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::lock::Lock;
-use crate::{Cancel, Fetch, Fetchers, Host, pending};
+use crate::{Cancel, Fetch, Fetchers, Host, Lookup, Publish, pending};
 
 /// The machine as all runs of a process share it. Cheap to clone.
 ///
@@ -14,6 +14,8 @@ use crate::{Cancel, Fetch, Fetchers, Host, pending};
 pub struct System {
     shared: Arc<Shared>,
     fetchers: Fetchers,
+    lookup: Option<Arc<dyn Lookup>>,
+    publisher: Option<Arc<dyn Publish>>,
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +38,28 @@ impl System {
     pub fn with_fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
         self.fetchers.add(fetch);
         self
+    }
+
+    /// The same with something that answers template functions.
+    #[must_use]
+    pub fn with_lookup(mut self, lookup: Arc<dyn Lookup>) -> Self {
+        self.lookup = Some(lookup);
+        self
+    }
+
+    /// The same with something that publishes registrations.
+    #[must_use]
+    pub fn with_publisher(mut self, publisher: Arc<dyn Publish>) -> Self {
+        self.publisher = Some(publisher);
+        self
+    }
+
+    pub(crate) fn lookup(&self) -> Option<&dyn Lookup> {
+        self.lookup.as_deref()
+    }
+
+    pub(crate) fn publisher(&self) -> Option<&dyn Publish> {
+        self.publisher.as_deref()
     }
 
     pub(crate) fn queries(&self) -> &Arc<pending::Queries> {

@@ -136,6 +136,25 @@ impl Host {
         self.judge(path, self.directory_doubt(path)?, Refuse::IfStrict)
     }
 
+    /// As root, a file with a secret that other users can read is refused with
+    /// `CCM_STRICT=1` and logged otherwise.
+    pub fn check_private(&self, path: &Path) -> Result<()> {
+        if !self.is_root() {
+            return Ok(());
+        }
+        let Some(stat) = self.stat(path)?.filter(|stat| stat.mode & 0o044 != 0) else {
+            return Ok(());
+        };
+        if self.is_strict() {
+            return Err(Error::Exposed { path: path.to_owned(), mode: stat.mode });
+        }
+        let (path, mode) = (path.display(), stat.mode);
+        self.warn(format!(
+            "{path} holds a secret and is readable by other users (mode {mode:04o})"
+        ));
+        Ok(())
+    }
+
     /// Opens a file, and says who can change it. A directory on the way that
     /// others can change ends it at once if `is_strict`: what is behind it may
     /// be another file by then.

@@ -100,6 +100,15 @@ pub enum Format {
     User,
     /// A group, by name or number.
     Group,
+    /// A name that matches this regular expression; a word that YAML takes for a
+    /// boolean is one.
+    Name(&'static str),
+    /// Text that matches this regular expression.
+    Pattern(&'static str),
+    /// A whole number between these two, both included.
+    Within(i64, i64),
+    /// `never`, or a time of at least a second.
+    Lifetime,
 }
 
 impl Format {
@@ -117,6 +126,10 @@ impl Format {
             Self::Expression => "expression",
             Self::User => "user",
             Self::Group => "group",
+            Self::Name(_) => "name",
+            Self::Pattern(_) => "pattern",
+            Self::Within(..) => "within",
+            Self::Lifetime => "lifetime",
         }
     }
 }

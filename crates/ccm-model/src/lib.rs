@@ -5,6 +5,7 @@
 //!   the command line, schemas and documentation are rendered from.
 //! - [`ResourceRef`] is `type#name`.
 //! - [`Event`] and [`Summary`]: what became of a resource, and of a run.
+//! - [`Registration`] and [`RegistryEntry`]: where services can be found.
 //! - [`shellquote`] and [`duration`]: two small languages that properties use.
 
 // The derive names this crate from outside; this lets it do so inside too.
@@ -26,6 +27,7 @@ mod read;
 mod redact;
 mod redactor;
 mod reference;
+mod registration;
 mod report;
 mod request;
 mod resolve;
@@ -50,6 +52,11 @@ pub use read::{FromNode, Reader, Spanned};
 pub use redact::{is_secret_name, mask_credentials, redact_credentials};
 pub use redactor::{Redactor, Secrets};
 pub use reference::{ResourceRef, ResourceRefError};
+pub use registration::{
+    Annotations, REGISTRY_PREFIX, Registration, RegistryChange, RegistryEntry,
+    RegistryMessageError, RegistryQuery, RegistrySubject, Ttl, TtlError, Whole, entries_of,
+    prometheus_file_sd,
+};
 pub use report::Report;
 pub use request::{Request, RequestError, Response};
 pub use resolve::{

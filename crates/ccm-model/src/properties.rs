@@ -26,7 +26,9 @@ use ccm_yaml::Node;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
-use crate::{Field, HealthCheck, Reader, ResourceRef, Spanned, Stage, TemplateError, Templates};
+use crate::{
+    Field, HealthCheck, Reader, Registration, ResourceRef, Spanned, Stage, TemplateError, Templates,
+};
 
 /// What stands where a secret was.
 pub const REDACTED: &str = "[redacted]";
@@ -88,6 +90,8 @@ pub struct Common {
     pub control: Option<Control>,
     /// Checks that must hold once the resource is as desired
     pub health_checks: Vec<Spanned<HealthCheck>>,
+    /// Services to publish in a registry once the resource is as desired
+    pub register_when_stable: Vec<Spanned<Registration>>,
 }
 
 /// Conditions for managing a resource at all.

@@ -7,7 +7,7 @@ use govalue::Value;
 
 use crate::budget::{Nesting, size};
 use crate::resolver::Call;
-use crate::{Error, Resolver};
+use crate::{Error, Resolver, network};
 
 /// What a template reads is text that people write.
 const MAX_FILE: u64 = 16 << 20;
@@ -30,16 +30,20 @@ pub(crate) fn environment(restricted: bool) -> Environment {
         .function("file", Function::new(read_file).arity(1, 1))
         .function("template", Function::new(template).arity(1, 1))
         .function("jet", Function::new(jet))
-        .function(
-            "registrations",
-            Function::new(|_, _| Err(no_network("registrations"))).arity(4, 4),
+        .function("registrations", Function::new(registrations).arity(4, 4))
+        .function("kvGet", Function::new(kv_get).arity(2, 2))
+        .list_method(
+            network::FILE_SD,
+            Function::new(|_, args| network::file_sd(args)).arity(1, 1).returns(Type::String),
         )
-        .function("kvGet", Function::new(|_, _| Err(no_network("kvGet"))).arity(2, 2))
 }
 
-/// The error of functions that ask others.
-pub(crate) fn no_network(name: &str) -> FunctionError {
-    format!("{name} needs a network connection, and none is configured").into()
+fn registrations(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+    network::registrations(&call(context)?.resolver, args)
+}
+
+fn kv_get(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+    network::kv_get(&call(context)?.resolver, args)
 }
 
 fn call(context: Context<'_>) -> Result<&Call, FunctionError> {

@@ -4,8 +4,8 @@ use gotemplate::Failure;
 use govalue::{Map, Value};
 
 use crate::budget::Nesting;
-use crate::functions::{find, nested, no_network, string};
-use crate::{Error, Resolver};
+use crate::functions::{find, nested, string};
+use crate::{Error, Resolver, network};
 
 impl Resolver {
     /// The functions of Go templates, Sprig's included, and the data that they
@@ -57,9 +57,11 @@ impl Resolver {
             let rendered = resolver.nested_jet(string(body, "the template")?, delimiters, &nesting);
             rendered.map(Value::from).map_err(|error: Error| nested(&error))
         });
-        for name in ["registrations", "kvGet"] {
-            go = go.function(name, move |_| Err(no_network(name)));
-        }
+        let resolver = self.clone();
+        go = go.function("registrations", move |args| network::registrations(&resolver, args));
+        let resolver = self.clone();
+        go = go.function("kvGet", move |args| network::kv_get(&resolver, args));
+        go = go.list_method(network::FILE_SD, network::file_sd);
         (go, self.members().into())
     }
 

@@ -4,8 +4,8 @@ use govalue::{Map, Str, Value};
 use jet::{Function, Limits, Param, Set, Variables};
 
 use crate::budget::Nesting;
-use crate::functions::{find, names_jet, nested, no_network, string};
-use crate::{Error, Resolver};
+use crate::functions::{find, names_jet, nested, string};
+use crate::{Error, Resolver, network};
 
 /// What Jet's actions stand between, unless a template says otherwise.
 const DELIMITERS: (&str, &str) = ("[[", "]]");
@@ -124,10 +124,14 @@ impl Resolver {
                 resolver.template(text, &nesting).map_err(|error| nested(&error))
             }),
         );
-        for (name, arity) in [("registrations", 4), ("kvGet", 2)] {
-            let absent = move |_: &[Value]| Err(no_network(name));
-            variables.set_function(name, Function::typed(&vec![Param::String; arity], absent));
-        }
+        let resolver = self.clone();
+        let registrations = move |args: &[Value]| network::registrations(&resolver, args);
+        let resolver = self.clone();
+        let kv_get = move |args: &[Value]| network::kv_get(&resolver, args);
+        variables
+            .set_function("registrations", Function::typed(&[Param::String; 4], registrations))
+            .set_function("kvGet", Function::typed(&[Param::String; 2], kv_get))
+            .set_list_method(network::FILE_SD, Function::new(1..=1, network::file_sd));
         variables
     }
 }

@@ -30,6 +30,7 @@ mod functions;
 mod gotemplates;
 mod jets;
 mod missing;
+mod network;
 pub mod placeholder;
 mod references;
 mod resolve;

@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 
+use ccm_model::{Reader, Registration, Resolve as _};
 use ccm_template::placeholder::{Openers, scan};
 use ccm_template::{Facts, Resolver, Scope};
 use govalue::{Map, MapShape, Value};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use vectors::{Vectors, typed};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
@@ -136,4 +137,45 @@ fn conformance_jet() {
         let got = worlds.of(case).jet(case["input"].as_str().unwrap(), delimiters);
         judge(case, got.map(Value::from))
     });
+}
+
+/// Entries of `register_when_stable`: read, resolved and checked.
+#[test]
+fn conformance_registration() {
+    let publish = |case: &Json| case["op"] == "publish";
+    Vectors::new("registration.jsonl", CRATE).only(publish).run(|case| {
+        let got = publish_entry(&case["input"]);
+        match (got, case["want_error"] == true) {
+            (Err(_), true) => Ok(()),
+            // The order of the payload's members counts, that of the headers not.
+            (Ok(got), false) if got == case["want"] => Ok(()),
+            (Ok(got), _) => Err(got.to_string()),
+            (Err(error), false) => Err(error),
+        }
+    });
+}
+
+fn publish_entry(input: &Json) -> Result<Json, String> {
+    let network = Map::from_iter([("primaryIP", "10.1.2.3")]);
+    let info = Map::from_iter([("info", Map::from_iter([("hostname", "web1")]))]);
+    let facts = Map::from_iter([("network", network), ("host", info)]);
+    let data = typed::decode(&input["data"]).as_map().cloned().unwrap_or_default();
+    let host = ccm_host::Host::new();
+    let templates = Resolver::new(Scope { facts: Facts::known(facts), data, ..Scope::new(&host) });
+    let source = ccm_yaml::Source::new("entry", input["entry"].as_str().unwrap());
+    let node = ccm_yaml::parse(&source).map_err(|error| error.to_string())?;
+    let mut reader = Reader::default();
+    let entry: Option<Registration> = reader.read(node);
+    if let Some(finding) = reader.findings.into_iter().next() {
+        return Err(finding.message);
+    }
+    let mut entry = entry.ok_or("not read")?;
+    entry.resolve(&templates, false).map_err(|error| error.to_string())?;
+    let entry = entry.entry().map_err(|problems| problems.join(", "))?;
+    let headers: serde_json::Map<String, Json> = entry
+        .headers("REGISTRATION")
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    Ok(json!({"subject": entry.subject(), "payload": entry.payload(), "headers": headers}))
 }

@@ -9,6 +9,7 @@
 
 mod dns;
 pub mod markdown;
+pub mod nats;
 mod not_run;
 mod random;
 mod server;

@@ -20,6 +20,7 @@ mod man;
 mod manifest;
 mod owed;
 mod plan;
+mod registration;
 mod saved_plan;
 mod schema;
 mod session;
@@ -57,6 +58,7 @@ const COMMANDS: &[Entry] = &[
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),
     ("hiera", hiera::command, hiera::run),
+    ("registration", registration::command, registration::run),
     ("session", session::command, session::run),
     ("schema", schema::command, |ui, matches| Ok(schema::run(ui, matches))),
     ("completion", completion::command, completion::run),

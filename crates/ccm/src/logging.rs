@@ -4,6 +4,9 @@ use std::io::{self, Write};
 
 use ccm_model::redact_credentials;
 use tracing::Level;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Standard error, without credentials in URLs: libraries log them too.
 struct Redacted;
@@ -26,6 +29,9 @@ pub(crate) fn start(debug: bool, info: bool, json: bool) {
         (false, true) => Level::INFO,
         (false, false) => Level::WARN,
     };
+    // What goes wrong with a connection is said in words of ours.
+    let library = if debug { LevelFilter::DEBUG } else { LevelFilter::OFF };
+    let filter = Targets::new().with_default(level).with_target("async_nats", library);
     let builder = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(|| Redacted)
@@ -34,5 +40,9 @@ pub(crate) fn start(debug: bool, info: bool, json: bool) {
         .log_internal_errors(false)
         .with_ansi(false);
     // A second start is impossible in this binary and harmless elsewhere.
-    let _ = if json { builder.json().try_init() } else { builder.without_time().try_init() };
+    let _ = if json {
+        builder.json().finish().with(filter).try_init()
+    } else {
+        builder.without_time().finish().with(filter).try_init()
+    };
 }

@@ -267,6 +267,9 @@ impl<'a> Checker<'a> {
         match base_type {
             // What a map holds is not known; that it is no function shows later.
             Type::Any | Type::Map(_) | Type::AnyMap(_) => Ok(Type::Any),
+            Type::Array(_) if let Some(method) = self.environment.list_method(name) => {
+                Ok(method.result.clone())
+            }
             _ => {
                 let Some(method) = methods::signature(&base_type, name) else {
                     return Err(self.type_error(id, format!("{base_type} has no method {name}")));

@@ -113,6 +113,7 @@ pub(crate) struct Shared {
     names: HashMap<Box<str>, Entry>,
     pub(crate) members: Vec<(Box<str>, Type)>,
     pub(crate) functions: Vec<(Box<str>, Function)>,
+    list_methods: HashMap<Box<str>, Function>,
     pub(crate) type_name: Box<str>,
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<dyn Fn() -> Time + Send + Sync>,
@@ -130,6 +131,7 @@ impl Default for Shared {
             names: HashMap::new(),
             members: Vec::new(),
             functions: Vec::new(),
+            list_methods: HashMap::new(),
             type_name: "map".into(),
             limits: Limits::default(),
             clock: Arc::new(system_clock),
@@ -150,6 +152,10 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn entry(&self, name: &str) -> Option<Entry> {
         self.names.get(name).copied()
+    }
+
+    pub(crate) fn list_method(&self, name: &str) -> Option<&Function> {
+        self.list_methods.get(name)
     }
 
     pub(crate) fn member(&self, name: &str) -> Option<usize> {
@@ -195,6 +201,24 @@ impl Environment {
         let shared = Arc::make_mut(&mut self.shared);
         shared.names.insert(name.into(), Entry::Function(shared.functions.len()));
         shared.functions.push((name.into(), function));
+        self
+    }
+
+    /// Declares a method of lists: the list is the first argument of the
+    /// function.
+    ///
+    /// ```
+    /// use expr::{Environment, Function, Program};
+    ///
+    /// let env = Environment::new().list_method("Count", Function::new(|_, args| {
+    ///     Ok(args[0].as_array().map_or(0, |items| items.len()).into())
+    /// }).arity(1, 1));
+    /// let program = Program::compile("[1, 2].Count()", &env).unwrap();
+    /// assert_eq!(program.run(&env.vars()).unwrap().to_string(), "2");
+    /// ```
+    #[must_use]
+    pub fn list_method(mut self, name: &str, function: Function) -> Self {
+        Arc::make_mut(&mut self.shared).list_methods.insert(name.into(), function);
         self
     }
 

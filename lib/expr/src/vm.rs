@@ -386,7 +386,10 @@ impl Machine<'_> {
                 let args = self.top(count as usize);
                 let base = self.pop();
                 let name = self.constant(name).to_string();
-                self.push(methods::call(&base, &name, &args)?);
+                let is_list = matches!(base, Value::Array(_));
+                if !(is_list && self.list_method(&name, &base, &args)?) {
+                    self.push(methods::call(&base, &name, &args)?);
+                }
             }
             Op::Begin(predicate) => {
                 let items = self.pop();
@@ -572,6 +575,22 @@ impl Machine<'_> {
             .map_err(|error| Failure::function(name.clone(), error))?;
         self.stack.truncate(start);
         self.push_made(value)
+    }
+
+    /// Calls a method of lists that the environment has; false if it has none
+    /// of that name.
+    fn list_method(&mut self, name: &str, base: &Value, args: &[Value]) -> Result<bool, Failure> {
+        let shared = Arc::clone(&self.program.shared);
+        let Some(method) = shared.list_method(name) else { return Ok(false) };
+        let mut all = vec![base.clone()];
+        all.extend_from_slice(args);
+        if all.len() < method.least || method.most.is_some_and(|most| all.len() > most) {
+            return Err(Failure::value(format!("wrong number of arguments to call {name}")));
+        }
+        let value = (method.body)(Context { vars: self.vars }, &all)
+            .map_err(|error| Failure::function(name.into(), error))?;
+        self.push_made(value)?;
+        Ok(true)
     }
 }
 

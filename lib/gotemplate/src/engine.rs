@@ -40,6 +40,7 @@ pub(crate) struct Settings {
     pub(crate) clock: Arc<Clock>,
     pub(crate) random: Arc<Random>,
     pub(crate) on_missing: Option<Arc<OnMissing>>,
+    pub(crate) list_methods: HashMap<String, Arc<HostFunction>>,
 }
 
 /// What is told of members that are printed but not there.
@@ -75,6 +76,7 @@ impl Engine {
                 clock: Arc::new(now),
                 random: Arc::new(|bytes| getrandom::fill(bytes).map_err(Into::into)),
                 on_missing: None,
+                list_methods: HashMap::new(),
             },
         }
     }
@@ -101,6 +103,28 @@ impl Engine {
         function: impl Fn(&[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
     ) -> Self {
         self.functions.insert(name.into(), Arc::new(function));
+        self
+    }
+
+    /// Adds a method of lists: the list is its first argument.
+    ///
+    /// ```
+    /// use govalue::Value;
+    ///
+    /// let go = gotemplate::Engine::new().list_method("Count", |args| {
+    ///     Ok(args[0].as_array().map_or(0, <[Value]>::len).into())
+    /// });
+    /// let text = go.render("t", "{{ (list 1 2).Count }}", &Value::Nil)?;
+    /// assert_eq!(text, "2");
+    /// # Ok::<(), gotemplate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn list_method(
+        mut self,
+        name: impl Into<String>,
+        method: impl Fn(&[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.list_methods.insert(name.into(), Arc::new(method));
         self
     }
 

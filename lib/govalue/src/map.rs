@@ -46,7 +46,12 @@ pub struct Map {
     nil: bool,
     reflected: bool,
     any_initial: bool,
+    /// The members of a struct that may be missing; `None` for a map.
+    optional: Option<&'static [&'static str]>,
 }
+
+/// What a member of a struct is that has no value.
+static NIL: Value = Value::Nil;
 
 /// A value that can be a key: anything but lists, maps and bytes.
 #[derive(Clone, Debug)]
@@ -146,7 +151,7 @@ impl Map {
 
     /// An empty map of the given type.
     pub fn with_shape(shape: MapShape) -> Self {
-        Self { entries: IndexMap::new(), shape, nil: false, reflected: false, any_initial: false }
+        Self { shape, ..Self::default() }
     }
 
     /// A nil map of the given type: empty, and told from an empty map by
@@ -190,10 +195,39 @@ impl Map {
         self
     }
 
+    /// The same map as a Go struct whose members JSON calls by these keys. It
+    /// keeps the order of its members, also where maps are sorted. A member is
+    /// found by its Go name too: with a capital first, or all in capitals. Those
+    /// that are `optional` and not there are nil.
+    ///
+    /// ```
+    /// use govalue::{Map, Value};
+    ///
+    /// let entry = Map::from_iter([("name", "a"), ("id", "7")]).into_struct(&["ttl"]);
+    /// assert_eq!(entry.get("Name"), entry.get("name"));
+    /// assert_eq!(entry.get("ID").and_then(Value::as_str), Some("7"));
+    /// assert_eq!(entry.get("TTL"), Some(&Value::Nil));
+    /// assert_eq!(entry.get("Age"), None);
+    /// assert_eq!(entry.sorted()[0].1, &Value::from("a"));
+    /// ```
+    #[must_use]
+    pub fn into_struct(mut self, optional: &'static [&'static str]) -> Self {
+        self.optional = Some(optional);
+        self
+    }
+
     fn find(&self, key: &[u8]) -> Option<&Value> {
         let found = self.entries.get(&Borrowed(key));
-        if found.is_some() || !self.any_initial {
+        if found.is_some() {
             return found;
+        }
+        if let Some(optional) = self.optional {
+            let name = json_name(key);
+            let is_optional = || optional.iter().any(|member| member.as_bytes() == name);
+            return self.entries.get(&Borrowed(&name)).or_else(|| is_optional().then_some(&NIL));
+        }
+        if !self.any_initial {
+            return None;
         }
         self.entries.get(&Borrowed(&with_other_initial(key)?))
     }
@@ -210,6 +244,9 @@ impl Map {
     pub fn stored_key(&self, key: &Key) -> Option<&Key> {
         let stored = self.entries.get_key_value(key);
         let other = || match &key.0 {
+            Value::String(text) if self.optional.is_some() => {
+                self.entries.get_key_value(&Borrowed(&json_name(text.as_bytes())))
+            }
             Value::String(text) if self.any_initial => {
                 self.entries.get_key_value(&Borrowed(&with_other_initial(text.as_bytes())?))
             }
@@ -290,9 +327,18 @@ impl Map {
         self.entries.iter()
     }
 
+    /// Whether this is a struct, which keeps the order of its members.
+    pub fn is_struct(&self) -> bool {
+        self.optional.is_some()
+    }
+
     /// The members in order of their keys, as Go prints and ranges over them.
+    /// Those of a struct keep their order.
     pub fn sorted(&self) -> Vec<(&Key, &Value)> {
         let mut entries: Vec<_> = self.entries.iter().collect();
+        if self.is_struct() {
+            return entries;
+        }
         entries.sort_by(|a, b| crate::compare::order_keys(a.0.value(), b.0.value()));
         entries
     }
@@ -333,6 +379,17 @@ fn with_other_initial(key: &[u8]) -> Option<Vec<u8>> {
     let initial = other.first_mut().filter(|byte| byte.is_ascii_alphabetic())?;
     *initial ^= 0x20;
     Some(other)
+}
+
+/// What JSON calls the member of a struct: `Name` is `name`, `TTL` is `ttl`.
+fn json_name(member: &[u8]) -> Vec<u8> {
+    let mut name = member.to_vec();
+    if name.iter().all(u8::is_ascii_uppercase) {
+        name.make_ascii_lowercase();
+    } else if let Some(initial) = name.first_mut().filter(|byte| byte.is_ascii_uppercase()) {
+        initial.make_ascii_lowercase();
+    }
+    name
 }
 
 #[cfg(test)]

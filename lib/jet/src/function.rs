@@ -75,6 +75,25 @@ impl Function {
         Self { signature: Signature::Typed(params.into()), body: Arc::new(body) }
     }
 
+    /// The same function with its first argument given.
+    pub(crate) fn with_first(&self, first: Value) -> Self {
+        let signature = match &self.signature {
+            Signature::Free(arity) => {
+                Signature::Free(arity.start().saturating_sub(1)..=arity.end().saturating_sub(1))
+            }
+            Signature::Typed(params) => {
+                Signature::Typed(params.get(1..).unwrap_or_default().into())
+            }
+        };
+        let body = Arc::clone(&self.body);
+        let body = move |args: &[Value]| {
+            let mut all = vec![first.clone()];
+            all.extend_from_slice(args);
+            body(&all)
+        };
+        Self { signature, body: Arc::new(body) }
+    }
+
     /// The arguments as the function wants them; `None` stands for a missing
     /// value.
     pub(crate) fn arguments(&self, given: Vec<Option<Value>>) -> Result<Vec<Value>, String> {

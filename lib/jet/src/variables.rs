@@ -35,7 +35,30 @@ impl Variables {
         self
     }
 
+    /// Adds or replaces a method of lists: the list is its first argument.
+    ///
+    /// ```
+    /// use govalue::Value;
+    ///
+    /// let mut variables = jet::Variables::new();
+    /// variables.set_list_method("Count", jet::Function::new(1..=1, |args| {
+    ///     Ok(args[0].as_array().map_or(0, <[Value]>::len).into())
+    /// }));
+    /// let set = jet::Set::new();
+    /// let template = set.parse("t", "{{ slice(1, 2).Count() }}").unwrap();
+    /// assert_eq!(set.render(&template, &variables, &Value::Nil).unwrap(), "2");
+    /// ```
+    pub fn set_list_method(&mut self, name: &str, method: Function) -> &mut Self {
+        self.0.insert(method_name(name).as_str().into(), Item::Function(method));
+        self
+    }
+
     pub(crate) fn all(&self) -> &BTreeMap<Name, Item> {
         &self.0
     }
+}
+
+/// What a method of lists is kept under: a name that no template can write.
+pub(crate) fn method_name(name: &str) -> String {
+    format!(".{name}")
 }

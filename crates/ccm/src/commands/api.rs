@@ -48,6 +48,7 @@ pub(super) fn command() -> Command {
                 .help("Data for templates, hierarchical or a plain map"),
         )
         .args(inputs::flags())
+        .arg(flags::register())
         .arg(flags::session())
         .arg(flags::noop())
         .arg(flags::no_sync())
@@ -62,9 +63,10 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let (_, matches) = matches.subcommand().ok_or_else(|| Error::usage("no subcommand", ""))?;
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "ensure");
     let mut options = flags::run_options(&engine, matches)?;
     options.detail = Detail::Report;
+    options.register = flags::registry(matches);
     options.inputs = inputs::inputs_here(&options, matches)?;
     if let Some(path) = matches.get_one::<PathBuf>("data") {
         options.inputs.own = Some(read_data(&options.host, path)?);
@@ -88,6 +90,9 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     let Pipe { host, run, is_failed, is_busy, .. } = pipe;
     let finished = run.finish();
+    for warning in &finished.report.warnings {
+        tracing::warn!("{}", warning.message);
+    }
     if let Some(reason) = host.cancel().reason() {
         return Ok(reason.into());
     }

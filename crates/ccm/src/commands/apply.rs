@@ -42,6 +42,7 @@ pub(super) fn command() -> Command {
         .arg(flags::events())
         .args(flags::selection_flags())
         .args(inputs::flags())
+        .arg(flags::register())
         .arg(flags::session())
         .arg(flags::detailed_exitcodes())
         .args(saved_plan::apply_flags())
@@ -51,10 +52,11 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "apply");
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
     options.mode.health_check_only = matches.get_flag("monitor-only");
+    options.register = flags::registry(matches);
     let _lock = state::begin(ui, &mut options, matches)?;
     let source = manifest::source(matches)?;
     let (manifest, _replay) = if let Some(path) = saved_plan::given(&source, &options) {

@@ -75,7 +75,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 fn run_checks(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "check");
     let mut options = flags::options(&engine)?;
     let given = matches.get_one::<PathBuf>("file").cloned().unwrap_or_default();
     let path = flags::from_here(&options.host, &given);

@@ -204,7 +204,7 @@ fn from_manifest(kind: &dyn AnyType, text: &str) -> Value {
     let path = directory.path().join("manifest.yaml");
     let indented: String = text.lines().map(|line| format!("    {line}\n")).collect();
     std::fs::write(&path, format!("ccm:\n  resources:\n{indented}")).unwrap();
-    let engine = flags::engine();
+    let engine = flags::engine(&clap::ArgMatches::default(), "docs");
     let options = engine.options(ccm_host::Cancel::default());
     let manifest = engine.load(&SourceRef::new(&path), &options);
     let manifest = manifest.unwrap_or_else(|error| panic!("{}: {error:?}", kind.name()));

@@ -163,7 +163,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     let kind = find_type(TYPES, kind).ok_or_else(|| Error::usage("unknown type", ""))?;
     check_session(kind, matches)?;
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "ensure");
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
     let request = arguments(kind, matches, &options.host)?.into_request(kind.name());

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ccm_engine::{Diffs, DirectorySession, Engine, Manifest, RunOptions};
-use ccm_host::{Host, System};
+use ccm_host::{Host, Registry, System};
+use ccm_nats::{ContextChoice, Nats};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
@@ -126,15 +128,46 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
     }
 }
 
+pub(super) fn context() -> Arg {
+    Arg::new("context")
+        .long("context")
+        .value_name("NAME")
+        .help("NATS context for `kv://`, `obj://` and the registry; '' for the selected one")
+}
+
+pub(super) fn register() -> Arg {
+    Arg::new("register")
+        .long("register")
+        .value_name("WHERE")
+        .value_parser(["nats", "jetstream"])
+        .help("Publish the services of resources that are as desired")
+}
+
+/// Where services are to be published.
+pub(super) fn registry(matches: &ArgMatches) -> Option<Registry> {
+    match matches.get_one::<String>("register")?.as_str() {
+        "nats" => Some(Registry::Nats),
+        _ => Some(Registry::JetStream),
+    }
+}
+
+/// The context that the flags name.
+pub(super) fn context_choice(matches: &ArgMatches) -> ContextChoice {
+    let flag = matches.try_get_one::<String>("context").ok().flatten().cloned();
+    ContextChoice { flag, configured: None }
+}
+
 /// What all runs of this process share. Ways to fetch URLs that other crates
-/// bring are registered here.
-pub(super) fn system() -> System {
-    System::default()
+/// bring are registered here. Nothing is connected before it is used.
+pub(super) fn system(matches: &ArgMatches, command: &str) -> System {
+    let nats = Arc::new(Nats::new(context_choice(matches), command));
+    let system = System::default().with_fetch(nats.clone());
+    system.with_lookup(nats.clone()).with_publisher(nats)
 }
 
 /// The engine that all commands use.
-pub(super) fn engine() -> Engine {
-    Engine::new(system(), TYPES)
+pub(super) fn engine(matches: &ArgMatches, command: &str) -> Engine {
+    Engine::new(system(matches, command), TYPES)
 }
 
 /// What a command that can be interrupted gives its run.

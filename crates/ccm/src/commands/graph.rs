@@ -47,7 +47,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "graph");
     let mut options = flags::options(&engine)?;
     let source = manifest::source(matches)?;
     let file = output_file(&options.host, matches)?;

@@ -19,6 +19,7 @@ pub(super) fn command() -> Command {
         .about("Resolve hierarchical data and print it")
         .after_help(example("ccm hiera parse data.yaml -S --query packages"))
         .arg(Arg::new("source").value_name("SOURCE").required(true).help("Document to resolve"))
+        .arg(flags::context())
         .args(fact_sources())
         .arg(flags::json("Print JSON (the default)"))
         .arg(facts::yaml())
@@ -117,7 +118,7 @@ fn gather(host: &Host, matches: &ArgMatches) -> Result<Map> {
 }
 
 fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let host = flags::system().begin(Cancel::default());
+    let host = flags::system(matches, "hiera").begin(Cancel::default());
     let source = matches.get_one::<String>("source").map(String::as_str).unwrap_or_default();
     let facts = Facts::known(gather(&host, matches)?);
     let mut over = match matches.get_one::<PathBuf>("data-file") {

@@ -45,6 +45,7 @@ pub(super) fn flags() -> Vec<Arg> {
             .env("CCM_HIERA_DATA")
             .hide_env_values(true)
             .help("Hierarchical data that wins over that of the manifest"),
+        super::flags::context(),
         switch("read-env", "no-read-env", "Read variables from ./.env too (the default)"),
         switch("no-read-env", "read-env", "Do not read ./.env"),
     ]);

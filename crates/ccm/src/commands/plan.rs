@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("diff", matches)) => return saved_plan::diff(ui, matches),
         _ => {}
     }
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "plan");
     let mut options = flags::options(&engine)?;
     ui.follow(&options.host);
     // Everything that the plan depends on is read after this.

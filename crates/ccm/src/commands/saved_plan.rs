@@ -191,7 +191,7 @@ pub(super) fn diff(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 fn read(matches: &ArgMatches, name: &str) -> Result<Plan> {
-    let options = flags::options(&flags::engine())?;
+    let options = flags::options(&flags::engine(matches, "plan"))?;
     let path = matches.get_one::<PathBuf>(name).cloned().unwrap_or_default();
     Ok(SavedPlan::read(&options.host, &path)?.plan)
 }

@@ -47,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         hint: did_you_mean(kind, type_names())
             .or_else(|| Some(format!("the types are {}", type_names().join(", ")))),
     })?;
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "status");
     let mut options = flags::options(&engine)?;
     let mut arguments = Arguments::default();
     arguments.set("name", name);

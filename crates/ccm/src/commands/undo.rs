@@ -37,7 +37,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "undo");
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
     let _lock = state::begin(ui, &mut options, matches)?;

@@ -25,7 +25,7 @@ struct ValidationReport {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "validate");
     let mut options = flags::options(&engine)?;
     let source = manifest::source(matches)?;
     options.inputs = inputs::inputs(&options, matches)?;

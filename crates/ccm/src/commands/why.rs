@@ -30,7 +30,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let engine = flags::engine();
+    let engine = flags::engine(matches, "why");
     let mut options = flags::options(&engine)?;
     let source = manifest::source(matches)?;
     options.inputs = inputs::inputs(&options, matches)?;

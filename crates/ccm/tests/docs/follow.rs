@@ -13,6 +13,8 @@ use ccm_testkit::markdown::{Block, Page, pages};
 const HOME: &str = "/home/ann";
 /// The machine that pages speak of.
 const MACHINE: &str = "web1";
+/// The port that pages speak of.
+const NATS_PORT: &str = "4222";
 /// Stands for any number of lines.
 const ELISION: &str = "…";
 
@@ -61,9 +63,20 @@ fn shown(text: &str) -> String {
     text.replace(&format!(" on {name}\n"), &format!(" on {MACHINE}\n"))
 }
 
+fn uses_nats(page: &Page) -> bool {
+    page.text.contains("$ nats-server ")
+}
+
+fn free_port() -> String {
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port().to_string()
+}
+
 /// Runs everything that a page shows; the outputs in order.
 fn follow(page: &Page, directory: &Path) -> Vec<String> {
-    let mut script = "exec 2>&1 </dev/null\ncd\n".to_owned();
+    // What a page starts in the background ends with it.
+    let end = "trap 'kill $(jobs -p) 2> /dev/null' EXIT";
+    let mut script = format!("exec 2>&1 </dev/null\n{end}\ncd\n");
     for block in page.blocks() {
         if let Some(name) = block.attribute("file") {
             let _ = writeln!(script, "mkdir -p \"$(dirname {name})\"");
@@ -79,6 +92,14 @@ fn follow(page: &Page, directory: &Path) -> Vec<String> {
     }
     let home = home();
     let home = home.path();
+    // A page that starts a server gets a port of its own.
+    let port = free_port();
+    if uses_nats(page) {
+        script = script.replace(NATS_PORT, &port);
+    }
+    let tools = ccm_testkit::nats::program();
+    let tools = tools.as_deref().and_then(Path::parent);
+    let tools = tools.map(|tools| format!("{}:", tools.display())).unwrap_or_default();
     let temporary = directory.join("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
     let path = directory.join("script");
@@ -88,7 +109,7 @@ fn follow(page: &Page, directory: &Path) -> Vec<String> {
         .arg("--norc")
         .arg(&path)
         .env_clear()
-        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", binary.display()))
+        .env("PATH", format!("{}:{tools}/usr/local/bin:/usr/bin:/bin", binary.display()))
         .env("HOME", home)
         .env("TMPDIR", &temporary)
         .env("LC_ALL", "C.UTF-8")
@@ -98,7 +119,7 @@ fn follow(page: &Page, directory: &Path) -> Vec<String> {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let text = text.replace(home.to_str().unwrap(), HOME);
+    let text = text.replace(home.to_str().unwrap(), HOME).replace(&port, NATS_PORT);
     let text = shown(&text.replace(temporary.to_str().unwrap(), "/tmp"));
     let mut outputs: Vec<String> = text.split("\n@@\n").map(str::to_owned).collect();
     outputs.pop();
@@ -177,7 +198,7 @@ fn what_pages_show_is_what_happens() {
         let blocks = page.blocks();
         let steps: Vec<Step> =
             blocks.iter().filter(|block| block.language == "console").flat_map(steps).collect();
-        if steps.is_empty() {
+        if steps.is_empty() || uses_nats(&page) && ccm_testkit::nats::lacks_nats() {
             continue;
         }
         let directory = tempfile::tempdir().unwrap();

@@ -54,7 +54,7 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
     exit: 1
     --- stderr ---
     error: archive#[DIR]/a.tar: url: cannot fetch ftp://h/a.tar: `ftp` is not available in this version
-    hint: available schemes: file, http, https
+    hint: available schemes: file, http, https, kv, obj
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.zip", "--cleanup"]), @"
     exit: 1

@@ -253,11 +253,11 @@ fn what_is_no_tree_of_manifests_is_refused() {
 #[test]
 fn other_addresses_are_refused() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.ccm(["apply", "obj://BUCKET/m.tgz"]), @"
+    insta::assert_snapshot!(env.ccm(["apply", "ftp://BUCKET/m.tgz"]), @"
     exit: 1
     --- stderr ---
-    error: cannot fetch obj://BUCKET/m.tgz: `obj` is not available in this version
-    hint: available schemes: file, http, https
+    error: cannot fetch ftp://BUCKET/m.tgz: `ftp` is not available in this version
+    hint: available schemes: file, http, https, kv, obj
     ");
     insta::assert_snapshot!(env.ccm(["apply", "http://me:hunter2@127.0.0.1:1/manifest.yaml"]), @"
     exit: 1
@@ -302,9 +302,9 @@ fn file_urls_work_wherever_urls_do() {
     assert!(picture.contains("error: cannot open /nowhere/m.tgz\n"), "{picture}");
     let picture = env.ccm(["hiera", "parse", &data]);
     assert!(picture.contains("\"port\": 8080"), "{picture}");
-    let picture = env.ccm(["hiera", "parse", "kv://u:hunter2@BUCKET/key"]);
-    let error = "caused by: cannot fetch kv://BUCKET/key: `kv` is not available in this version\n\
-                 hint: available schemes: file, http, https";
+    let picture = env.ccm(["hiera", "parse", "ftp://u:hunter2@BUCKET/key"]);
+    let error = "caused by: cannot fetch ftp://BUCKET/key: `ftp` is not available in this version\n\
+                 hint: available schemes: file, http, https, kv, obj";
     assert!(picture.contains(error), "{picture}");
 }
 

@@ -389,7 +389,7 @@ ccm:
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
       |                        ^^^^^^^^^^^^^^^
       |
-      = help: available schemes: file, http, https
+      = help: available schemes: file, http, https, kv, obj
 
     error: scaffold#/d: post: the pattern `[` is wrong: a `[` is not closed
      --> manifest.yaml:8:47

@@ -120,7 +120,7 @@ fn what_is_wrong_fails_both_or_is_listed() {
 }
 
 /// What only the engine can know, by what it says.
-const ENGINE_ONLY: [&str; 12] = [
+const ENGINE_ONLY: [&str; 15] = [
     "path must be absolute",
     "is not a URL",
     "archive type not supported",
@@ -133,6 +133,9 @@ const ENGINE_ONLY: [&str; 12] = [
     "version must start with",
     "cannot be empty",
     "is empty",
+    "is not an IPv4 or IPv6 address",
+    "must be a whole number from",
+    "is not a time to live",
 ];
 
 /// Values that some property somewhere minds.

@@ -1,12 +1,14 @@
 //! Pipelines, fields and calls.
 
+use std::sync::Arc;
+
 use govalue::Value;
 
 use super::{Exec, Run};
 use crate::ErrorKind;
 use crate::ast::{Command, Operand, Pipe, Span, Term};
 use crate::error::Fail;
-use crate::functions::{Arguments, Context, Function, Native, Type};
+use crate::functions::{Arguments, Context, Function, HostFunction, Native, Type};
 use crate::limits::Nesting;
 use crate::methods;
 use crate::number::Number;
@@ -182,6 +184,11 @@ impl<'t> Run<'t> {
         if let Some(method) = methods::find(&receiver, name) {
             return self.native(method, Some(receiver), dot, given);
         }
+        if matches!(receiver, Val::List(_))
+            && let Some(method) = self.set.settings.list_methods.get(name).map(Arc::clone)
+        {
+            return self.host(name, &*method, Some(receiver), dot, given);
+        }
         let found = match &receiver {
             Val::Missing => return Ok(Val::Missing),
             Val::Dict(dict) => Some(dict.get(name).unwrap_or_else(|| {
@@ -224,25 +231,35 @@ impl<'t> Run<'t> {
             Function::And => self.shortcut(name, false, dot, given),
             Function::Or => self.shortcut(name, true, dot, given),
             Function::Native(native) => self.native(native, None, dot, given),
-            Function::Host(host) => {
-                let mut values = Vec::with_capacity(given.count());
-                for operand in given.arguments {
-                    values.push(self.argument(operand, Type::Any, dot)?);
-                }
-                values.extend(given.last);
-                let plain: Result<Vec<Value>, Fail> = values
-                    .iter()
-                    .map(|value| value.to_value(&mut self.budget, Purpose::Print))
-                    .collect();
-                let plain = plain.map_err(|fail| self.error(given.span, fail))?;
-                let nesting = Nesting::enter(self.depth, &self.budget);
-                let result = host(&plain);
-                nesting.leave(&mut self.budget);
-                match result {
-                    Ok(value) => Ok(Val::from(&value)),
-                    Err(cause) => Err(self.error(given.span, Fail::from_host(name, cause))),
-                }
-            }
+            Function::Host(host) => self.host(name, &**host, None, dot, given),
+        }
+    }
+
+    /// Calls a function of the caller's, or a method: then the receiver comes
+    /// first.
+    fn host(
+        &mut self,
+        name: &str,
+        host: &HostFunction,
+        receiver: Option<Val>,
+        dot: &Val,
+        given: Given<'t>,
+    ) -> Exec<Val> {
+        let mut values = Vec::with_capacity(given.count() + 1);
+        values.extend(receiver);
+        for operand in given.arguments {
+            values.push(self.argument(operand, Type::Any, dot)?);
+        }
+        values.extend(given.last);
+        let plain: Result<Vec<Value>, Fail> =
+            values.iter().map(|value| value.to_value(&mut self.budget, Purpose::Print)).collect();
+        let plain = plain.map_err(|fail| self.error(given.span, fail))?;
+        let nesting = Nesting::enter(self.depth, &self.budget);
+        let result = host(&plain);
+        nesting.leave(&mut self.budget);
+        match result {
+            Ok(value) => Ok(Val::from(&value)),
+            Err(cause) => Err(self.error(given.span, Fail::from_host(name, cause))),
         }
     }
 

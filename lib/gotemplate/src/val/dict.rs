@@ -113,7 +113,13 @@ impl Dict {
                 plain => return Some(Val::from(plain)),
             }
         }
-        self.own(|entries| entries.get(key).or_else(|| entries.get(self.stored(key))).cloned())
+        let found =
+            self.own(|entries| entries.get(key).or_else(|| entries.get(self.stored(key))).cloned());
+        // A member of a struct is there even if it has no value.
+        found.or_else(|| match self.0.origin.as_ref()?.get_key(key)? {
+            Value::Nil => Some(Val::Nil),
+            _ => None,
+        })
     }
 
     pub(crate) fn contains(&self, key: &Key) -> bool {
@@ -145,6 +151,9 @@ impl Dict {
     /// The members in order of their keys.
     pub(crate) fn sorted(&self) -> Vec<(Key, Val)> {
         let mut entries = self.entries();
+        if self.0.origin.as_ref().is_some_and(|origin| origin.is_struct()) {
+            return entries;
+        }
         if entries.iter().all(|(key, _)| matches!(key.value(), Value::String(_))) {
             entries.sort_by(|(a, _), (b, _)| text(a).cmp(&text(b)));
             return entries;

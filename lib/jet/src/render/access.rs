@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::function::{self, Function};
 use crate::item::Item;
 use crate::source::Span;
+use crate::variables::method_name;
 
 /// A byte of a string.
 pub(super) fn byte(value: u8) -> Item {
@@ -59,6 +60,12 @@ impl Runtime<'_> {
                     0..=0,
                     move |_| Ok(Str::from(text.clone()).into()),
                 )))
+            }
+            Item::Value(list @ Value::Array(_))
+                if let (Some(Item::Function(method)), _) = self.scope.find(&method_name(name)) =>
+            {
+                let list = list.clone();
+                Ok(Item::Function(method.with_first(list)))
             }
             Item::Missing | Item::Value(Value::Nil) => {
                 let message = format!("member `{name}` of {}", base.describe());
