@@ -45,6 +45,7 @@ fn edited(text: &str, operations: &Value) -> Result<(String, Vec<Change>), EditE
 }
 
 /// The text after an operation, of which only these lines differ.
+#[expect(clippy::needless_pass_by_value, reason = "operations are written where they are used")]
 fn lines(operation: Value) -> Vec<String> {
     let (after, changes) = edited(SITE, &json!([operation])).unwrap();
     let mut text = SITE.to_owned();
@@ -58,6 +59,7 @@ fn lines(operation: Value) -> Vec<String> {
     gone.chain(come).collect()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "operations are written where they are used")]
 fn refused(operation: Value) -> (EditErrorKind, String, Option<String>) {
     let error = edited(SITE, &json!([operation])).unwrap_err();
     (error.kind, error.message, error.hint)

@@ -167,7 +167,6 @@ enum Record<'a> {
 
 /// What an event says of the resource at work, as short as can be: a run may
 /// change many.
-#[expect(clippy::struct_excessive_bools, reason = "events have these flags")]
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct EventRecord<'a> {
@@ -235,7 +234,7 @@ fn whole_change((property, from, to, secret, lines): ChangeRecord<'_>) -> Change
     }
 }
 
-fn is_empty<T: Clone>(list: &Cow<'_, [T]>) -> bool {
+fn is_empty<T>(list: &[T]) -> bool {
     list.is_empty()
 }
 
@@ -267,7 +266,7 @@ impl<'a> EventRecord<'a> {
             number,
             time: times(event),
             provider: Cow::Borrowed(&event.provider),
-            name: (event.name != name).then(|| Cow::Borrowed(event.name.as_str())),
+            name: (event.name != name).then_some(Cow::Borrowed(event.name.as_str())),
             alias: event.alias.as_deref().map(Cow::Borrowed),
             ensure: (Cow::Borrowed(&event.requested_ensure), Cow::Borrowed(&event.final_ensure)),
             verbs: Cow::Borrowed(&event.verbs),

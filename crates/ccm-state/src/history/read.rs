@@ -161,7 +161,7 @@ impl RecordedRun {
                 }
             }
             Record::Lost { what, reason } => {
-                turn.lost.push((what.into_owned(), reason.into_owned()))
+                turn.lost.push((what.into_owned(), reason.into_owned()));
             }
             Record::Event(event) => {
                 let number = event.number;
