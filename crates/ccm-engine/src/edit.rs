@@ -267,6 +267,12 @@ pub fn property_value(
     let shape = field.map(|field| field.shape);
     let source = Source::new("the value", text);
     let is_text = matches!(shape, Some(ccm_model::Shape::Text | ccm_model::Shape::Reference));
+    // What is not clearly quoted is taken as it is typed: `#`, `&` and line
+    // breaks mean something to YAML, but not to whoever types a command.
+    let is_quoted = text.trim_start().starts_with(['"', '\'', '|', '>']);
+    if is_text && !is_quoted && !matches!(text.trim(), "null" | "~") {
+        return Ok(text.into());
+    }
     match ccm_yaml::parse(&source) {
         Ok(node) if !is_text || node.scalar().is_some() => Ok(read_value(&node, shape.as_ref())),
         // `{{ Data.x }}` is no scalar to YAML, but to everyone else.

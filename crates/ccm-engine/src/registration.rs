@@ -14,6 +14,8 @@ use crate::resource::AnyResource;
 
 /// How long one attempt may take, and all of those at the end together.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait between two attempts.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What could not be published yet.
 #[derive(Debug, Default)]
@@ -77,17 +79,33 @@ impl LifecycleContext<'_, '_> {
             return;
         }
         let until = Instant::now() + PATIENCE;
-        let mut left = 0;
-        for entry in entries {
-            let patience = until.saturating_duration_since(Instant::now());
-            let is_over = patience.is_zero() || self.options.host.cancel().is_cancelled();
-            if is_over {
-                left += 1;
-            } else if let Err(reason) = self.publish(&entry, registry, patience) {
-                self.record.unpublished.reason = reason;
-                left += 1;
+        let mut entries = entries;
+        loop {
+            let is_over = || until <= Instant::now() || self.options.host.cancel().is_cancelled();
+            let mut failed = Vec::new();
+            let mut last = None;
+            for entry in entries {
+                let patience = until.saturating_duration_since(Instant::now());
+                if is_over() {
+                    failed.push(entry);
+                } else if let Err(reason) = self.publish(&entry, registry, patience) {
+                    last = Some(reason);
+                    failed.push(entry);
+                }
             }
+            entries = failed;
+            if entries.is_empty() || is_over() {
+                self.record.unpublished.reason =
+                    last.unwrap_or_else(|| std::mem::take(&mut self.record.unpublished.reason));
+                break;
+            }
+            if let Some(reason) = last {
+                self.record.unpublished.reason = reason;
+            }
+            // A server that refuses connections does so at once.
+            self.options.host.cancel().pause(PAUSE);
         }
+        let left = entries.len();
         if left > 0 {
             let reason = std::mem::take(&mut self.record.unpublished.reason);
             let what = if left == 1 { "registration was" } else { "registrations were" };

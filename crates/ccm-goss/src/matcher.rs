@@ -21,6 +21,8 @@ use semver::Constraint;
 pub(crate) enum Found {
     /// Any value; lines are one string.
     Value(Value),
+    /// The content of a file that is not world-readable: matched, but not told.
+    Hidden(Value),
     /// The content of a file that is too large to be held.
     LargeFile(Host, PathBuf),
 }
@@ -152,6 +154,10 @@ impl Matcher {
     pub(crate) fn holds(&self, found: &Found) -> Result<bool, String> {
         match (self, found) {
             (_, Found::Value(value)) => self.holds_for(value),
+            // A reason would quote the content.
+            (_, Found::Hidden(value)) => self
+                .holds_for(value)
+                .map_err(|_| "the content, which is not shown, does not compare".to_owned()),
             (Self::Patterns(patterns), Found::LargeFile(host, path)) => {
                 pattern::hold_in_file(patterns, host, path)
             }

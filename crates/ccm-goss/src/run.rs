@@ -172,8 +172,10 @@ fn judge(test: &Test, found: Result<Found, String>, result: &mut TestResult) {
         Ok(found) => (test.matcher.holds(&found), Some(found)),
         Err(reason) => (Err(reason), None),
     };
-    if let Some(Found::Value(value)) = &found {
-        result.found = Some(told(value));
+    match &found {
+        Some(Found::Value(value)) => result.found = Some(told(value)),
+        Some(Found::Hidden(_)) => result.found = Some("[redacted]".into()),
+        Some(Found::LargeFile(..)) | None => {}
     }
     result.outcome = match holds {
         Ok(true) => Outcome::Passed,

@@ -92,10 +92,12 @@ pub fn reads_of_expression(expression: &str) -> ExpressionReads {
     ExpressionReads { expression: expression.to_owned(), reads }
 }
 
-/// Whether an expression calls a function that reads files, or may.
-pub(crate) fn calls_files(expression: &str) -> bool {
+/// Whether an expression calls a function that reads files or asks a server, or
+/// may: what it gets may be another value later.
+pub(crate) fn asks_elsewhere(expression: &str) -> bool {
+    const NAMES: [&str; 6] = ["readFile", "file", "template", "jet", "kvGet", "registrations"];
     let found = expr::references(expression).unwrap_or_default();
-    found.calls.iter().any(|call| matches!(&*call.name, "readFile" | "file" | "template" | "jet"))
+    found.calls.iter().any(|call| NAMES.contains(&&*call.name))
 }
 
 fn file(name: &str) -> Read {

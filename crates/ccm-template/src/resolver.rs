@@ -14,7 +14,7 @@ use govalue::{Map, Value};
 use crate::budget::Nesting;
 use crate::error::beginning;
 use crate::placeholder::{Openers, Placeholder, scan};
-use crate::references::calls_files;
+use crate::references::asks_elsewhere;
 use crate::{Error, Facts, Resolved, Scope, functions};
 
 /// Distinct expressions that are kept compiled. Texts that templates make up
@@ -197,8 +197,8 @@ impl Resolver {
     }
 
     /// Checks a text that is resolved later, as far as that can be told now.
-    /// Expressions that read files are only compiled: a file may be another one by
-    /// then.
+    /// Expressions that read files or ask a server are only compiled: the answer
+    /// may be another one by then.
     ///
     /// ```
     /// use ccm_template::placeholder::Openers;
@@ -214,7 +214,7 @@ impl Resolver {
         let mut known = text.to_owned();
         for placeholder in scan(text, openers).filter_map(Result::ok) {
             let Placeholder { start, end, inner } = placeholder;
-            if calls_files(inner) {
+            if asks_elsewhere(inner) {
                 self.check(inner).map_err(|error| error.in_template(text))?;
                 // As long as before, so that places stay where they are.
                 known.replace_range(start..end, &" ".repeat(end - start));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Attributes, Content, Digest, Host, Image};
+use ccm_host::{Attributes, Content, Digest, FileKind, Host, Image};
 use ccm_model::{Change, Verb};
 use ccm_state::history::{PathChange, RecordedRun, RecordedTurn};
 
@@ -97,14 +97,12 @@ impl<'r> PathUndo<'r> {
         position: Position,
         undone: &mut Undone,
     ) -> Result<(), String> {
-        let PathChange { path, before, after } = change;
+        let PathChange { path, before, after, .. } = change;
         if after.as_ref() == Some(before) || self.settled.contains(path) {
             return Ok(());
         }
-        let now = match self.predicted.get(path) {
-            Some(image) => image.clone(),
-            None => self.host.image(path).map_err(|error| chain(&error))?,
-        };
+        self.check_above(path)?;
+        let now = self.present(path)?;
         if self.is_undone(path, &now) {
             self.settled.insert(path.clone());
             return Ok(());
@@ -117,6 +115,9 @@ impl<'r> PathUndo<'r> {
             Verdict::Conflict(_) | Verdict::Restore => {}
         }
         self.check_restorable(change)?;
+        if *before != Image::Absent {
+            self.check_parent(path)?;
+        }
         if now != Image::Absent && !matches!(now, Image::Directory { .. } if is_directory(before)) {
             self.check_empty(path, &now)?;
         }
@@ -131,6 +132,63 @@ impl<'r> PathUndo<'r> {
         }
         undone.restored.push((path.clone(), now, before.clone()));
         Ok(())
+    }
+
+    /// What is at a path, in a preview after what was undone so far.
+    fn present(&self, path: &Path) -> Result<Image, String> {
+        if let Some(image) = self.predicted.get(path) {
+            return Ok(image.clone());
+        }
+        let above = path
+            .ancestors()
+            .skip(1)
+            .find_map(|above| self.predicted.get(above).map(|image| (above, image)));
+        match above {
+            Some((above, image)) if is_directory(image) && self.is_directory(above)? => {}
+            // Whatever a symlink leads to now, it will not be there.
+            Some(_) => return Ok(Image::Absent),
+            None => {}
+        }
+        self.host.image(path).map_err(|error| chain(&error))
+    }
+
+    fn is_directory(&self, path: &Path) -> Result<bool, String> {
+        let stat = self.host.lstat(path).map_err(|error| chain(&error))?;
+        Ok(stat.is_some_and(|stat| stat.kind == FileKind::Directory))
+    }
+
+    /// Fails if a directory above a path, which the run has changed too, is no
+    /// directory any more: what a symlink there leads to is not of the run.
+    fn check_above(&self, path: &Path) -> Result<(), String> {
+        for above in path.ancestors().skip(1) {
+            if !self.befores.contains_key(above) || self.predicted.contains_key(above) {
+                continue;
+            }
+            let stat = self.host.lstat(above).map_err(|error| chain(&error))?;
+            if stat.is_some_and(|stat| stat.kind != FileKind::Directory) {
+                return Err(format!(
+                    "changed since the run: {} is no directory any more",
+                    above.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the directory that something belongs in is gone.
+    fn check_parent(&self, path: &Path) -> Result<(), String> {
+        let Some(parent) = path.parent() else { return Ok(()) };
+        let is_there = match self.predicted.get(parent) {
+            Some(image) => is_directory(image),
+            None => {
+                let stat = self.host.stat(parent).map_err(|error| chain(&error))?;
+                stat.is_some_and(|stat| stat.kind == FileKind::Directory)
+            }
+        };
+        if is_there {
+            return Ok(());
+        }
+        Err(format!("not restored, because the directory {} is gone", parent.display()))
     }
 
     /// Whether a path that the run changed more than once is as before the run.
@@ -221,7 +279,10 @@ impl<'r> PathUndo<'r> {
                 let is_same = is_same_kind && (digest.is_none() || *digest == now.digest());
                 match digest.filter(|_| !is_same) {
                     None => host.set_attributes(path, attributes),
-                    Some(digest) => self.restore_file(path, digest, attributes),
+                    Some(digest) => {
+                        let in_place = change.is_in_place && is_same_kind;
+                        self.restore_file(path, digest, attributes, in_place)
+                    }
                 }
             }
             Image::Other => Ok(()),
@@ -233,9 +294,13 @@ impl<'r> PathUndo<'r> {
         path: &Path,
         digest: Digest,
         attributes: &Attributes,
+        in_place: bool,
     ) -> ccm_host::Result<()> {
         let Some(bytes) = self.run.content(digest)? else { return Ok(()) };
         let attributes = &self.without_privileges(path, attributes)?;
+        if in_place {
+            return self.host.write_in_place(path, Some(Content::Bytes(&bytes)), attributes);
+        }
         match self.host.replace(path, Content::Bytes(&bytes), attributes) {
             Err(ccm_host::Error::MountedFile { .. }) => {
                 self.host.write_in_place(path, Some(Content::Bytes(&bytes)), attributes)

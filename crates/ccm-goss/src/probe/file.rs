@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use ccm_host::{Checksum, Error, Inspected, NodeKind, PendingQuery};
 
+use govalue::{Str, Value};
+
 use super::{Found, Machine, Probe, bytes, chain, number, path, unknown, value};
 use crate::compile::Entry;
 
@@ -43,6 +45,9 @@ impl<'a> File<'a> {
 
     fn contents(&self, path: &Path) -> Result<Found, String> {
         match self.machine.host.read_bytes(path, LARGEST) {
+            Ok((content, stat)) if stat.mode & 0o004 == 0 => {
+                Ok(Found::Hidden(Value::String(Str::from_bytes(&content))))
+            }
             Ok((content, _)) => bytes(&content),
             Err(Error::TooLarge { .. }) => {
                 Ok(Found::LargeFile(self.machine.host.clone(), path.to_owned()))

@@ -53,6 +53,11 @@ struct Inner {
     cannot: bool,
     /// Something may have changed. What only asked the package manager has not.
     has_effect: bool,
+    /// The same of the resource at work: something was done, a path changed.
+    has_acted: bool,
+    has_written: bool,
+    /// How many resources changed something, in success or not.
+    changed: usize,
     /// What was reported as lost, so that it is not reported twice.
     lost: HashSet<String>,
 }
@@ -85,6 +90,9 @@ impl RunJournal {
             can: false,
             cannot: false,
             has_effect: false,
+            has_acted: false,
+            has_written: false,
+            changed: 0,
             lost: HashSet::new(),
         };
         let (state, inner) = (state.clone(), Mutex::new(inner));
@@ -107,6 +115,7 @@ impl RunJournal {
     /// Fails if what it was is not recorded.
     pub fn turn(&self, kind: &str, name: &str, route: &[String], former: &Former) -> Result<()> {
         let mut inner = self.hold();
+        (inner.has_acted, inner.has_written) = (*former != Former::Files, false);
         name.clone_into(&mut inner.name);
         let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
         inner.wait(&Record::Turn { kind, name, route: Cow::Borrowed(route) });
@@ -132,7 +141,10 @@ impl RunJournal {
     /// What has become of the resource, and what changed in texts.
     pub fn event(&self, event: &Event, diff: Option<&str>) {
         let mut inner = self.hold();
-        inner.has_effect |= event.changed || event.failed;
+        let has_acted = std::mem::take(&mut inner.has_acted);
+        let has_written = std::mem::take(&mut inner.has_written);
+        inner.has_effect |= event.changed || (event.failed && has_acted);
+        inner.changed += usize::from(event.changed || has_written);
         let name = std::mem::take(&mut inner.name);
         let time = times(event);
         match &inner.last {
@@ -172,7 +184,7 @@ impl RunJournal {
             format: FORMAT,
             info: self.info.clone(),
             finished: Some(finished),
-            changed: summary.changed,
+            changed: inner.changed,
             failed: summary.failed,
             undo: Undoable::of(inner.can, inner.cannot),
             stored: inner.stored,
@@ -262,6 +274,7 @@ impl Journal for RunJournal {
         let mut inner = self.hold();
         inner.append(&Record::Path { path, before, after: after.map(Cow::Borrowed) })?;
         (inner.can, inner.has_effect) = (true, true);
+        (inner.has_acted, inner.has_written) = (true, true);
         Ok(())
     }
 

@@ -28,6 +28,8 @@ pub struct PathChange {
     pub before: Image,
     /// What the run left there; `None` if it was killed before that was known.
     pub after: Option<Image>,
+    /// The file kept its inode, and with it its other names.
+    pub is_in_place: bool,
 }
 
 impl PathChange {
@@ -63,6 +65,11 @@ pub struct RecordedTurn {
 }
 
 impl RecordedTurn {
+    /// Something of it is no longer as it was.
+    fn has_changed(&self) -> bool {
+        !self.paths.is_empty() || self.event.as_ref().is_some_and(|event| event.changed)
+    }
+
     /// Something of it can be taken back; something cannot.
     fn can_be_undone(&self) -> (bool, bool) {
         (!self.paths.is_empty() || self.state.is_some(), !self.lost.is_empty())
@@ -136,6 +143,8 @@ impl RecordedRun {
         match record {
             Record::Path { path, before, after } => {
                 let change = PathChange {
+                    // Only what is written in place is known afterwards.
+                    is_in_place: after.is_none() && before.digest().is_some(),
                     path: path.into_owned(),
                     before: before.into_owned(),
                     after: after.map(Cow::into_owned),
@@ -236,7 +245,7 @@ impl RecordedRun {
             info: self.info.clone(),
             finished: self.finished,
             changed: match self.finished {
-                Some(_) => events().filter(|event| event.changed).count(),
+                Some(_) => self.turns.iter().filter(|turn| turn.has_changed()).count(),
                 None => self.turns.len(),
             },
             failed: events().filter(|event| event.failed).count(),

@@ -59,16 +59,22 @@ pub(super) fn command() -> Command {
         .subcommand(
             Command::new("set")
                 .about("Set a property")
+                .after_help(example("ccm edit manifest.yaml set file#/etc/motd mode 0600"))
                 .arg(resource())
                 .arg(property())
                 .arg(text("value", "VALUE", "Value as YAML").allow_hyphen_values(true)),
         )
         .subcommand(
-            Command::new("unset").about("Remove a property").arg(resource()).arg(property()),
+            Command::new("unset")
+                .about("Remove a property")
+                .after_help(example("ccm edit manifest.yaml unset file#/etc/motd content"))
+                .arg(resource())
+                .arg(property()),
         )
         .subcommand(
             Command::new("add")
                 .about("Add a resource")
+                .after_help(example("ccm edit manifest.yaml add package zsh ensure=latest"))
                 .arg(text("type", "TYPE", "Type of the resource"))
                 .arg(text("name", "NAME", "Name of the resource"))
                 .arg(
@@ -79,10 +85,18 @@ pub(super) fn command() -> Command {
                 )
                 .arg(place("after", "Add it behind this resource, not at the end")),
         )
-        .subcommand(Command::new("rm").about("Remove a resource").arg(resource()))
+        .subcommand(
+            Command::new("rm")
+                .about("Remove a resource")
+                .after_help(example("ccm edit manifest.yaml rm package#zsh"))
+                .arg(resource()),
+        )
         .subcommand(
             Command::new("mv")
                 .about("Move a resource in the order in which they run")
+                .after_help(example(
+                    "ccm edit manifest.yaml mv package#zsh --before file#/etc/zshrc",
+                ))
                 .arg(resource())
                 .arg(place("before", "Move it before this resource"))
                 .arg(place("after", "Move it behind this resource"))
@@ -97,6 +111,7 @@ pub(super) fn command() -> Command {
         .subcommand(
             Command::new("rename")
                 .about("Rename a resource, also where others refer to it")
+                .after_help(example("ccm edit manifest.yaml rename package#zsh fish"))
                 .arg(resource())
                 .arg(text("name", "NAME", "New name")),
         )

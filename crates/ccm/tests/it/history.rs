@@ -476,3 +476,81 @@ fn what_a_killed_run_did_is_taken_back() {
     println!("{killed} of {times} runs killed, {partial} had changed something");
     assert!(partial > 0, "no kill came at the right moment: the test shows nothing");
 }
+
+/// A run whose only resource failed half-way has changed something all the same.
+#[test]
+fn a_run_that_failed_half_way_is_the_last_that_changed_something() {
+    if lacks_root() {
+        return;
+    }
+    let env = TestEnv::new();
+    env.write("keep", "base\n");
+    ok(&env, ["ensure", "file", "[DIR]/keep", "--content", "changed\n"]);
+    env.write("source/a", "a\n");
+    env.write("source/z", "z\n");
+    env.write("t/a", "old a\n");
+    env.write("t/z", "old z\n");
+    env.manifest("ccm: {resources: [{scaffold: [{[DIR]/t: {source: [DIR]/source}}]}]}");
+    // A mount point cannot be replaced.
+    let apply = env.command(["apply", "manifest.yaml"]);
+    let script = format!(
+        "mount --bind t/z t/z && exec {} apply manifest.yaml",
+        apply.get_program().to_str().unwrap()
+    );
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).current_dir(env.dir());
+    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    let output = command.env("CCM_STATE_DIR", env.state()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!((env.read("t/a"), env.read("t/z")), ("a\n".into(), "old z\n".into()));
+    assert_eq!(runs(&env)[0]["changed"], 1);
+    ok(&env, ["undo"]);
+    assert_eq!((env.read("t/a"), env.read("keep")), ("old a\n".into(), "changed\n".into()));
+}
+
+/// What a symlink leads to that somebody has put in the place of a directory is
+/// not what the run has changed.
+#[test]
+fn nothing_is_undone_through_a_symlink_that_came_later() {
+    let env = TestEnv::new();
+    env.write("d/f", "secret\n");
+    std::fs::create_dir(env.path("elsewhere")).unwrap();
+    ok(&env, ["ensure", "file", "[DIR]/d", "absent", "--force"]);
+    symlink("elsewhere", env.path("d")).unwrap();
+    let text = fails(&env, ["undo"]);
+    assert!(text.contains("is no directory any more"), "{text}");
+    assert_eq!(std::fs::read_dir(env.path("elsewhere")).unwrap().count(), 0);
+
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm: {resources: [{file: [{[DIR]/d: {ensure: directory, [ME], mode: '0755'}}, {[DIR]/d/f: \
+         {content: x, [ME], mode: '0644'}}]}]}",
+    );
+    ok(&env, ["apply", "manifest.yaml"]);
+    std::fs::rename(env.path("d"), env.path("other")).unwrap();
+    symlink("other", env.path("d")).unwrap();
+    for force in [&["undo"][..], &["undo", "--force", "--only", "file#[DIR]/d/f"]] {
+        let args: Vec<String> =
+            force.iter().map(|arg| arg.replace("[DIR]", env.dir().to_str().unwrap())).collect();
+        let output = env.command(&args).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert_eq!(env.read("other/f"), "x");
+    }
+}
+
+/// A file that was written in place is restored in place.
+#[test]
+fn other_names_of_a_file_are_restored_with_it() {
+    if lacks_root() {
+        return;
+    }
+    let env = TestEnv::new();
+    env.write("f", "old\n");
+    std::fs::hard_link(env.path("f"), env.path("g")).unwrap();
+    let inode = std::fs::metadata(env.path("f")).unwrap().ino();
+    ok(&env, ["ensure", "file", "[DIR]/f", "--content", "new\n", "--write", "in_place"]);
+    assert_eq!(env.read("g"), "new\n");
+    ok(&env, ["undo"]);
+    assert_eq!((env.read("f"), env.read("g")), ("old\n".into(), "old\n".into()));
+    assert_eq!(std::fs::metadata(env.path("f")).unwrap().ino(), inode);
+}

@@ -17,7 +17,11 @@ pub(super) fn entries(mut entries: Vec<RegistryEntry>) -> String {
             if heading.is_some() {
                 out.push('\n');
             }
-            out.push_str(&format!("Service: {} @ {}\n", entry.service, entry.cluster));
+            out.push_str(&format!(
+                "Service: {} @ {}\n",
+                printable(&entry.service),
+                printable(&entry.cluster)
+            ));
             heading = Some(this);
         }
         out.push('\n');
