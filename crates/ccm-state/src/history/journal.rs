@@ -31,6 +31,7 @@ pub struct RunJournal {
     inner: Mutex<Inner>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 #[derive(Debug)]
 struct Inner {
     file: AppendFile,
