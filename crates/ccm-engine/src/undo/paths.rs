@@ -299,7 +299,12 @@ impl<'r> PathUndo<'r> {
         let Some(bytes) = self.run.content(digest)? else { return Ok(()) };
         let attributes = &self.without_privileges(path, attributes)?;
         if in_place {
-            return self.host.write_in_place(path, Some(Content::Bytes(&bytes)), attributes);
+            match self.host.write_in_place(path, Some(Content::Bytes(&bytes)), attributes) {
+                // The run has given it to another user, who could have changed
+                // what it is: a new file takes its place.
+                Err(ccm_host::Error::PlantedFile { .. }) => {}
+                written => return written,
+            }
         }
         match self.host.replace(path, Content::Bytes(&bytes), attributes) {
             Err(ccm_host::Error::MountedFile { .. }) => {

@@ -70,10 +70,17 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     done
 }
 
-/// The state directory, if there is one.
+/// The state directory, if there is one. One that other users can change is
+/// worth a warning for those who only read.
 fn directory(host: &Host, matches: &ArgMatches) -> Result<Option<StateDir>> {
     match state::path(host, matches) {
-        Some(path) => Ok(host.state_dir(&path, false)?),
+        Some(path) => match host.state_dir(&path, false) {
+            Err(error @ ccm_host::Error::SharedState { .. }) => {
+                host.warn(format!("{error}; ccm does not read the history there"));
+                Ok(None)
+            }
+            opened => Ok(opened?),
+        },
         None => Err(Error::Invalid {
             message: "there is no home directory with state".to_owned(),
             hint: Some("give --state-dir DIR".to_owned()),

@@ -398,6 +398,8 @@ fn wrong_arguments_are_explained() {
     assert!(fails(&env, ["undo", &id[..8]]).contains("more than one run begins with"));
     std::fs::set_permissions(env.state(), std::fs::Permissions::from_mode(0o777)).unwrap();
     assert!(fails(&env, ["undo"]).contains("refusing to keep state"));
+    let text = ok(&env, ["history"]);
+    assert!(text.contains("refusing to keep state") && text.contains("no history"), "{text}");
 }
 
 /// A run, or an undo, that is killed at any moment leaves whole files, and a
