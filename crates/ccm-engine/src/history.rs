@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ccm_host::{Host, Journal, StateDir};
+use ccm_host::{Host, StateDir};
 use ccm_model::{Event, Summary};
 use ccm_state::history::{Former, Limits, RunInfo, RunJournal, prune};
 
@@ -80,30 +80,37 @@ impl History {
         former: &Former,
         host: &Host,
     ) -> Result<()> {
-        let Some(state) = &self.state else { return Ok(()) };
+        let Some(state) = self.state.clone() else { return Ok(()) };
         let failed = |source| Error::History { source };
         let journal = match &self.journal {
-            Some(journal) => journal,
-            none => {
-                debug_assert!(none.is_none());
-                let mut info = self.info.clone();
-                info.started = host.now();
-                if info.manifest.is_empty() {
-                    info.manifest = host.redactor().text(&format!("ensure {kind}#{name}")).into();
-                }
-                let begun = RunJournal::begin(state, info, Limits::default()).map_err(failed)?;
-                for (route, event) in self.early.drain(..) {
-                    let turn = begun.turn(&event.kind, &event.name, &route, &Former::Files);
-                    turn.map_err(failed)?;
-                    begun.event(&event, None);
-                }
-                self.journal.insert(begun)
-            }
+            Some(journal) => Arc::clone(journal),
+            None => self.begin(&state, &format!("ensure {kind}#{name}"), host).map_err(failed)?,
         };
         journal.turn(kind, name, route, former).map_err(failed)?;
         self.has_turn = true;
-        host.set_journal(Some(Arc::clone(journal) as Arc<dyn Journal>));
+        host.set_journal(Some(journal));
         Ok(())
+    }
+
+    /// Begins the journal, with what failed before. A run without a manifest is
+    /// known by its first change.
+    fn begin(
+        &mut self,
+        state: &StateDir,
+        first: &str,
+        host: &Host,
+    ) -> ccm_host::Result<Arc<RunJournal>> {
+        let mut info = RunInfo { started: host.now(), ..self.info.clone() };
+        if info.manifest.is_empty() {
+            info.manifest = host.redactor().text(first).into();
+        }
+        let journal = RunJournal::begin(state, info, Limits::default())?;
+        for (route, event) in self.early.drain(..) {
+            journal.turn(&event.kind, &event.name, &route, &Former::Files)?;
+            journal.event(&event, None);
+        }
+        self.journal = Some(Arc::clone(&journal));
+        Ok(journal)
     }
 
     /// The resource is as the change has left it.

@@ -1,12 +1,13 @@
 //! `ccm apply MANIFEST`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ccm_engine::{Detail, Finished, Manifest, Observer as _, Planned, Session, Stop};
-use ccm_host::{Host, OutputFile};
+use ccm_host::OutputFile;
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
+use super::flags::OutputTarget;
 use super::{Result, example, flags, inputs, manifest, saved_plan, state};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -78,7 +79,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let is_json = matches.get_flag("json");
     let is_events = show.output == Output::Events;
     let report_file = matches.get_one::<PathBuf>("report-file");
-    let report_file = report_file.map(|path| ReportFile::check(&options.host, path)).transpose()?;
+    let report_file = report_file.map(|path| OutputTarget::check(&options.host, path)).transpose();
+    let report_file = report_file.map_err(|(path, source)| Error::Report { path, source })?;
     options.diffs = flags::diffs(matches);
     if is_json || is_events || report_file.is_some() || options.has_history {
         options.detail = Detail::Report;
@@ -113,12 +115,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.profile();
     }
     let written = match report_file {
-        Some(ReportFile::StandardOutput) if !is_json && !is_events => {
+        Some(OutputTarget::StandardOutput) if !is_json && !is_events => {
             ui.print_json(report);
             Ok(())
         }
-        Some(ReportFile::StandardOutput) | None => Ok(()),
-        Some(ReportFile::File(file, path)) => write_report(&file, path, report),
+        Some(OutputTarget::StandardOutput) | None => Ok(()),
+        Some(OutputTarget::File(file, path)) => write_report(&file, path, report),
     };
     let mut exit = match stop {
         Some(Stop::Cancelled(reason)) => (*reason).into(),
@@ -164,26 +166,6 @@ fn may_mix_output(manifest: &Manifest) -> bool {
         count += if is_parent { 2 } else { usize::from(resource.kind() == "exec" && logs()) };
         count > 1
     })
-}
-
-/// Where `--report-file` goes.
-enum ReportFile {
-    StandardOutput,
-    File(OutputFile, PathBuf),
-}
-
-impl ReportFile {
-    /// Finds out before the run that the report could not be written after it.
-    fn check(host: &Host, path: &Path) -> Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::StandardOutput);
-        }
-        let path = flags::from_here(host, path);
-        match host.output_file(&path) {
-            Ok(file) => Ok(Self::File(file, path)),
-            Err(source) => Err(Error::Report { path, source }),
-        }
-    }
 }
 
 /// Writes the report, a new file for its owner alone: it holds the content of

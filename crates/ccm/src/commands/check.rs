@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use ccm_engine::{Diagnosis, ManifestError, RunOptions};
 use ccm_goss::{Outcome, Report, Rules, RulesError};
-use ccm_host::{Host, OutputFile};
 use ccm_model::Finding;
 use ccm_yaml::Source;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
+use super::flags::OutputTarget;
 use super::{Result, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -80,7 +80,8 @@ fn run_checks(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let given = matches.get_one::<PathBuf>("file").cloned().unwrap_or_default();
     let path = flags::from_here(&options.host, &given);
     let junit = matches.get_one::<PathBuf>("junit");
-    let junit = junit.map(|path| JunitFile::check(&options.host, path)).transpose()?;
+    let junit = junit.map(|path| OutputTarget::check(&options.host, path)).transpose();
+    let junit = junit.map_err(|(path, source)| Error::File { path, source })?;
     options.inputs = inputs::inputs_here(&options, matches)?;
     let rules = read(&options, &given, &path)?;
     ui.warnings(&options.host);
@@ -91,12 +92,12 @@ fn run_checks(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     };
     if matches.get_flag("json") {
         ui.print_json(&report);
-    } else if !matches!(junit, Some(JunitFile::StandardOutput)) {
+    } else if !matches!(junit, Some(OutputTarget::StandardOutput)) {
         ui.print(&text(&report, matches.get_flag("verbose")));
     }
     match junit {
-        Some(JunitFile::StandardOutput) => ui.print(&report.junit()),
-        Some(JunitFile::File(file, path)) => file
+        Some(OutputTarget::StandardOutput) => ui.print(&report.junit()),
+        Some(OutputTarget::File(file, path)) => file
             .write(report.junit().as_bytes(), 0o644)
             .map_err(|source| Error::File { path, source })?,
         None => {}
@@ -156,24 +157,4 @@ fn text(report: &Report, is_verbose: bool) -> String {
         summary.skipped,
         summary.duration.as_secs_f64()
     )
-}
-
-/// Where `--junit` goes.
-enum JunitFile {
-    StandardOutput,
-    File(OutputFile, PathBuf),
-}
-
-impl JunitFile {
-    /// Finds out before the tests that the results could not be written after them.
-    fn check(host: &Host, path: &Path) -> Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::StandardOutput);
-        }
-        let path = flags::from_here(host, path);
-        match host.output_file(&path) {
-            Ok(file) => Ok(Self::File(file, path)),
-            Err(source) => Err(Error::File { path, source }),
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{Diffs, DirectorySession, Engine, Manifest, RunOptions};
-use ccm_host::{Host, Registry, System};
+use ccm_host::{Host, OutputFile, Registry, System};
 use ccm_nats::{ContextChoice, Nats};
 use ccm_resources::TYPES;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
@@ -196,6 +196,27 @@ pub(super) fn session_path(matches: &ArgMatches) -> Option<PathBuf> {
     let path = matches.try_get_one::<OsString>("session").ok().flatten();
     let path = path.filter(|path| !path.is_empty())?;
     Some(from_here(&Host::new(), Path::new(path)))
+}
+
+/// Where results go beside the terminal.
+pub(super) enum OutputTarget {
+    StandardOutput,
+    File(OutputFile, PathBuf),
+}
+
+impl OutputTarget {
+    /// Finds out before the work that its results could not be written after it:
+    /// to which path, and why.
+    pub(super) fn check(host: &Host, path: &Path) -> Result<Self, (PathBuf, ccm_host::Error)> {
+        if path == Path::new("-") {
+            return Ok(Self::StandardOutput);
+        }
+        let path = from_here(host, path);
+        match host.output_file(&path) {
+            Ok(file) => Ok(Self::File(file, path)),
+            Err(source) => Err((path, source)),
+        }
+    }
 }
 
 /// An absolute path. Where there is no current directory any more, a relative
