@@ -1,0 +1,2 @@
+//! The agent: fetches manifests and data, applies them on a schedule and on
+//! change, checks health, and reports metrics.

@@ -1,0 +1,2 @@
+//! The studio: a server for a page in the browser that edits, checks, previews
+//! and applies manifests.
