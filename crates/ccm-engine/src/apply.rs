@@ -138,20 +138,27 @@ impl Manage for Apply {
         let (resources, failed) = (summary.resources, summary.failed);
         let reason = failure(&summary);
         event.changed = !summary.changed.is_empty() && reason.is_none();
-        event.refreshed = event.changed && turn.trigger == Trigger::Refresh;
+        let is_triggered = turn.trigger == Trigger::Refresh && turn.awaited.is_none();
+        event.refreshed = event.changed && is_triggered;
         if event.changed && turn.mode.noop {
             event.noop_message = Some("Would have applied the manifest".to_owned());
         }
         "present".clone_into(&mut event.final_ensure);
         let changed_count = summary.changed.len();
         if changed_count > 0 {
-            event.changes = vec![Change::of("resources").to(summary.changed)];
+            event.changes = vec![Change::of("resources").to(summary.changed.clone())];
         }
         if turn.run.options.detail >= Detail::Report {
             let state = State { resource_count: resources, changed_count, failed_count: failed };
             event.status = status(Self::NAME, &state, event, reason.is_some());
         }
-        reason.map_or(Ok(()), |reason| Err(Error::NotConverged { reason }))
+        // It changes something only if one of its resources does.
+        let awaited = summary.awaited.filter(|_| event.changed && summary.certain == 0);
+        match (reason, awaited) {
+            (Some(reason), _) => Err(Error::NotConverged { reason }),
+            (None, Some(by)) => Err(Error::Awaited { by: by.into() }),
+            (None, None) => Ok(()),
+        }
     }
 
     fn status(want: &Properties, _: &Host, _: &Path, _: &Resolver) -> Result<Value> {

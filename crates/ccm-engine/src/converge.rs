@@ -1,5 +1,7 @@
 //! One resource, from what is to what is wanted.
 
+use std::path::PathBuf;
+
 use ccm_model::{Change, Verb};
 
 use crate::resource_type::State as _;
@@ -72,9 +74,10 @@ pub fn converge<T: ResourceType>(
     let Some(before) = &outcome.state else { return Ok(()) };
     let mut steps = T::decide(want, before, cx.trigger)?;
     if cx.decisions.are_watched() {
-        let mut state = T::evidence(on, before);
+        let mut state = T::evidence(on, want, before);
         if let Some(state) = state.as_object_mut() {
             state.insert("ensure".to_owned(), before.ensure().into());
+            state.insert("symlinks".to_owned(), symlinks::<T>(want, cx));
         }
         let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
         cx.decisions.decided(cx.key, state, &actions, cx.templates.host())?;
@@ -94,7 +97,9 @@ pub fn converge<T: ResourceType>(
     }
     outcome.refreshed = cx.trigger == Trigger::Refresh && steps.iter().any(T::is_refresh);
     if noop {
-        return preview::<T>(on, &mut steps, cx, outcome);
+        let awaited = cx.awaited.filter(|_| !is_decided::<T>(want, before, &steps));
+        preview::<T>(on, &mut steps, cx, outcome)?;
+        return awaited.map_or(Ok(()), |by| Err(Error::Awaited { by: by.into() }));
     }
     cx.recorder.before(T::former(want, before))?;
     for step in &steps {
@@ -114,6 +119,29 @@ pub fn converge<T: ResourceType>(
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),
     }
+}
+
+/// Whether the same is done without a change elsewhere.
+fn is_decided<T: ResourceType>(
+    want: &T::Properties,
+    have: &T::State,
+    steps: &[Step<T::Action>],
+) -> bool {
+    let actions = |steps: &[Step<T::Action>]| {
+        let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
+        serde_json::to_vec(&actions).ok()
+    };
+    T::decide(want, have, Trigger::Turn).is_ok_and(|turn| actions(&turn) == actions(steps))
+}
+
+/// The symlinks on the way to what is managed, with what is in them.
+fn symlinks<T: ResourceType>(want: &T::Properties, cx: &Context<'_>) -> serde_json::Value {
+    let host = cx.templates.host();
+    let links = T::places(want).into_iter().flat_map(|place| host.links_to(place));
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    let named =
+        links.map(|(link, target)| (format!("symlink {}", text(link)), text(target).into()));
+    serde_json::Value::Object(named.collect())
 }
 
 /// Records what the steps would do instead of doing it.

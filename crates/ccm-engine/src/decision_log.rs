@@ -11,6 +11,10 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
+/// Stands in a recorded state for what a preview could not know: whatever is
+/// found there when the plan is applied is right.
+pub const ONLY_IN_THE_RUN: &str = "known only in the run";
+
 /// What a run does with its decisions.
 #[derive(Clone, Debug, Default)]
 pub enum DecisionPolicy {
@@ -117,7 +121,7 @@ impl DecisionLog {
         match self.0.get(key) {
             Some(decision) if decision.outcome == PlanOutcome::Provisional => Ok(()),
             Some(decision) if decision.actions.as_deref() == Some(actions) => {
-                if decision.state == *state {
+                if agrees(&decision.state, state) {
                     Ok(())
                 } else {
                     not_planned("it is no longer as it was when the plan was made")
@@ -134,6 +138,20 @@ impl DecisionLog {
         let manifest = |key: &str| key.rsplit_once('\n').map(|(files, _)| files.to_owned());
         let known: HashSet<String> = self.0.keys().filter_map(|key| manifest(key)).collect();
         manifest(key).is_some_and(|files| known.contains(&files))
+    }
+}
+
+/// Whether a state is the planned one, as far as that was known.
+pub(crate) fn agrees(planned: &Value, now: &Value) -> bool {
+    match (planned, now) {
+        (Value::String(text), _) if text == ONLY_IN_THE_RUN => true,
+        (Value::Object(planned), Value::Object(now)) => {
+            let is_same = |(key, planned): (&String, &Value)| {
+                now.get(key).is_some_and(|now| agrees(planned, now))
+            };
+            planned.len() == now.len() && planned.iter().all(is_same)
+        }
+        (planned, now) => planned == now,
     }
 }
 

@@ -88,6 +88,12 @@ pub enum Error {
         /// In a preview: the resource that decides about it, if that is known.
         by: Option<std::sync::Arc<str>>,
     },
+    /// In a preview: what it would do is known, and whether it does it is not.
+    #[error("only the run can tell, after {by}")]
+    Awaited {
+        /// The resource that decides about it.
+        by: std::sync::Arc<str>,
+    },
     /// Everything was done and the state is still another.
     #[error("failed to reach desired state: {reason}")]
     NotConverged {
@@ -164,7 +170,9 @@ impl Error {
     pub(crate) fn awaited(&self) -> Option<&std::sync::Arc<str>> {
         match self {
             Self::Missing { by, .. } => by.as_ref(),
-            Self::Host(ccm_host::Error::Unpredictable { by, .. }) => Some(by),
+            Self::Awaited { by } | Self::Host(ccm_host::Error::Unpredictable { by, .. }) => {
+                Some(by)
+            }
             _ => None,
         }
     }

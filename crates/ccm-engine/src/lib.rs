@@ -56,7 +56,7 @@ pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
 pub use debts::RunState;
 pub use decision::{Decision, Decisions};
-pub use decision_log::{DecisionLog, DecisionPolicy, RecordedDecision};
+pub use decision_log::{DecisionLog, DecisionPolicy, ONLY_IN_THE_RUN, RecordedDecision};
 pub use declare::{Declare, Ensure, Findings};
 pub use engine::{Engine, EnsureError, Validation};
 pub use environ::environ;

@@ -138,7 +138,10 @@ impl<'a> LifecycleContext<'_, 'a> {
             && let Some(waits_for) = self.waits_for(resource, mode, error)
         {
             options.host.predict_anything(waits_for.first().map(String::as_str));
-            provisional::mark(&mut event, resource, waits_for);
+            if !matches!(error, Error::Awaited { .. }) {
+                event.changes = provisional::wanted(resource);
+            }
+            provisional::mark(&mut event, waits_for);
         } else if let Err(error) = done {
             event.failed = true;
             let mut message = chain(&error);
@@ -162,6 +165,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         event.duration = begin.elapsed();
         self.record.add(&mut event, &options.host);
         self.record.note_aside(resource, mode.is_aside);
+        self.record.note_waiting(resource, &event);
         self.record.history.event(&event, &self.frame.route, kept_diff.as_deref());
         self.register(resource, &event);
         self.take_warnings(Some(resource));
@@ -191,8 +195,9 @@ impl<'a> LifecycleContext<'_, 'a> {
                 return Ok(());
             }
         }
+        let mut awaited = None;
         if !mode.health_check_only {
-            event.because = self.changed_subscriptions(resource, mode)?;
+            (event.because, awaited) = self.changed_subscriptions(resource, mode)?;
             event.owed = self.claim(resource);
             let Self { frame, record, .. } = self;
             if !mode.noop {
@@ -200,11 +205,12 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
         }
         let is_triggered = !event.because.is_empty() || event.owed.is_some();
+        let awaited = awaited.filter(|_| event.owed.is_none());
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
         let key = self.decision_key(resource);
-        let mut turn =
-            Turn { run: self, mode, trigger, key, is_chosen, diff: None, kept_diff: None };
+        let (diff, kept_diff) = (None, None);
+        let mut turn = Turn { run: self, mode, trigger, awaited, key, is_chosen, diff, kept_diff };
         let managed = resource.manage(provider, &mut turn, event);
         *diffs = TurnDiffs { shown: turn.diff, kept: turn.kept_diff };
         managed?;
@@ -273,13 +279,15 @@ impl<'a> LifecycleContext<'_, 'a> {
         Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
     }
 
-    /// The resources that it subscribes to and that have changed.
+    /// The resources that it subscribes to and that have changed. If only the run
+    /// can tell of all of them, also what the first one waits for.
     fn changed_subscriptions(
         &mut self,
         resource: &dyn AnyResource,
         mode: Mode,
-    ) -> Result<Vec<ResourceRef>> {
+    ) -> Result<(Vec<ResourceRef>, Option<String>)> {
         let mut changed = Vec::new();
+        let (mut is_certain, mut awaited) = (false, None);
         for reference in resource.subscribe() {
             if self.record.is_passed_over(reference) {
                 continue;
@@ -290,9 +298,11 @@ impl<'a> LifecycleContext<'_, 'a> {
             let is_aside = self.record.is_aside(reference) && !mode.is_aside;
             if last.changed && (mode.noop || !last.noop) && !is_aside {
                 changed.push(reference.clone());
+                is_certain |= !last.provisional;
+                awaited = awaited.or_else(|| Some(self.record.awaited_by(reference)));
             }
         }
-        Ok(changed)
+        Ok((changed, awaited.filter(|_| !is_certain)))
     }
 
     /// In a preview: the resources after which one that failed now can be judged,

@@ -26,6 +26,9 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
     pub(crate) mode: Mode,
     pub(crate) trigger: Trigger,
+    /// In a preview: the resource after which is known whether there is such a
+    /// trigger, where that is not known yet.
+    pub(crate) awaited: Option<String>,
     /// Its key among the decisions.
     pub(crate) key: String,
     /// Everything that it applies was selected with it.
@@ -119,6 +122,7 @@ impl<T: ResourceType> Manage for T {
             working_directory: &frame.working_directory,
             templates: &frame.templates,
             trigger: turn.trigger,
+            awaited: turn.awaited.as_deref(),
             detail: options.detail,
             decisions: &options.decisions,
             key: &turn.key,
@@ -162,6 +166,7 @@ impl<T: ResourceType> Manage for T {
             working_directory,
             templates,
             trigger: Trigger::Turn,
+            awaited: None,
             detail: Detail::Inspect,
             decisions: &DecisionPolicy::Free,
             key: "",

@@ -49,6 +49,10 @@ pub(crate) struct ChildSummary {
     pub resources: usize,
     /// Changed, or in noop would have been, as `type#name`.
     pub changed: Vec<String>,
+    /// How many of these certainly are: they are not provisional.
+    pub certain: usize,
+    /// What the first provisional one waits for.
+    pub awaited: Option<String>,
     /// Could not be brought to their desired state.
     pub failed: usize,
     /// Skipped because a requirement was not met.
@@ -66,6 +70,8 @@ impl ChildSummary {
         self.applied += 1;
         if is_child && event.changed && !event.failed {
             self.changed.push(format!("{}#{}", event.kind, event.name));
+            self.certain += usize::from(!event.provisional);
+            self.awaited = self.awaited.take().or_else(|| event.waits_for.first().cloned());
         }
         self.failed += usize::from(event.failed);
         self.unmet += usize::from(!event.unmet_requirements.is_empty());

@@ -70,13 +70,17 @@ fn likely<'s>(
     suppliers.iter().rfind(is_required).or_else(|| suppliers.iter().rfind(is_named))
 }
 
-/// Makes an event a provisional one: it counts as changed, and shows what the
-/// manifest says.
-pub(crate) fn mark(event: &mut Event, resource: &dyn AnyResource, waits_for: Vec<String>) {
+/// Makes an event a provisional one: it counts as changed.
+pub(crate) fn mark(event: &mut Event, waits_for: Vec<String>) {
     event.changed = true;
     event.provisional = true;
     event.noop_message = Some(format!("Provisional: after {}", waits_for.join(", ")));
     event.waits_for = waits_for;
+}
+
+/// What the manifest says of a resource, as changes of which nobody knows what
+/// was before.
+pub(crate) fn wanted(resource: &dyn AnyResource) -> Vec<Change> {
     let mut changes = vec![Change::of("ensure").to(resource.common().ensure.as_str())];
     if let Value::Object(properties) = resource.properties() {
         let shown = properties.into_iter().filter(|(name, _)| !NOT_SHOWN.contains(&name.as_str()));
@@ -86,7 +90,7 @@ pub(crate) fn mark(event: &mut Event, resource: &dyn AnyResource, waits_for: Vec
             }
         }
     }
-    event.changes = changes;
+    changes
 }
 
 /// A value as a change shows it; empty ones are none.

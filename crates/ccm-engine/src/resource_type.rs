@@ -68,9 +68,20 @@ pub trait ResourceType: Declare {
     }
 
     /// For saved plans: everything about the observed state that must still be so
-    /// when the plan is applied.
-    fn evidence(_on: &mut Self::Provider, have: &Self::State) -> serde_json::Value {
+    /// when the plan is applied. What a preview cannot know is
+    /// [`ONLY_IN_THE_RUN`](crate::ONLY_IN_THE_RUN).
+    fn evidence(
+        _on: &mut Self::Provider,
+        _want: &Self::Properties,
+        have: &Self::State,
+    ) -> serde_json::Value {
         serde_json::to_value(have).unwrap_or_default()
+    }
+
+    /// For saved plans: the paths that the resource manages or works in. Symlinks
+    /// on the way to them must lead to where they led.
+    fn places(_want: &Self::Properties) -> Vec<&Path> {
+        Vec::new()
     }
 
     /// Whether a step is what a change elsewhere has triggered.
@@ -210,6 +221,9 @@ pub struct Context<'a> {
     pub templates: &'a Resolver,
     /// Why the resource is applied.
     pub trigger: Trigger,
+    /// In a preview: the resource after which is known whether there is such a
+    /// trigger, where that is not known yet.
+    pub awaited: Option<&'a str>,
     /// How much of the state will be read.
     pub detail: Detail,
     /// Sees what was decided before anything is done, if anyone wants to know.

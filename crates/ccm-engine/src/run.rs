@@ -1,7 +1,7 @@
 //! A run: what it is watched by, what it keeps, and how it ends.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ccm_host::{CancelReason, Host};
 use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, ResourceRef, Summary};
@@ -104,6 +104,8 @@ pub(crate) struct Record<'a> {
     not_selected: HashSet<String>,
     /// Those that the real run only previews, in the same way.
     aside: HashSet<String>,
+    /// Provisional ones, in the same way, and what they wait for.
+    waiting: HashMap<String, String>,
 }
 
 impl<'a> Record<'a> {
@@ -129,6 +131,7 @@ impl<'a> Record<'a> {
             unpublished: Unpublished::default(),
             not_selected: HashSet::new(),
             aside: HashSet::new(),
+            waiting: HashMap::new(),
         }
     }
 
@@ -160,6 +163,20 @@ impl<'a> Record<'a> {
                 self.aside.remove(&reference);
             }
         }
+    }
+
+    /// Takes note of what a provisional resource waits for.
+    pub(crate) fn note_waiting(&mut self, resource: &dyn AnyResource, event: &Event) {
+        if let Some(origin) = event.waits_for.first() {
+            let waiting = references(resource).map(|reference| (reference, origin.clone()));
+            self.waiting.extend(waiting);
+        }
+    }
+
+    /// What a provisional resource waits for.
+    pub(crate) fn awaited_by(&self, reference: &ResourceRef) -> String {
+        let name = reference.to_string();
+        self.waiting.get(&name).cloned().unwrap_or(name)
     }
 
     pub(crate) fn is_aside(&self, reference: &ResourceRef) -> bool {

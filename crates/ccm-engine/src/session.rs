@@ -30,6 +30,8 @@ pub struct LastOutcome {
     pub unmet: bool,
     /// Nothing was really done.
     pub noop: bool,
+    /// Only the real run can tell whether it changes.
+    pub provisional: bool,
     /// Which event says so.
     id: EventId,
 }
@@ -42,6 +44,7 @@ impl From<&Event> for LastOutcome {
             failed: event.failed,
             unmet,
             noop: event.noop,
+            provisional: event.provisional,
             id: event.event_id,
         }
     }

@@ -328,7 +328,7 @@ impl Host {
             _ => return Err(Error::NotADirectory { path: directory.clone() }),
         }
         let program = self.find_program(&command.program, &self.search_path(command), directory)?;
-        if self.is_predicted_program(&program) || lookup::is_executable(&program) {
+        if self.is_program(&program) {
             return Ok(());
         }
         Err(Error::io("run", &program)(rustix::io::Errno::ACCESS))
@@ -354,14 +354,25 @@ impl Host {
         }
     }
 
-    /// The file of a program, which in a preview an earlier step may bring.
+    /// The file of a program, which in a preview an earlier step may bring or
+    /// remove.
     fn find_program(&self, program: &OsStr, path: &OsStr, directory: &Path) -> Result<PathBuf> {
-        let found = lookup::find(program, path, directory);
-        if found.is_ok() || !self.is_preview() {
-            return found;
+        if !self.is_preview() {
+            return lookup::find(program, path, directory);
+        }
+        if lookup::is_path(program) {
+            let file = directory.join(program);
+            let found = self.stat(&file)?.map(|_| file);
+            return found.ok_or_else(|| lookup::not_found(program, program));
         }
         let candidates = lookup::candidates(program, path, directory);
-        candidates.into_iter().find(|file| self.is_predicted_program(file)).map_or(found, Ok)
+        let found = candidates.into_iter().find(|file| self.is_program(file));
+        found.ok_or_else(|| lookup::not_found(program, path))
+    }
+
+    /// Whether the user can execute a file, or in a preview will be able to.
+    fn is_program(&self, file: &Path) -> bool {
+        self.is_predicted_program(file).unwrap_or_else(|| lookup::is_executable(file))
     }
 }
 

@@ -27,6 +27,7 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
 pub use aside::Aside;
+pub use lookup::PredictedEntries;
 pub(crate) use lookup::Seen;
 
 use crate::{Attributes, Error, FileKind, Host, Result, Stat};
@@ -42,6 +43,8 @@ pub(crate) struct Forecast {
     unknown: Vec<(PathBuf, Arc<str>)>,
     /// Paths that a command names, and the resource that runs it.
     touched: HashMap<PathBuf, Arc<str>>,
+    /// Every directory above such a path: something may be made in it.
+    above_touched: HashMap<PathBuf, Arc<str>>,
     /// Files on disk with several names of which one changes, by device and inode.
     inodes: HashMap<(u64, u64), (Stat, PredictedContent)>,
     /// Resources that may change more than what is recorded.
@@ -382,7 +385,11 @@ impl Host {
             forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
         }
         forecast.unknown.retain(|(path, _)| !path.starts_with(place));
+        let touched = forecast.touched.len();
         forecast.touched.retain(|path, _| !path.starts_with(place));
+        if forecast.touched.len() < touched {
+            forecast.note_above_touched();
+        }
         forecast.forget_parents();
     }
 

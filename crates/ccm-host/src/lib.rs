@@ -67,7 +67,7 @@ pub use error::{Error, Result};
 pub use fetch::{Body, Fetch, Fetched, Fetchers, Progress, Request, url_scheme};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
-pub use forecast::{Aside, MissedFile, NewContent, Supplier};
+pub use forecast::{Aside, MissedFile, NewContent, PredictedEntries, Supplier};
 pub use http::{HTTP_METHODS, HttpAnswer, HttpProbe};
 pub use incoming::Incoming;
 pub use input::StandardInput;

@@ -15,6 +15,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::extended::has_access_list;
+use crate::forecast::Seen;
 use crate::{Error, FileKind, Host, Result, Stat};
 
 /// As many as the kernel follows.
@@ -250,6 +251,10 @@ impl Host {
         for directory in directory.ancestors() {
             if self.inner.checked.hold().contains(directory) {
                 return Ok(());
+            }
+            // What is on disk at a place that earlier steps change says nothing.
+            if matches!(self.seen(directory), Ok(Seen::Absent | Seen::File(..))) {
+                continue;
             }
             match self.open_managed(directory) {
                 Ok(open) => {

@@ -481,6 +481,11 @@ impl ResourceType for Archive {
         }
     }
 
+    fn places(want: &Properties) -> Vec<&Path> {
+        let others = want.extract_parent.iter().chain(&want.creates).map(Path::new);
+        others.chain([want.path()]).collect()
+    }
+
     fn predict(
         on: &mut Self::Provider,
         step: &mut Step<Action>,

@@ -416,6 +416,10 @@ impl ResourceType for Exec {
         Ok(())
     }
 
+    fn places(want: &Properties) -> Vec<&Path> {
+        want.cwd.iter().chain(&want.creates).map(Path::new).collect()
+    }
+
     fn predict(
         on: &mut Runner,
         step: &mut Step<Execute>,

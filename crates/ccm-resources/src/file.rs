@@ -484,7 +484,7 @@ impl ResourceType for File {
 
     /// What is to be removed counts with everything in it. A saved plan belongs
     /// to its owner alone, so it has digests of everything.
-    fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
+    fn evidence(on: &mut Self::Provider, _want: &Properties, have: &State) -> serde_json::Value {
         let whole = State { shows_checksum: true, ..have.clone() };
         let mut evidence = serde_json::to_value(whole).unwrap_or_default();
         if have.wanted.is_none()
@@ -493,6 +493,10 @@ impl ResourceType for File {
             evidence.insert("content".to_owned(), on.fingerprint(Path::new(&have.name)).into());
         }
         evidence
+    }
+
+    fn places(want: &Properties) -> Vec<&Path> {
+        vec![want.path()]
     }
 
     fn predict(

@@ -404,9 +404,18 @@ impl ResourceType for Scaffold {
         Ok(Prediction::Exact)
     }
 
-    /// What would be overwritten or purged counts with its content.
-    fn evidence(on: &mut Self::Provider, have: &State) -> serde_json::Value {
-        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+    fn places(want: &Properties) -> Vec<&Path> {
+        vec![want.target()]
+    }
+
+    /// What would be overwritten or purged counts with its content. Without
+    /// `purge`, nobody asks what else is in the target.
+    fn evidence(on: &mut Self::Provider, want: &Properties, have: &State) -> serde_json::Value {
+        let mut have = have.clone();
+        if !want.purge {
+            have.files.retain(|file| file.status != FileStatus::Foreign);
+        }
+        let mut evidence = serde_json::to_value(&have).unwrap_or_default();
         let at_stake = have.having(&[FileStatus::Updated, FileStatus::Foreign]);
         let digests = at_stake.filter_map(|file| {
             let path = have.path(file);

@@ -11,7 +11,7 @@ use ccm_model::PlanOutcome;
 use serde_json::Value;
 
 use super::SavedPlan;
-use crate::decision_log::{DecisionLog, DecisionPolicy, RecordedDecision};
+use crate::decision_log::{DecisionLog, DecisionPolicy, RecordedDecision, agrees};
 use crate::engine::Engine;
 use crate::manifest::ManifestError;
 use crate::options::RunOptions;
@@ -136,13 +136,18 @@ fn compare(planned: &DecisionLog, now: &DecisionLog) -> Vec<Difference> {
 }
 
 fn is_same(planned: &RecordedDecision, now: &RecordedDecision) -> bool {
-    planned.outcome == now.outcome && planned.actions == now.actions && planned.state == now.state
+    planned.outcome == now.outcome
+        && planned.actions == now.actions
+        && agrees(&planned.state, &now.state)
 }
 
 fn difference(planned: &RecordedDecision, now: &RecordedDecision) -> String {
     // Whether it is there at all says more than what it is like.
     let ensure = |decision: &RecordedDecision| decision.state["ensure"].clone();
     let found = first_difference("ensure", &ensure(planned), &ensure(now));
+    // And what it is like, more than what is in it.
+    let metadata = |decision: &RecordedDecision| decision.state["metadata"].clone();
+    let found = found.or_else(|| first_difference("", &metadata(planned), &metadata(now)));
     let found = found.or_else(|| first_difference("", &planned.state, &now.state));
     // One that did not come to a decision has no state to compare.
     let is_decided = planned.actions.is_some() && now.actions.is_some();
@@ -182,6 +187,8 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => "absent".to_owned(),
         Value::String(text) => text.clone(),
+        Value::Array(items) if items.is_empty() => "none".to_owned(),
+        Value::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }

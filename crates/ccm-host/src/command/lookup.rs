@@ -10,16 +10,19 @@ use crate::{Error, Result};
 /// The file to execute: the program itself when it is a path (a relative one
 /// from `directory`), else the first executable of that name in `path`.
 pub(super) fn find(program: &OsStr, path: &OsStr, directory: &Path) -> Result<PathBuf> {
-    let not_found = |searched: &OsStr| Error::CommandNotFound {
-        command: program.to_string_lossy().into_owned(),
-        path: searched.to_string_lossy().into_owned(),
-    };
     if is_path(program) {
         let file = directory.join(program);
-        return if file.exists() { Ok(file) } else { Err(not_found(program)) };
+        return if file.exists() { Ok(file) } else { Err(not_found(program, program)) };
     }
     let found = candidates(program, path, directory).into_iter().find(|file| is_executable(file));
-    found.ok_or_else(|| not_found(path))
+    found.ok_or_else(|| not_found(program, path))
+}
+
+pub(super) fn not_found(program: &OsStr, searched: &OsStr) -> Error {
+    Error::CommandNotFound {
+        command: program.to_string_lossy().into_owned(),
+        path: searched.to_string_lossy().into_owned(),
+    }
 }
 
 /// The files that a program can be, in the order of the search.
@@ -31,7 +34,8 @@ pub(super) fn candidates(program: &OsStr, path: &OsStr, directory: &Path) -> Vec
     directories.map(|candidate| candidate.join(program)).collect()
 }
 
-fn is_path(program: &OsStr) -> bool {
+/// Whether a program is named by its path, not looked for.
+pub(super) fn is_path(program: &OsStr) -> bool {
     let program = Path::new(program);
     program.components().count() > 1 || program.is_absolute()
 }

@@ -12,6 +12,13 @@ use crate::Host;
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
 
+/// Where a path leads.
+pub(super) struct Route {
+    pub(super) end: PathBuf,
+    /// The symlinks on the way, and what is in them.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+}
+
 impl Forecast {
     /// Whether what is on disk at a place will not be there.
     fn replaces(&self, place: &Path) -> bool {
@@ -37,23 +44,33 @@ impl Forecast {
 impl Host {
     /// Where a path leads in the preview, every symlink followed. What is missing
     /// stays as it is written.
-    pub(super) fn followed(&self, path: &Path) -> PathBuf {
+    pub fn followed(&self, path: &Path) -> PathBuf {
+        self.route(path).end
+    }
+
+    /// The symlinks on the way to a path, itself included, and where they lead.
+    /// In a preview: as earlier steps leave them.
+    pub fn links_to(&self, path: &Path) -> Vec<(PathBuf, PathBuf)> {
+        self.route(path).links
+    }
+
+    pub(super) fn route(&self, path: &Path) -> Route {
+        let mut links = Vec::new();
         let base = if path.is_absolute() { None } else { self.current_dir().ok() };
         let mut pending: VecDeque<OsString> = base.iter().flat_map(|base| names(base)).collect();
         pending.extend(names(path));
         let mut real = PathBuf::from("/");
-        let mut links = 0;
         while let Some(name) = pending.pop_front() {
             if name == ".." {
                 real.pop();
                 continue;
             }
             let next = real.join(name);
-            match self.link_target(&next).filter(|_| links < MAX_LINKS) {
+            match self.link_target(&next).filter(|_| links.len() < MAX_LINKS) {
                 None => real = next,
                 Some(target) => {
-                    links += 1;
                     self.inner.forecast.hold().watch(&next);
+                    links.push((next, target.clone()));
                     if target.is_absolute() {
                         real = PathBuf::from("/");
                     }
@@ -63,12 +80,12 @@ impl Host {
                 }
             }
         }
-        real
+        Route { end: real, links }
     }
 
     /// What the symlink at a place leads to, if there will be one.
     fn link_target(&self, place: &Path) -> Option<PathBuf> {
-        if self.inner.forecast.hold().replaces(place) {
+        if self.is_preview() && self.inner.forecast.hold().replaces(place) {
             return None;
         }
         let target = rustix::fs::readlink(place, Vec::new()).ok()?;

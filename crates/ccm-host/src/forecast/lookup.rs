@@ -1,5 +1,6 @@
 //! What a path will be, as far as the preview knows.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,6 +8,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 
+use super::links::Route;
 use super::{Forecast, MissedFile, Parent, Predicted, PredictedContent};
 use crate::{Error, FileKind, Host, Result, Stat};
 
@@ -61,17 +63,40 @@ impl Forecast {
         }) {
             return Err(unpredictable(by));
         }
-        match (self.entries.get(place), inside) {
+        let seen = match (self.entries.get(place), inside) {
             (Some(entry), _) => match &entry.what {
-                Predicted::Something => Err(unpredictable(&entry.by)),
-                Predicted::File(stat, content) => Ok(Seen::File(*stat, content.clone())),
-                Predicted::Directory { stat, is_new } => Ok(Seen::Directory(*stat, *is_new)),
-                Predicted::Absent => Ok(Seen::Absent),
+                Predicted::Something => return Err(unpredictable(&entry.by)),
+                Predicted::File(stat, content) => Seen::File(*stat, content.clone()),
+                Predicted::Directory { stat, is_new } => Seen::Directory(*stat, *is_new),
+                Predicted::Absent => Seen::Absent,
             },
-            (None, Inside::OnDisk) => Ok(Seen::OnDisk),
-            (None, Inside::Absent) => Ok(Seen::Absent),
-            (None, Inside::Unknown(by) | Inside::Touched(by)) => Err(unpredictable(by)),
+            (None, Inside::OnDisk) => Seen::OnDisk,
+            (None, Inside::Absent) => Seen::Absent,
+            (None, Inside::Unknown(by) | Inside::Touched(by)) => return Err(unpredictable(by)),
+        };
+        // What is made below it makes it too.
+        match self.above_touched.get(place).filter(|_| matches!(seen, Seen::Absent)) {
+            Some(by) => Err(unpredictable(by)),
+            None => Ok(seen),
         }
+    }
+
+    /// The resource that may put something into a directory, or take something
+    /// out of it, of which only the run can tell.
+    fn unsettles(&self, place: &Path) -> Option<&Arc<str>> {
+        let touched = || place.ancestors().find_map(|above| self.touched.get(above));
+        let related = |tree: &Path| tree.starts_with(place) || place.starts_with(tree);
+        let unknown = || self.unknown.iter().find(|(tree, _)| related(tree)).map(|(_, by)| by);
+        self.above_touched.get(place).or_else(touched).or_else(unknown)
+    }
+
+    /// Takes note of all directories above paths that commands name.
+    pub(super) fn note_above_touched(&mut self) {
+        let mut above = HashMap::new();
+        for (path, by) in &self.touched {
+            note_above(&mut above, path, by);
+        }
+        self.above_touched = above;
     }
 
     /// How the preview sees what is in a directory and has no entry of its own.
@@ -82,6 +107,10 @@ impl Forecast {
             return Inside::Touched(Arc::clone(by));
         }
         for above in directory.ancestors() {
+            // A directory that is made only to be filled is here too.
+            if let Some((_, by)) = self.unknown.iter().rev().find(|(tree, _)| tree == above) {
+                return Inside::Unknown(Arc::clone(by));
+            }
             if let Some(entry) = self.entries.get(above) {
                 match entry.what {
                     Predicted::Something => return Inside::Unknown(Arc::clone(&entry.by)),
@@ -90,9 +119,6 @@ impl Forecast {
                         return Inside::Absent;
                     }
                 }
-            }
-            if let Some((_, by)) = self.unknown.iter().rev().find(|(tree, _)| tree == above) {
-                return Inside::Unknown(Arc::clone(by));
             }
         }
         Inside::OnDisk
@@ -106,6 +132,16 @@ impl Forecast {
     }
 }
 
+/// Adds the directories above a path. What is above a known one is known.
+fn note_above(above: &mut HashMap<PathBuf, Arc<str>>, path: &Path, by: &Arc<str>) {
+    for directory in path.ancestors().skip(1) {
+        if above.contains_key(directory) {
+            break;
+        }
+        above.insert(directory.to_owned(), Arc::clone(by));
+    }
+}
+
 /// How a preview sees what is in a directory.
 #[derive(Clone, Debug)]
 pub(super) enum Inside {
@@ -115,6 +151,24 @@ pub(super) enum Inside {
     Unknown(Arc<str>),
     /// The same, whatever was predicted before: a command names the directory.
     Touched(Arc<str>),
+}
+
+impl Inside {
+    /// Whether only the run can tell.
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Unknown(_) | Self::Touched(_))
+    }
+}
+
+/// What a preview predicts of what is below a directory, as paths below it.
+#[derive(Debug, Default)]
+pub struct PredictedEntries {
+    /// Files that will be there.
+    pub files: Vec<PathBuf>,
+    /// Directories that will be there.
+    pub directories: Vec<PathBuf>,
+    /// Places at which and below which nothing of what is on disk counts.
+    pub gone: Vec<PathBuf>,
 }
 
 /// The absolute paths in a text, such as a command line. `/` alone is in no
@@ -175,6 +229,7 @@ impl Host {
         }
         let mut found = look_on_disk(path, false)?;
         if found.is_none() {
+            self.check_nothing_is_made(path, &self.resolved(path))?;
             // Whoever makes something here need not look again.
             self.inner.forecast.hold().absent = Some(path.to_owned());
         }
@@ -185,12 +240,24 @@ impl Host {
                 seen => return Ok(Ahead::Seen(seen)),
             }
             found = look_on_disk(path, true)?;
+            if found.is_none() {
+                self.check_nothing_is_made(path, &target)?;
+            }
         }
         let other = found.and_then(|found| self.inner.forecast.hold().by_other_name(&found));
         Ok(match other {
             Some((stat, content)) => Ahead::Seen(Seen::File(stat, content)),
             None => Ahead::OnDisk(found),
         })
+    }
+
+    /// Where nothing is on disk, a command that names something below may make
+    /// it.
+    fn check_nothing_is_made(&self, path: &Path, place: &Path) -> Result<()> {
+        match self.inner.forecast.hold().above_touched.get(place) {
+            None => Ok(()),
+            Some(by) => Err(Error::Unpredictable { path: path.to_owned(), by: Arc::clone(by) }),
+        }
     }
 
     /// Whether something is, or in a preview will be, at a path.
@@ -220,25 +287,40 @@ impl Host {
         forecast.decides_below(&place).or_else(|| forecast.decides_below(&target)).cloned()
     }
 
-    /// The files that will be below a directory and those that will be gone, as
-    /// paths below it; the first list has only what the preview adds.
-    pub fn predicted_files(&self, directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let (mut added, mut gone) = (Vec::new(), Vec::new());
+    /// In a preview: the resource that may change what is in a directory in a way
+    /// that only the run can tell.
+    pub fn unsettled(&self, directory: &Path) -> Option<Arc<str>> {
         if self.is_as_on_disk() {
-            return (added, gone);
+            return None;
+        }
+        let (place, target) = (self.resolved(directory), self.followed(directory));
+        let forecast = self.inner.forecast.hold();
+        forecast.unsettles(&place).or_else(|| forecast.unsettles(&target)).cloned()
+    }
+
+    /// What the preview predicts of what is below a directory.
+    pub fn predicted_entries(&self, directory: &Path) -> PredictedEntries {
+        let mut found = PredictedEntries::default();
+        if self.is_as_on_disk() {
+            return found;
         }
         let top = self.followed(directory);
         for (path, entry) in &self.inner.forecast.hold().entries {
             let Ok(below) = path.strip_prefix(&top) else { continue };
+            let below = below.to_owned();
             match entry.what {
-                Predicted::Absent => gone.push(below.to_owned()),
-                Predicted::File(..) | Predicted::Something => added.push(below.to_owned()),
-                Predicted::Directory { .. } => {}
+                Predicted::Absent => found.gone.push(below),
+                Predicted::File(..) | Predicted::Something => {
+                    found.files.push(below.clone());
+                    found.gone.push(below);
+                }
+                Predicted::Directory { is_new, .. } => {
+                    found.directories.push(below.clone());
+                    found.gone.extend(is_new.then_some(below));
+                }
             }
         }
-        added.sort();
-        gone.sort();
-        (added, gone)
+        found
     }
 
     /// A resource of the preview whose predicted path stands in a text, such as
@@ -268,6 +350,8 @@ impl Host {
         let paths: Vec<PathBuf> = paths_in(command)
             .map(Path::to_owned)
             .chain(here.map(|word| directory.join(word)))
+            // Whatever else it makes, it may make there.
+            .chain([directory.join("*")])
             .filter(|path| path.components().count() > 2)
             .collect();
         for path in paths {
@@ -275,6 +359,7 @@ impl Host {
             let mut forecast = self.inner.forecast.hold();
             let current = Arc::clone(&forecast.current);
             for place in places {
+                note_above(&mut forecast.above_touched, &place, &current);
                 forecast.touched.insert(place, Arc::clone(&current));
             }
             forecast.forget_parents();
@@ -294,10 +379,13 @@ impl Host {
         let (directory, name) = (path.parent()?, path.file_name()?);
         let known = self.inner.forecast.hold().parents.get(directory).cloned();
         let parent = known.unwrap_or_else(|| {
-            let real = self.followed(directory);
+            let Route { end: real, links } = self.route(directory);
             let mut forecast = self.inner.forecast.hold();
             forecast.watch(&real);
-            let inside = forecast.inside(&real);
+            // A symlink that may be another one leads nobody knows where.
+            let above = links.iter().filter_map(|(link, _)| link.parent());
+            let unknown = above.map(|above| forecast.inside(above)).find(Inside::is_open);
+            let inside = unknown.unwrap_or_else(|| forecast.inside(&real));
             let parent = Arc::new(Parent { real, inside, writable: None });
             forecast.parents.insert(directory.to_owned(), Arc::clone(&parent));
             parent
@@ -323,27 +411,43 @@ impl Host {
     pub(crate) fn is_predicted_empty(&self, path: &Path, is_new: bool) -> Result<bool> {
         let place = self.resolved(path);
         let forecast = self.inner.forecast.hold();
-        let is_child = |other: &Path| other.parent() == Some(&place);
-        let has_child = forecast
-            .entries
-            .iter()
-            .any(|(path, entry)| is_child(path) && !matches!(entry.what, Predicted::Absent));
-        drop(forecast);
-        if has_child || is_new {
-            return Ok(!has_child);
+        let is_child = |other: &Path, what: &Predicted| {
+            other.parent() == Some(&place)
+                && !matches!(what, Predicted::Absent)
+                && !forecast.touched.contains_key(other)
+        };
+        if forecast.entries.iter().any(|(path, entry)| is_child(path, &entry.what)) {
+            return Ok(false);
         }
-        for name in self.list(path)? {
-            if !matches!(self.seen(&path.join(name))?, Seen::Absent) {
-                return Ok(false);
+        let mut unsettled = forecast.unsettles(&place).cloned();
+        drop(forecast);
+        let on_disk = if is_new { Vec::new() } else { self.list(path)? };
+        for name in on_disk {
+            match self.seen(&path.join(name)) {
+                Ok(Seen::Absent) => {}
+                Ok(_) => return Ok(false),
+                Err(Error::Unpredictable { by, .. }) => unsettled = Some(by),
+                Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        match unsettled {
+            Some(by) => Err(Error::Unpredictable { path: path.to_owned(), by }),
+            None => Ok(true),
+        }
     }
 
-    /// Whether what will be at a path can be executed by anybody.
-    pub(crate) fn is_predicted_program(&self, path: &Path) -> bool {
-        matches!(self.seen_target(path), Ok(Seen::File(stat, _))
-            if stat.kind == FileKind::File && stat.mode & 0o111 != 0)
+    /// Whether what will be at a path can be executed; `None` where earlier steps
+    /// do not decide that.
+    pub(crate) fn is_predicted_program(&self, path: &Path) -> Option<bool> {
+        match self.seen_target(path) {
+            Ok(Seen::File(stat, _)) => {
+                // Root needs anybody's permission, others need their own.
+                let may = if self.is_root() { stat.mode & 0o111 != 0 } else { self.may(&stat, 1) };
+                Some(stat.kind == FileKind::File && may)
+            }
+            Ok(Seen::Absent | Seen::Directory(..)) => Some(false),
+            Ok(Seen::OnDisk) | Err(_) => None,
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Context, Detail, Error, ProviderDef, Result};
-use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, Stat};
+use ccm_engine::{Context, Detail, Error, ONLY_IN_THE_RUN, ProviderDef, Result};
+use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, PredictedEntries, Stat};
 
 use super::{
     Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, WriteMethod,
@@ -136,6 +136,21 @@ impl Posix {
             Some(_) => ContentState::Differs,
         };
         Ok(Compared { state, have: Some(have), wanted })
+    }
+
+    /// What is at a path in a directory that is to be removed: the digest of a
+    /// file, and of a large one how large it is.
+    fn holds(&self, path: &Path) -> Option<String> {
+        let stat = self.host.lstat(path).ok()??;
+        match stat.kind {
+            FileKind::File if stat.size <= MAX_TEXT => {
+                let file = self.host.open_found(path, stat).ok()?;
+                Some(self.host.digest(&file, path, stat.size).ok()?.to_string())
+            }
+            FileKind::File => Some(stat.size.to_string()),
+            FileKind::Symlink => Some(self.host.read_link(path).ok()?.display().to_string()),
+            FileKind::Directory | FileKind::Other => None,
+        }
     }
 
     /// How many lines a file would gain and lose, where both texts are short.
@@ -292,12 +307,20 @@ impl Provider for Posix {
                 Some(host.digest(&file, path, stat.size).ok()?.to_string())
             }
             FileKind::Directory => {
-                let entries = host.tree_on_disk(path).ok()??.entries().ok()?;
-                let (added, gone) = host.predicted_files(path);
+                if host.unsettled(path).is_some() {
+                    return Some(ONLY_IN_THE_RUN.to_owned());
+                }
+                let tree = host.tree_on_disk(path).ok()?;
+                let entries = tree.map(|tree| tree.entries()).transpose().ok()?.unwrap_or_default();
+                let PredictedEntries { files, directories, gone } = host.predicted_entries(path);
                 let is_left = |name: &PathBuf| !gone.iter().any(|gone| name.starts_with(gone));
-                let on_disk = entries.files.into_iter().chain(entries.directories);
-                let names: BTreeSet<PathBuf> = on_disk.filter(is_left).chain(added).collect();
-                Some(Digest::of(format!("{names:?}").as_bytes()).to_string())
+                let on_disk = entries.files.into_iter().chain(entries.directories).filter(is_left);
+                let names = on_disk.chain(files).chain(directories);
+                let names: BTreeSet<PathBuf> =
+                    names.filter(|name| !name.as_os_str().is_empty()).collect();
+                let all: Vec<_> =
+                    names.iter().map(|name| (name, self.holds(&path.join(name)))).collect();
+                Some(Digest::of(format!("{all:?}").as_bytes()).to_string())
             }
             FileKind::Symlink | FileKind::Other => None,
         }

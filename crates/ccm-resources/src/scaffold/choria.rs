@@ -95,7 +95,7 @@ impl Choria {
     fn compare(&self, want: &Properties, stage: &Stage) -> Result<(Comparison, bool)> {
         let is_removal = want.is_removal();
         if self.host.predicted_below(want.target()).is_some() {
-            return predicted::compare(&self.host, stage, want.target(), is_removal);
+            return predicted::compare(&self.host, stage, want, is_removal);
         }
         let tree = self.host.open_tree(want.target())?;
         let mut compared = Comparison::new(&self.host, stage, tree.as_ref(), is_removal)?;

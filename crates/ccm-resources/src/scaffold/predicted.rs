@@ -9,26 +9,40 @@ use ccm_host::{Attributes, FileKind, Host, NewContent};
 
 use super::compare::{Comparison, FileStatus, in_the_way};
 use super::stage::Stage;
-use super::{Remove, Render};
+use super::{Properties, Remove, Render};
 
 /// Compares a target that earlier steps of the preview would change.
 pub(super) fn compare(
     host: &Host,
     stage: &Stage,
-    target: &Path,
+    want: &Properties,
     is_removal: bool,
 ) -> Result<(Comparison, bool)> {
+    let target = want.target();
+    // What is purged, or keeps a directory from being removed, is in the way of
+    // the comparison if only the run can know it.
+    if let Some(by) = host.unsettled(target).filter(|_| want.purge || is_removal) {
+        return Err(ccm_host::Error::Unpredictable { path: target.to_owned(), by }.into());
+    }
     let kind = |path: &Path| Ok::<_, Error>(host.stat(path)?.map(|stat| stat.kind));
     let target_exists = kind(target)? == Some(FileKind::Directory);
     let mut compared = Comparison::default();
+    let top = host.followed(target);
     for place in &stage.directories {
-        if !is_removal && kind(&target.join(place))? != Some(FileKind::Directory) {
+        let path = target.join(place);
+        if !is_removal && !host.followed(&path).starts_with(&top) {
+            return Err(ccm_host::Error::LeadsOutside { path }.into());
+        }
+        if !is_removal && kind(&path)? != Some(FileKind::Directory) {
             compared.missing_directories.push(place.clone());
         }
     }
     for (place, wanted) in &stage.files {
         let path = target.join(place);
         let status = match host.stat(&path)? {
+            // Symlinks that lead out of the target are replaced.
+            _ if !host.followed(&path).starts_with(&top) => FileStatus::Updated,
+            None if host.lstat(&path)?.is_some() => FileStatus::Updated,
             None => FileStatus::Added,
             Some(stat) if stat.kind == FileKind::File => {
                 let file = host.open_found(&path, stat)?;
@@ -49,15 +63,27 @@ pub(super) fn compare(
 
 /// What will be in the target and is not of the scaffold.
 fn foreign(host: &Host, stage: &Stage, target: &Path) -> Result<BTreeSet<PathBuf>> {
-    let (added, gone) = host.predicted_files(target);
-    let is_gone = |place: &Path| gone.iter().any(|gone| place.starts_with(gone));
+    let predicted = host.predicted_entries(target);
+    let is_gone = |place: &Path| predicted.gone.iter().any(|gone| place.starts_with(gone));
     let on_disk = match host.tree_on_disk(target)? {
         Some(tree) => tree.entries()?.files,
         None => Vec::new(),
     };
     let left = on_disk.into_iter().filter(|place| !is_gone(place));
-    let all = left.chain(added);
-    Ok(all.filter(|place| !stage.files.contains_key(place)).collect())
+    let all = left.chain(predicted.files.iter().cloned());
+    // A symlink that serves as one of the directories belongs to the scaffold,
+    // and what is reached by it is found under another name too.
+    let is_foreign =
+        |place: &PathBuf| !stage.files.contains_key(place) && !stage.directories.contains(place);
+    let mut foreign: BTreeSet<PathBuf> = all.filter(is_foreign).collect();
+    let top = host.followed(target);
+    let is_link = |place: &PathBuf| host.followed(&target.join(place)) != top.join(place);
+    if stage.directories.iter().any(is_link) {
+        let reached = stage.files.keys().map(|place| host.followed(&target.join(place)));
+        let reached: BTreeSet<PathBuf> = reached.collect();
+        foreign.retain(|place| !reached.contains(&top.join(place)));
+    }
+    Ok(foreign)
 }
 
 /// Records what rendering would leave behind.

@@ -120,6 +120,7 @@ fn step(
         working_directory: directory,
         templates: engine,
         trigger: Trigger::Turn,
+        awaited: None,
         detail: Detail::Decide,
         decisions: &ccm_engine::DecisionPolicy::Free,
         key: "",
