@@ -44,3 +44,21 @@ fn declare(directory: &Path, n: usize, user: &str, group: &str) -> String {
     }
     text
 }
+
+/// A manifest of many small files, for edits.
+pub(crate) fn small(n: usize) -> String {
+    let head =
+        "# site\nccm:\n  resources:\n    - file:\n        - defaults: {owner: root, group: root}\n";
+    let file = |i: usize| {
+        format!(
+            "        - {}:\n            content: \"port = {i}\"  # number {i}\n            mode: \
+             \"0600\"\n            alias: app{i}\n",
+            small_name(i)
+        )
+    };
+    head.to_owned() + &(0..n).map(file).collect::<String>()
+}
+
+pub(crate) fn small_name(i: usize) -> String {
+    format!("/etc/app/{i:05}.conf")
+}

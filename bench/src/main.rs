@@ -5,6 +5,7 @@
 //! ccm-bench run PATH/TO/ccm      all of it
 //! ccm-bench archive PATH/TO/ccm  unpacking alone
 //! ccm-bench plan PATH/TO/ccm     plans against runs, alone
+//! ccm-bench edit PATH/TO/ccm     one edit of a large manifest, alone
 //! ccm-bench floor check DIR N    the floor, by itself
 //! ccm-bench floor create DIR N
 //! ccm-bench generate DIR N       a manifest of N files, to standard output
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         ["run", ccm] => report::run(Path::new(ccm), report::measure_all),
         ["archive", ccm] => report::run(Path::new(ccm), report::measure_archive),
         ["plan", ccm] => report::run(Path::new(ccm), report::measure_plan),
+        ["edit", ccm] => report::run(Path::new(ccm), report::measure_edit),
         ["floor", "check", directory, n] => floor::check(Path::new(directory), number(n)),
         ["floor", "create", directory, n] => floor::create(Path::new(directory), number(n)),
         ["generate", directory, n] => {
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         ["measure", command @ ..] => measure::child(command),
         _ => {
             println!(
-                "usage: ccm-bench run|archive|plan CCM | floor check|create DIR N | generate DIR N"
+                "usage: ccm-bench run|archive|plan|edit CCM | floor check|create DIR N | generate DIR N"
             );
             return ExitCode::from(64);
         }

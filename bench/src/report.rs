@@ -40,6 +40,29 @@ pub(crate) fn measure_plan(ccm: &Path, base: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// One edit of a large manifest, with and without the check of what it makes,
+/// against `validate`.
+pub(crate) fn measure_edit(ccm: &Path, base: &Path) -> io::Result<()> {
+    let ccm = ccm.canonicalize()?;
+    let ccm = ccm.to_string_lossy();
+    let n = 10_000;
+    let path = base.join("edited.yaml");
+    let text = generate::small(n);
+    fs::write(&path, &text)?;
+    let manifest = path.to_string_lossy();
+    println!("| what | CPU | validate | ratio | peak memory |\n|---|---|---|---|---|");
+    let validated = median(TIMES, &[&*ccm, "validate", &manifest], || Ok(()))?;
+    let resource = format!("file#{}", generate::small_name(n / 2));
+    let edit = [&*ccm, "edit", &manifest, "--noop", "set", &resource, "mode", "0640"];
+    let checked = median(TIMES, &edit, || Ok(()))?;
+    let forced = [&edit[..], &["--force"]].concat();
+    let alone = median(TIMES, &forced, || Ok(()))?;
+    let size = text.len() as f64 / 1e6;
+    row(&format!("`ccm edit set` in {n} resources, {size:.1} MB"), checked, Some(validated));
+    row("the same with `--force`: not checked as a manifest", alone, Some(validated));
+    Ok(())
+}
+
 pub(crate) fn measure_archive(ccm: &Path, base: &Path) -> io::Result<()> {
     archive::run(&ccm.canonicalize()?.to_string_lossy(), base)
 }

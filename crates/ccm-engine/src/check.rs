@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use ccm_model::{Diagnostic, Finding};
+use ccm_model::{Diagnostic, Finding, Severity};
 use ccm_yaml::Source;
 use ccm_yaml::edit::{Document, Operation};
 use serde::Serialize;
@@ -110,6 +111,58 @@ impl Engine {
             .map(|((entry, range), findings)| CheckedResource { entry, range, findings })
             .collect();
         Check { valid, findings, outline }
+    }
+}
+
+impl Engine {
+    /// The errors that an edit adds to the text of a manifest: those of the text
+    /// after it that the text before it does not have. None if there are none.
+    pub fn new_errors(
+        &self,
+        path: &Path,
+        (before, after): (&str, &str),
+        options: &RunOptions,
+    ) -> Option<Diagnosis> {
+        let (source, errors) = self.errors(path, after, options)?;
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for finding in self.errors(path, before, options).into_iter().flat_map(|found| found.1) {
+            *known.entry(without_resource(&finding)).or_default() += 1;
+        }
+        let is_new = |finding: &Finding| match known.get_mut(&without_resource(finding)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        let findings: Vec<Finding> = errors.into_iter().filter(is_new).collect();
+        (!findings.is_empty()).then_some(Diagnosis { source, findings })
+    }
+
+    /// The errors in a text, if there are any.
+    fn errors(
+        &self,
+        path: &Path,
+        text: &str,
+        options: &RunOptions,
+    ) -> Option<(Arc<Source>, Vec<Finding>)> {
+        let Diagnosis { source, mut findings } =
+            match self.load_text(path, text.to_owned(), options) {
+                Ok(manifest) => manifest.into_diagnosis(),
+                Err(ManifestError::Invalid(diagnosis)) => diagnosis,
+                // Nothing is known of it, neither before nor after.
+                Err(_) => return None,
+            };
+        findings.retain(|finding| finding.severity == Severity::Error);
+        (!findings.is_empty()).then_some((source, findings))
+    }
+}
+
+/// What a finding says, whatever its resource is called: an edit may rename it.
+fn without_resource(finding: &Finding) -> String {
+    match &finding.resource {
+        Some(resource) => finding.message.replace(resource, ""),
+        None => finding.message.clone(),
     }
 }
 

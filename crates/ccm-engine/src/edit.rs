@@ -7,13 +7,15 @@
 mod moves;
 mod operations;
 
+use std::sync::Arc;
+
 use ccm_model::{did_you_mean, redact_credentials};
 use ccm_yaml::edit::{Change, Document, EditError, Operation, compose};
 use ccm_yaml::{Kind, Node, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::outline::{OutlineEntry, outline};
+use crate::outline::{OutlineEntry, outline_of};
 use crate::resource::AnyType;
 
 /// Which resource is meant.
@@ -166,7 +168,7 @@ struct Planner<'d> {
 
 impl<'d> Planner<'d> {
     fn new(document: &'d Document, types: &'d [&'static dyn AnyType]) -> Result<Self, EditError> {
-        Ok(Self { document, types, found: outline(document.source())? })
+        Ok(Self { document, types, found: outline_of(document)? })
     }
 
     /// The resource that is meant.
@@ -228,10 +230,16 @@ impl<'d> Planner<'d> {
         Ok(written.unwrap_or(field.name).to_owned())
     }
 
-    /// Refuses a name that another resource of the type has.
+    /// Refuses a name that another resource of the type has, and what is none.
     fn check_free(&self, kind: &str, name: &str) -> Result<(), EditError> {
         if name.is_empty() {
             return Err(EditError::missing("a resource needs a name".to_owned(), None));
+        }
+        if name == "defaults" {
+            return Err(EditError::refused(
+                "`defaults` is not the name of a resource".to_owned(),
+                "in a block it holds the properties that all its resources share",
+            ));
         }
         match self.found.iter().find(|entry| entry.is_called(kind, name)) {
             Some(taken) => {
@@ -245,8 +253,8 @@ impl<'d> Planner<'d> {
 
     /// The resources of the same block.
     fn siblings(&self, entry: &OutlineEntry) -> impl Iterator<Item = &OutlineEntry> {
-        let path = entry.block.path.clone();
-        self.found.iter().filter(move |other| other.block.path == path)
+        let block = Arc::clone(&entry.block);
+        self.found.iter().filter(move |other| Arc::ptr_eq(&other.block, &block))
     }
 }
 

@@ -3,8 +3,10 @@
 //! The outline is read from anything that is YAML: for people who are still
 //! writing. It names each resource by its path, so that edits find it again.
 
+use std::sync::Arc;
+
 use ccm_model::Span;
-use ccm_yaml::edit::Step;
+use ccm_yaml::edit::{Document, Step};
 use ccm_yaml::{Entry, Kind, Node, Source, SyntaxError};
 use serde::{Serialize, Serializer};
 
@@ -30,7 +32,8 @@ pub struct OutlineEntry {
     #[serde(serialize_with = "bytes")]
     pub span: Span,
     /// The block that it is in.
-    pub block: OutlineBlock,
+    #[serde(serialize_with = "shared")]
+    pub block: Arc<OutlineBlock>,
     /// What it requires, as written.
     pub require: Vec<String>,
     /// What it subscribes to, as written.
@@ -74,6 +77,10 @@ impl OutlineEntry {
     }
 }
 
+fn shared<S: Serializer>(block: &OutlineBlock, to: S) -> Result<S::Ok, S::Error> {
+    block.serialize(to)
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn bytes<S: Serializer>(span: &Span, to: S) -> Result<S::Ok, S::Error> {
     [span.start, span.end].serialize(to)
@@ -95,8 +102,24 @@ fn bytes<S: Serializer>(span: &Span, to: S) -> Result<S::Ok, S::Error> {
 /// ```
 pub fn outline(source: &Source) -> Result<Vec<OutlineEntry>, SyntaxError> {
     let (root, _) = ccm_yaml::parse_lenient(source)?;
+    Ok(resources_of(source, &root))
+}
+
+/// The same of a document, which is only read again if it has anchors or tags.
+///
+/// # Errors
+///
+/// Returns why the text is not YAML.
+pub fn outline_of(document: &Document) -> Result<Vec<OutlineEntry>, SyntaxError> {
+    match document.node() {
+        Some(root) => Ok(resources_of(document.source(), &root)),
+        None => outline(document.source()),
+    }
+}
+
+fn resources_of(source: &Source, root: &Node<'_>) -> Vec<OutlineEntry> {
     let mut reading = Reading { source, found: Vec::new() };
-    let resources = entry(&root, "ccm").and_then(|ccm| entry(ccm, "resources"));
+    let resources = entry(root, "ccm").and_then(|ccm| entry(ccm, "resources"));
     if let Some(Kind::Sequence(items)) = resources.map(|resources| &resources.kind) {
         for (index, item) in items.iter().enumerate() {
             let Kind::Mapping(entries) = &item.kind else { continue };
@@ -106,7 +129,7 @@ pub fn outline(source: &Source) -> Result<Vec<OutlineEntry>, SyntaxError> {
             }
         }
     }
-    Ok(reading.found)
+    reading.found
 }
 
 fn entry<'n, 'a>(node: &'n Node<'a>, name: &str) -> Option<&'n Node<'a>> {
@@ -138,12 +161,12 @@ impl Reading<'_> {
         match &node.kind {
             Kind::Mapping(_) if entry(node, "name").and_then(scalar).is_some() => {
                 let name = entry(node, "name").and_then(scalar).unwrap_or_default();
-                let block = OutlineBlock { path: path.clone(), defaults: None };
+                let block = Arc::new(OutlineBlock { path: path.clone(), defaults: None });
                 self.add(kind, name, (span, path), node, (&block, None), ResourceShape::Single);
             }
             Kind::Mapping(entries) => {
                 let (defaults, place) = (entry(node, "defaults"), below(&path, "defaults"));
-                let block = OutlineBlock { defaults: defaults.map(|_| place), path };
+                let block = Arc::new(OutlineBlock { defaults: defaults.map(|_| place), path });
                 for Entry { key, value } in entries.iter().filter(|e| e.key.text != "defaults") {
                     let path = below(&block.path, &*key.text);
                     let name = key.text.to_string();
@@ -160,7 +183,7 @@ impl Reading<'_> {
         let place = items.iter().position(|item| entry(item, "defaults").is_some());
         let defaults = place.and_then(|index| entry(&items[index], "defaults"));
         let place = place.map(|index| below(&below(&path, index), "defaults"));
-        let block = OutlineBlock { path, defaults: place };
+        let block = Arc::new(OutlineBlock { path, defaults: place });
         for (index, item) in items.iter().enumerate() {
             let path = below(&block.path, index);
             let shared = (&block, defaults);
@@ -188,7 +211,7 @@ impl Reading<'_> {
         name: String,
         (start, path): (Span, Vec<Step>),
         node: &Node<'_>,
-        (block, defaults): (&OutlineBlock, Option<&Node<'_>>),
+        (block, defaults): (&Arc<OutlineBlock>, Option<&Node<'_>>),
         shape: ResourceShape,
     ) {
         let own = |property| entry(node, property).filter(|node| !node.is_null());
@@ -202,7 +225,7 @@ impl Reading<'_> {
             ensure: shared("ensure").and_then(scalar),
             path,
             span: Span { start: start.start, end },
-            block: block.clone(),
+            block: Arc::clone(block),
             require: texts(shared("require")),
             subscribe: texts(shared("subscribe")),
             shape,
@@ -265,6 +288,17 @@ ccm:
         subscribe: file#motd
     - nonsense: [x]
 ";
+
+    #[test]
+    fn a_document_has_the_outline_of_its_text() {
+        let with_anchor = TEXT.replace("vim: {", "vim: &v {");
+        for text in [TEXT, &with_anchor, "", "a: 1", "ccm: {resources: [{file: [a, {b: {}}]}]}"] {
+            let document = Document::parse(Source::new("m.yaml", text)).unwrap();
+            let shown = |found: Vec<OutlineEntry>| serde_json::to_value(found).unwrap();
+            let of_text = shown(outline(document.source()).unwrap());
+            assert_eq!(shown(outline_of(&document).unwrap()), of_text, "{text}");
+        }
+    }
 
     #[test]
     fn every_shape_is_found_also_where_the_manifest_is_wrong() {

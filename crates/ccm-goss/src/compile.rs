@@ -57,11 +57,27 @@ impl Settings {
 
 /// What is wrong with rules.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<Finding>);
+pub(crate) struct Problems {
+    findings: Vec<Finding>,
+    /// Whether a test that can never hold is one of them. It is where rules are
+    /// read with their manifest; a value that a placeholder gave fails its test.
+    is_strict: bool,
+}
 
 impl Problems {
+    pub(crate) fn strict(is_strict: bool) -> Self {
+        Self { findings: Vec::new(), is_strict }
+    }
+
     pub(crate) fn add(&mut self, span: Span, message: impl Into<String>) {
-        self.0.push(Finding::error(span, message));
+        self.findings.push(Finding::error(span, message));
+    }
+
+    /// Something because of which a test fails, whatever the machine says.
+    pub(crate) fn add_failing(&mut self, span: Span, message: impl Into<String>) {
+        if self.is_strict {
+            self.add(span, message);
+        }
     }
 
     pub(crate) fn add_with_hint(
@@ -74,22 +90,22 @@ impl Problems {
     }
 
     pub(crate) fn unknown(&mut self, span: Span, message: String, hint: Option<String>) {
-        self.0.push(Finding::error(span, message).hint(hint));
+        self.findings.push(Finding::error(span, message).hint(hint));
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.findings.len()
     }
 
     /// Says where in the rules the problems since then are.
     pub(crate) fn prefix(&mut self, since: usize, place: &str) {
-        for finding in &mut self.0[since..] {
+        for finding in &mut self.findings[since..] {
             finding.message = format!("{place}: {}", finding.message);
         }
     }
 
     pub(crate) fn into_findings(self) -> Vec<Finding> {
-        self.0
+        self.findings
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum Matcher {
     Prefix(String),
     Suffix(String),
     Substring(String),
-    /// An expression that is wrong is so only for the value that meets it.
+    /// An expression that is wrong fails the test of whatever meets it.
     Regexp(Result<Regex, String>),
     Compare(Order, Result<Number, String>),
     Patterns(Vec<Pattern>),

@@ -34,10 +34,11 @@ fn messages(findings: &[Finding]) -> String {
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Everything that is wrong with rules, whatever their placeholders become.
+/// Everything that is wrong with rules, whatever their placeholders become:
+/// also tests that can never hold, as their arguments are wrong.
 pub fn check(node: &Node<'_>) -> Vec<Finding> {
     let tree = Tree::from_node(node, Texts::Templates);
-    match read(&tree) {
+    match read(&tree, true) {
         Ok(_) => Vec::new(),
         Err(findings) => findings,
     }
@@ -57,7 +58,9 @@ impl Rules {
                 .map_err(RulesError::Template)?,
             None => Tree::from_node(node, Texts::Literal),
         };
-        read(&tree).map(|entries| Self { entries: entries.into() }).map_err(RulesError::Invalid)
+        read(&tree, false)
+            .map(|entries| Self { entries: entries.into() })
+            .map_err(RulesError::Invalid)
     }
 
     /// The passwords in them, and the headers that look like one.
@@ -73,14 +76,15 @@ impl Rules {
     }
 }
 
-/// A map of rules, or a text that holds one as YAML.
-fn read(tree: &Tree) -> Result<Vec<Entry>, Vec<Finding>> {
+/// A map of rules, or a text that holds one as YAML. If strict, a test that can
+/// never hold is wrong.
+fn read(tree: &Tree, is_strict: bool) -> Result<Vec<Entry>, Vec<Finding>> {
     match &tree.item {
         Item::Scalar { value: Value::String(text), .. } => {
-            read_text(&text.to_str_lossy(), tree.span)
+            read_text(&text.to_str_lossy(), tree.span, is_strict)
         }
         _ => {
-            let mut problems = Problems::default();
+            let mut problems = Problems::strict(is_strict);
             let entries = compile(tree, &mut problems);
             finish(entries, problems)
         }
@@ -94,7 +98,7 @@ fn finish(entries: Vec<Entry>, problems: Problems) -> Result<Vec<Entry>, Vec<Fin
 
 /// Rules in a text of their own. Placeholders in it are not resolved again. What
 /// is wrong is so at the place of the text, and the message says where in it.
-fn read_text(text: &str, span: Span) -> Result<Vec<Entry>, Vec<Finding>> {
+fn read_text(text: &str, span: Span, is_strict: bool) -> Result<Vec<Entry>, Vec<Finding>> {
     let source = Source::new("rules", text);
     let within = |at: Option<Span>| {
         let place = source.position(at.unwrap_or_default().start);
@@ -105,7 +109,7 @@ fn read_text(text: &str, span: Span) -> Result<Vec<Entry>, Vec<Finding>> {
             format!("the text is not YAML: {} ({})", error.message, within(Some(error.span)));
         vec![Finding::error(span, message)]
     })?;
-    let mut problems = Problems::default();
+    let mut problems = Problems::strict(is_strict);
     let entries = compile(&Tree::from_node(&node, Texts::Literal), &mut problems);
     finish(entries, problems).map_err(|findings| {
         let moved = findings.into_iter().map(|finding| {

@@ -95,9 +95,16 @@ fn ttl(ttl: Ttl) -> Value {
 
 fn lookup(input: &Value) -> Value {
     let messages = input.as_array().into_iter().flatten();
-    let messages = messages
-        .map(|message| ("s", message["marker"].as_str(), text(&message["data"]).as_bytes()));
-    let (entries, _) = entries_of(messages);
+    // The cases name no subjects: each entry is on its own.
+    let messages: Vec<(String, &Value)> = messages
+        .map(|message| {
+            let entry = serde_json::from_str::<RegistryEntry>(text(&message["data"]));
+            (entry.map(|entry| entry.subject()).unwrap_or_default(), message)
+        })
+        .collect();
+    let (entries, _) = entries_of(messages.iter().map(|(subject, message)| {
+        (subject.as_str(), message["marker"].as_str(), text(&message["data"]).as_bytes())
+    }));
     json!(entries.iter().map(RegistryEntry::payload).collect::<Vec<_>>())
 }
 

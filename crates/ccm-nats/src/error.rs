@@ -38,7 +38,13 @@ impl Error {
 
     /// Whether nothing is wrong with what was asked: the same may work later.
     pub(crate) fn is_passing(&self) -> bool {
-        matches!(self.problem, Problem::NoAnswer { .. } | Problem::Lost | Problem::Connect { .. })
+        matches!(
+            self.problem,
+            Problem::NoAnswer { .. }
+                | Problem::NoGreeting { .. }
+                | Problem::Lost
+                | Problem::Connect { .. }
+        )
     }
 }
 
@@ -62,7 +68,11 @@ pub(crate) enum Problem {
     #[error("cannot connect to NATS: {reason}")]
     Connect { reason: String },
     #[error("cannot connect to NATS: {reason}")]
-    Tls { reason: String },
+    Tls { reason: String, hint: &'static str },
+    #[error("no answer from NATS within {}: the server did not greet", shown(*after))]
+    NoGreeting { after: Duration },
+    #[error("cannot connect to NATS: what answers there does not greet as a NATS server")]
+    NotNats,
     #[error("NATS refused the credentials of context \"{context}\"")]
     Credentials { context: String },
     #[error("the connection to NATS was lost")]
@@ -107,7 +117,28 @@ impl Problem {
             Self::Credentials { .. } => {
                 "check user, password, token or credentials file of the context".to_owned()
             }
-            Self::Tls { .. } => "set `ca`, or `cert` and `key`, in the context".to_owned(),
+            Self::Connect { .. } => {
+                "check that the server runs, and `url` of the context".to_owned()
+            }
+            Self::Tls { hint, .. } => (*hint).to_owned(),
+            Self::NoAnswer { .. } | Self::Lost => {
+                "check the server and the way to it, and run this again".to_owned()
+            }
+            Self::NoGreeting { .. } | Self::NotNats => {
+                "check `url` of the context; a server that begins with TLS \
+                                        needs `tls_first`"
+                    .to_owned()
+            }
+            Self::NoKey { bucket, key } => {
+                format!("store it with `nats kv put {bucket} {key} VALUE`")
+            }
+            Self::NoObject { bucket, .. } => {
+                format!("store it with `nats object put {bucket} FILE`")
+            }
+            Self::Object { bucket, .. } => {
+                format!("store it again with `nats object put {bucket} FILE`")
+            }
+            Self::TooOld { needs, .. } => format!("use a server of version {needs} or newer"),
             Self::NoPermission { subject } => {
                 format!("allow the user of the context to use {subject}")
             }

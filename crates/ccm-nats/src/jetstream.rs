@@ -80,6 +80,11 @@ pub(crate) enum Direct {
     Nobody,
 }
 
+/// What is asked when something is read, for messages.
+pub(crate) fn reading(what: &str) -> String {
+    format!("a read of {what}")
+}
+
 /// A part of the messages that a direct read matches.
 pub(crate) struct Page {
     pub(crate) messages: Vec<Stored>,
@@ -137,26 +142,33 @@ impl Link {
 
     /// The last message of a subject, whose name goes into the request's own
     /// subject, so that permissions can tell subjects apart.
-    pub(crate) async fn last_by_subject(&self, stream: &str, subject: &str) -> Result<Direct> {
+    pub(crate) async fn last_by_subject(
+        &self,
+        stream: &str,
+        subject: &str,
+        what: &str,
+    ) -> Result<Direct> {
         let request = self.api(&format!("DIRECT.GET.{stream}.{subject}"));
-        self.direct(&request, &Bytes::new()).await
+        self.direct(&request, &Bytes::new(), what).await
     }
 
     /// The same with a request that all subjects of a stream share.
     pub(crate) async fn last_in_stream(&self, stream: &str, subject: &str) -> Result<Direct> {
         let request = self.api(&format!("DIRECT.GET.{stream}"));
-        self.direct(&request, &json!({"last_by_subj": subject}).to_string().into()).await
+        let body = json!({"last_by_subj": subject}).to_string().into();
+        self.direct(&request, &body, &format!("stream {stream}")).await
     }
 
-    async fn direct(&self, request: &str, payload: &Bytes) -> Result<Direct> {
-        let Some(message) = self.read(request, payload, "a read").await? else {
+    /// `what` is read, for messages.
+    async fn direct(&self, request: &str, payload: &Bytes, what: &str) -> Result<Direct> {
+        let Some(message) = self.read(request, payload, &reading(what)).await? else {
             return Ok(Direct::Nobody);
         };
         match message.status.map(|status| status.as_u16()) {
             Some(NOT_FOUND) => Ok(Direct::Nothing),
             Some(status) => {
                 let reason = message.description.unwrap_or_else(|| status.to_string());
-                Err(self.error(Problem::Refused { what: "read".to_owned(), reason }))
+                Err(self.error(Problem::Refused { what: format!("read {what}"), reason }))
             }
             None => Ok(Stored::direct(message).map_or(Direct::Nothing, Direct::Found)),
         }
@@ -181,8 +193,12 @@ impl Link {
         let request = self.api(&format!("DIRECT.GET.{stream}"));
         let mut answers = self.ask_for_many(&request, body.to_string().into()).await?;
         let mut page = Page { messages: Vec::new(), has_more: false };
+        let refused = |reason: String| {
+            self.error(Problem::Refused { what: format!("read stream {stream}"), reason })
+        };
+        let what = reading(&format!("stream {stream}"));
         loop {
-            let message = answers.next(READ, "a read").await?;
+            let message = answers.next(READ, &what).await?;
             match message.status.map(|status| status.as_u16()) {
                 Some(NO_CONTENT) => {
                     let pending = message.headers.as_ref().and_then(|headers| {
@@ -194,11 +210,19 @@ impl Link {
                 Some(NOT_FOUND) => return Ok(Some(page)),
                 Some(NO_RESPONDERS) => return Ok(None),
                 Some(status) => {
-                    let reason = message.description.unwrap_or_else(|| status.to_string());
-                    return Err(self.error(Problem::Refused { what: "read".to_owned(), reason }));
+                    return Err(refused(message.description.unwrap_or_else(|| status.to_string())));
                 }
                 None => {
-                    page.messages.extend(Stored::direct(message));
+                    let next = Stored::direct(message);
+                    // A server that does not keep to what was asked would be read
+                    // for ever.
+                    let last = page.messages.last().map_or(from, |last: &Stored| last.sequence + 1);
+                    if next.as_ref().is_some_and(|next| next.sequence < last)
+                        || page.messages.len() == limit.messages
+                    {
+                        return Err(refused("it answers with what was not asked for".to_owned()));
+                    }
+                    page.messages.extend(next);
                     if !is_batch {
                         page.has_more = true;
                         return Ok(Some(page));

@@ -6,14 +6,14 @@ use bytes::Bytes;
 use serde_json::json;
 
 use crate::error::{Problem, Result};
-use crate::jetstream::{Direct, Stored};
+use crate::jetstream::{Direct, Stored, reading};
 use crate::link::Link;
 use crate::source::Key;
 
 /// The newest value of a key.
 pub(crate) async fn get(link: &Link, key: &Key<'_>) -> Result<Bytes> {
     link.check_version("reading keys", (2, 10))?;
-    match link.last_by_subject(&key.stream(), &key.subject()).await? {
+    match link.last_by_subject(&key.stream(), &key.subject(), &described(key)).await? {
         Direct::Found(stored) if is_deleted(&stored) => Err(no_key(link, key)),
         Direct::Found(stored) => Ok(stored.payload),
         Direct::Nothing => Err(no_key(link, key)),
@@ -26,14 +26,14 @@ pub(crate) async fn get(link: &Link, key: &Key<'_>) -> Result<Bytes> {
 async fn by_leader(link: &Link, key: &Key<'_>) -> Result<Bytes> {
     let operation = format!("STREAM.MSG.GET.{}", key.stream());
     let body = json!({"last_by_subj": key.subject()});
-    let answer = match link.api_request(&operation, &body, "a read").await? {
+    let answer = match link.api_request(&operation, &body, &reading(&described(key))).await? {
         Ok(answer) => answer,
         Err(error) if error.is_no_stream() => {
             return Err(link.error(Problem::NoBucket { bucket: key.bucket.to_owned(), what: "kv" }));
         }
         Err(error) if error.is_no_message() => return Err(no_key(link, key)),
         Err(error) => {
-            let (what, reason) = ("read".to_owned(), error.description);
+            let (what, reason) = (format!("read {}", described(key)), error.description);
             return Err(link.error(Problem::Refused { what, reason }));
         }
     };
@@ -47,6 +47,11 @@ async fn by_leader(link: &Link, key: &Key<'_>) -> Result<Bytes> {
         return Err(no_key(link, key));
     }
     Ok(decoded("data").into())
+}
+
+/// A key in a sentence.
+pub(crate) fn described(key: &Key<'_>) -> String {
+    format!("key `{}` in bucket `{}`", key.key, key.bucket)
 }
 
 /// Whether a message says that there is no value any more.

@@ -164,6 +164,11 @@ impl Nats {
         }
     }
 
+    /// The connection, if there is one.
+    fn current(&self) -> Option<Arc<Link>> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).link.clone()
+    }
+
     /// Runs a template call within its time.
     fn call<T>(
         &self,
@@ -295,7 +300,8 @@ impl Lookup for Nats {
             ccm_host::Error::Network { message: reason, hint: None }
         };
         let key = Key::new(bucket, key).map_err(invalid)?;
-        let value = self.call(host, "a read", async |link| {
+        let what = jetstream::reading(&kv::described(&key));
+        let value = self.call(host, &what, async |link| {
             let value = kv::get(link, &key).await?;
             String::from_utf8(value.to_vec())
                 .map_err(|_| link.error(value_problem(&key, "not UTF-8")))
@@ -308,8 +314,9 @@ impl Lookup for Nats {
         query: &RegistryQuery,
         host: &Host,
     ) -> ccm_host::Result<Vec<RegistryEntry>> {
-        let found = self
-            .call(host, "a read", async |link| registry::find(link, self.stream(), query).await)?;
+        let what = jetstream::reading(&format!("stream {}", self.stream()));
+        let find = async |link: &Link| registry::find(link, self.stream(), query).await;
+        let found = self.call(host, &what, find)?;
         for warning in found.warnings {
             host.warn(warning);
         }

@@ -107,10 +107,7 @@ impl Link {
         let client = match timeout(limit, options.connect(addresses)).await {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(fail(connect_problem(&name, &error))),
-            Err(_) => {
-                let what = "the connection".to_owned();
-                return Err(fail(Problem::NoAnswer { what, after: limit }));
-            }
+            Err(_) => return Err(fail(Problem::NoGreeting { after: limit })),
         };
         let api_prefix = context.api_prefix;
         Ok(Arc::new(Self { context: name, url, client, api_prefix, secrets, violations }))
@@ -326,38 +323,68 @@ fn connect_problem(context: &str, error: &async_nats::ConnectError) -> Problem {
         _ if refused.iter().any(|words| lower.contains(words)) => {
             Problem::Credentials { context: context.to_owned() }
         }
-        ConnectErrorKind::Dns => {
-            Problem::Connect { reason: "the name of the server is not known".to_owned() }
-        }
-        ConnectErrorKind::TimedOut => {
-            Problem::NoAnswer { what: "the connection".to_owned(), after: CONNECT }
-        }
-        _ if ["certificate", "tls", "handshake", "unknownissuer", "alert"]
-            .iter()
-            .any(|word| lower.contains(word)) =>
-        {
-            Problem::Tls { reason: tls_reason(&lower).unwrap_or(text) }
-        }
-        _ if lower.contains("refused") => {
-            Problem::Connect { reason: "connection refused".to_owned() }
-        }
-        _ => Problem::Connect { reason: text },
+        ConnectErrorKind::Dns => Problem::Connect { reason: UNKNOWN_NAME.to_owned() },
+        ConnectErrorKind::TimedOut => Problem::NoGreeting { after: CONNECT },
+        _ => known_problem(&lower).unwrap_or(Problem::Connect { reason: text }),
     }
 }
 
-fn tls_reason(error: &str) -> Option<String> {
-    let reason = if error.contains("unknownissuer") || error.contains("unknown issuer") {
-        "the certificate of the server is not trusted"
-    } else if error.contains("notvalidforname") || error.contains("not valid for name") {
-        "the certificate of the server is for another name"
-    } else if error.contains("expired") {
-        "the certificate of the server has expired"
-    } else if error.contains("certificaterequired") || error.contains("certificate required") {
-        "the server demands a certificate"
-    } else {
-        return None;
-    };
-    Some(reason.to_owned())
+const UNKNOWN_NAME: &str = "the name of the server is not known";
+const TLS_HINT: &str = "set `ca`, or `cert` and `key`, in the context";
+const PAIR_HINT: &str = "use the certificate and the key of one pair";
+const NAME_HINT: &str = "use a name in `url` that the certificate has";
+const RENEW_HINT: &str = "renew the certificate of the server, and check the clock";
+const PLAIN_HINT: &str = "use `nats://` without `ca` and `tls_first` for a server without TLS";
+
+/// What the libraries below say, in words of ours; all of it in lower case.
+fn known_problem(error: &str) -> Option<Problem> {
+    let has = |words: &[&str]| words.iter().any(|words| error.contains(words));
+    let tls = |reason: &str, hint| Some(Problem::Tls { reason: reason.to_owned(), hint });
+    let connect = |reason: &str| Some(Problem::Connect { reason: reason.to_owned() });
+    if has(&["unknownissuer", "unknown issuer", "selfsigned", "self-signed", "badsignature"]) {
+        return tls("the certificate of the server is not trusted", TLS_HINT);
+    }
+    if has(&["notvalidforname", "not valid for name"]) {
+        return tls("the certificate of the server is for another name", NAME_HINT);
+    }
+    if has(&["expired", "notvalidyet", "not valid yet"]) {
+        return tls("the certificate of the server is not valid at this time", RENEW_HINT);
+    }
+    if has(&["certificaterequired", "certificate required", "handshakefailure", "badcertificate"]) {
+        return tls("the server demands a certificate that it trusts", TLS_HINT);
+    }
+    if has(&["could not add certificate or key"]) {
+        return tls("`cert` and `key` of the context do not fit", PAIR_HINT);
+    }
+    if has(&["root certificate", "could not load", "pem"]) {
+        return tls("the certificates in `ca` of the context cannot be read", "check that file");
+    }
+    if has(&["corrupt message", "invalidcontenttype", "invalid content type"]) {
+        return tls("the server does not speak TLS here", PLAIN_HINT);
+    }
+    if has(&["protocolversion", "nocommon", "not compatible", "peerincompatible"]) {
+        return tls("the server offers no TLS 1.2 or newer", "update the server");
+    }
+    if has(&["refused"]) {
+        return connect("connection refused");
+    }
+    if has(&["network is unreachable", "no route to host"]) {
+        return connect("there is no way to the server");
+    }
+    if has(&[
+        "expected info",
+        "invalid info",
+        "invalid server operation",
+        "parse error",
+        "unable to parse",
+        "utf-8",
+    ]) {
+        return Some(Problem::NotNats);
+    }
+    if has(&["eof", "reset by peer", "broken pipe", "closed"]) {
+        return connect("the server closed the connection");
+    }
+    None
 }
 
 #[cfg(test)]

@@ -94,7 +94,8 @@ async fn metadata(link: &Link, bucket: &str, name: &str) -> Result<Metadata> {
         || link.error(Problem::NoObject { bucket: bucket.to_owned(), name: name.to_owned() });
     let stream = format!("OBJ_{bucket}");
     let subject = format!("$O.{bucket}.M.{}", URL_SAFE.encode(name));
-    let stored = match link.last_by_subject(&stream, &subject).await? {
+    let what = format!("object \"{name}\" in bucket \"{bucket}\"");
+    let stored = match link.last_by_subject(&stream, &subject, &what).await? {
         Direct::Found(stored) => stored,
         Direct::Nothing => return Err(no_object()),
         Direct::Nobody => {
@@ -219,7 +220,11 @@ impl Content {
 
     fn wrong(&self, what: &str) -> Error {
         let Object { bucket, name, .. } = self.object.clone();
-        Error::before("", Problem::Object { bucket, name, what: what.to_owned() })
+        let problem = Problem::Object { bucket, name, what: what.to_owned() };
+        match self.nats.current() {
+            Some(link) => link.error(problem),
+            None => Error::before("", problem),
+        }
     }
 }
 

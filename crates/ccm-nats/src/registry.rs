@@ -7,12 +7,14 @@ use ccm_model::{RegistryEntry, RegistryQuery, entries_of};
 use serde_json::{Value, json};
 
 use crate::error::{Problem, Result};
-use crate::jetstream::{Direct, PageLimit, Stored};
+use crate::jetstream::{Direct, PageLimit, Stored, reading};
 use crate::link::{Link, REQUEST};
 
 /// Most that a look-up returns.
 const MAX_ENTRIES: usize = 100_000;
 const MAX_BYTES: usize = 64 << 20;
+/// Most that it reads: entries are renewed meanwhile, but not for ever.
+const MAX_MESSAGES: usize = 4 * MAX_ENTRIES;
 /// What is asked for at once.
 const PAGE: PageLimit = PageLimit { messages: 1_000, bytes: 4 << 20 };
 /// How long the mark of a removed entry stays, for those who watch.
@@ -73,16 +75,19 @@ type Messages = HashMap<String, Stored>;
 struct Collected {
     messages: Messages,
     bytes: usize,
+    /// Also those that were replaced by later ones.
+    count: usize,
 }
 
 impl Collected {
     fn add(&mut self, link: &Link, stream: &str, message: Stored) -> Result<()> {
+        self.count += 1;
         self.bytes += message.payload.len();
         if let Some(before) = self.messages.insert(message.subject.clone(), message) {
             self.bytes -= before.payload.len();
         }
         let what = || format!("the answer from stream {stream}");
-        if self.messages.len() > MAX_ENTRIES {
+        if self.messages.len() > MAX_ENTRIES || self.count > MAX_MESSAGES {
             return Err(link.error(Problem::TooMuch { what: what(), limit: "100,000 entries" }));
         }
         if self.bytes > MAX_BYTES {
@@ -122,9 +127,8 @@ async fn by_consumer(link: &Link, stream: &str, filter: &str) -> Result<Messages
             Next::Message(message) => all.add(link, stream, message)?,
             Next::Heartbeat => {}
             Next::Gap | Next::Silence => {
-                return Err(
-                    link.error(Problem::NoAnswer { what: "a read".to_owned(), after: REQUEST })
-                );
+                let what = reading(&format!("stream {stream}"));
+                return Err(link.error(Problem::NoAnswer { what, after: REQUEST }));
             }
         }
     }

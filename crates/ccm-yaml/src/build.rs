@@ -8,12 +8,12 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StrInput, Ta
 use crate::{Entry, Key, Kind, Node, Scalar, Source, Span};
 
 /// Deeper nesting than this is nonsense or an attack.
-const MAX_DEPTH: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;
 /// How many nodes aliases and merge keys may add in all, a long text counting
 /// as many: aliases of aliases would otherwise let a small text fill the memory.
 const MAX_EXPANDED: usize = 1_000_000;
 /// How many nodes a text may have, keys included: each takes memory.
-const MAX_NODES: usize = 5_000_000;
+pub(crate) const MAX_NODES: usize = 5_000_000;
 /// More duplicate keys than this are not told one by one.
 const MAX_DUPLICATES: usize = 100;
 /// Spans are 32 bits wide.
@@ -90,20 +90,9 @@ fn read_bounded<'a>(
     observe: impl FnMut(&Event<'a>, Span),
 ) -> Result<(Node<'a>, Vec<SyntaxError>), SyntaxError> {
     let text = source.text();
-    if text.len() > MAX_TEXT {
-        let message = format!("larger than {} MiB", MAX_TEXT >> 20);
-        return Err(SyntaxError::new(Span::default(), message));
-    }
-    // The parser counts a byte order mark as the first character.
-    let text_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-    let mut options = Options::default();
-    options.set_emit_comments(comments.is_some());
-    options.max_buffered_comment_events = usize::MAX;
-    options.flow_nesting_limit = MAX_DEPTH;
-    options.block_nesting_limit = MAX_DEPTH;
-    let parser = Parser::<StrInput<'_>>::new_from_str_with_options(&text[text_start..], options);
+    let (parser, base) = parser(text, comments.is_some())?;
     Builder {
-        base: text_start as u32,
+        base,
         stack: Vec::new(),
         anchors: HashMap::new(),
         expanded: 0,
@@ -113,6 +102,33 @@ fn read_bounded<'a>(
         root: None,
     }
     .build(parser, text.len() as u32, comments, observe)
+}
+
+/// A parser of a text, and how many bytes before it are left out.
+pub(crate) fn parser(
+    text: &str,
+    comments: bool,
+) -> Result<(Parser<'_, StrInput<'_>>, u32), SyntaxError> {
+    if text.len() > MAX_TEXT {
+        let message = format!("larger than {} MiB", MAX_TEXT >> 20);
+        return Err(SyntaxError::new(Span::default(), message));
+    }
+    // The parser counts a byte order mark as the first character.
+    let text_start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut options = Options::default();
+    options.set_emit_comments(comments);
+    options.max_buffered_comment_events = usize::MAX;
+    options.flow_nesting_limit = MAX_DEPTH;
+    options.block_nesting_limit = MAX_DEPTH;
+    let parser = Parser::<StrInput<'_>>::new_from_str_with_options(&text[text_start..], options);
+    Ok((parser, text_start as u32))
+}
+
+/// The place of an event.
+pub(crate) fn span(base: u32, place: &granit_parser::Span) -> Span {
+    let at =
+        |marker: &granit_parser::Marker| base + marker.byte_offset().unwrap_or_default() as u32;
+    Span { start: at(&place.start), end: at(&place.end) }
 }
 
 /// A collection whose end has not been seen.
@@ -157,7 +173,7 @@ impl<'a> Builder<'a> {
         let mut documents = 0;
         for event in parser {
             let (event, place) = event.map_err(|error| self.scan_error(&error, end))?;
-            let span = self.span(&place);
+            let span = span(self.base, &place);
             observe(&event, span);
             if documents > 1 {
                 // Read on only for the errors.
@@ -215,13 +231,6 @@ impl<'a> Builder<'a> {
         let nothing = Scalar { text: Cow::Borrowed(""), plain: true };
         let nothing = Node { span: Span::default(), kind: Kind::Scalar(nothing) };
         Ok((self.root.unwrap_or(nothing), self.duplicates))
-    }
-
-    fn span(&self, place: &granit_parser::Span) -> Span {
-        let at = |marker: &granit_parser::Marker| {
-            self.base + marker.byte_offset().unwrap_or_default() as u32
-        };
-        Span { start: at(&place.start), end: at(&place.end) }
     }
 
     fn scan_error(&self, error: &ScanError, end: u32) -> SyntaxError {

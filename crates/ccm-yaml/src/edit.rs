@@ -25,16 +25,19 @@ mod flow;
 mod law;
 mod lexer;
 mod lines;
+mod local;
 mod neighbours;
 mod paths;
 mod pieces;
 mod place;
+mod plain;
 mod replace;
 mod tree;
 mod write;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -292,8 +295,9 @@ pub fn compose(length: usize, steps: impl IntoIterator<Item = Vec<Change>>) -> V
 #[derive(Debug)]
 pub struct Document {
     source: Source,
-    /// The tree, or from which byte on the text cannot be edited.
-    tree: Result<Tree, usize>,
+    /// The tree, or from which byte on the text cannot be edited. An edit that
+    /// was checked without it leaves it to whoever needs it next.
+    tree: OnceLock<Result<Tree, usize>>,
 }
 
 impl Document {
@@ -308,7 +312,17 @@ impl Document {
             Err(Unread::OutOfStep(at)) => Err(at),
             Err(Unread::Syntax(error)) => return Err(error),
         };
-        Ok(Self { source, tree })
+        Ok(Self { source, tree: tree.into() })
+    }
+
+    fn tree(&self) -> Result<&Tree, usize> {
+        let read = || {
+            Tree::read(&self.source).map_err(|error| match error {
+                Unread::OutOfStep(at) => at,
+                Unread::Syntax(error) => error.span.start as usize,
+            })
+        };
+        self.tree.get_or_init(read).as_ref().map_err(|at| *at)
     }
 
     /// The text as it is now.
@@ -363,10 +377,10 @@ impl Document {
     }
 
     fn read(&self) -> Result<Read<'_>, EditError> {
-        match &self.tree {
+        match self.tree() {
             Ok(tree) => Ok(Read { text: self.text(), tree }),
             Err(at) => Err(EditError::unsupported(
-                Some(*at..*at),
+                Some(at..at),
                 "the text is written in a way that edits do not know",
             )),
         }
@@ -409,6 +423,9 @@ impl Document {
         };
         let text = pieces::replaced(self.text(), changes);
         let source = Source::new(self.source.name(), text);
+        if local::holds(self.read()?, changes, expected) {
+            return Ok(Self { source, tree: OnceLock::new() });
+        }
         let next = Self::parse(source)
             .map_err(|error| refuse(&format!("make text that is not YAML ({error})")))?;
         let (old, new) = (self.read()?, next.read()?);

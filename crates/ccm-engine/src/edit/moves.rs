@@ -1,6 +1,6 @@
 //! Moving resources in the order in which they run.
 
-use ccm_yaml::edit::{EditError, Operation, Step};
+use ccm_yaml::edit::{EditError, Operation};
 use serde_json::{Value, json};
 
 use super::Planner;
@@ -29,10 +29,7 @@ impl Planner<'_> {
             self.siblings(before).next().is_some_and(|first| first.number == before.number)
         });
         let resources = &entry.block.path[..2];
-        let count = match self.document.value(resources) {
-            Some(Value::Array(items)) => items.len(),
-            _ => 0,
-        };
+        let count = self.document.count(resources).unwrap_or_default();
         let slot = before.map_or(count, |before| index_in(&before.block.path, 2));
         let from = index_in(&entry.block.path, 2);
         if is_first && is_alone {
@@ -90,18 +87,7 @@ impl Planner<'_> {
 
     /// The index of a resource among the entries of its block.
     fn entry_index(&self, entry: &OutlineEntry) -> Option<usize> {
-        let source = self.document.source();
-        let (root, _) = ccm_yaml::parse_lenient(source).ok()?;
-        let block =
-            entry.block.path.iter().try_fold(&root, |node, step| match (&node.kind, step) {
-                (ccm_yaml::Kind::Sequence(items), Step::Index(index)) => items.get(*index),
-                (ccm_yaml::Kind::Mapping(entries), Step::Key(key)) => {
-                    entries.iter().find(|entry| entry.key.text == *key).map(|entry| &entry.value)
-                }
-                _ => None,
-            })?;
-        let ccm_yaml::Kind::Mapping(entries) = &block.kind else { return None };
-        entries.iter().position(|found| found.key.text == entry.name)
+        self.document.index(&entry.path)
     }
 
     /// Refuses to put a resource before one that it refers to, or behind one

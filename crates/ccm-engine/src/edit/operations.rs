@@ -1,10 +1,12 @@
 //! Operations on one resource, as operations by path.
 
+use std::sync::Arc;
+
 use ccm_yaml::edit::{Beside, EditError, Operation, Step};
 use serde_json::{Map, Value, json};
 
 use super::{Planner, ResourceId, ResourceOperation};
-use crate::outline::{OutlineEntry, ResourceShape};
+use crate::outline::{OutlineBlock, OutlineEntry, ResourceShape};
 
 type Planned = Result<Vec<Operation>, EditError>;
 
@@ -206,13 +208,16 @@ impl Planner<'_> {
         let mut operations = Vec::new();
         // References first: the path of the resource itself still holds then.
         let mut places: Vec<&[Step]> = Vec::new();
+        let mut block: Option<&Arc<OutlineBlock>> = None;
         for other in &self.found {
-            places.push(&other.path);
-            if let Some(defaults) = &other.block.defaults
-                && !places.contains(&defaults.as_slice())
-            {
-                places.push(defaults);
+            if other.require.iter().chain(&other.subscribe).any(|reference| *reference == old) {
+                places.push(&other.path);
             }
+            // Those of a block stand together, and share its defaults.
+            if !block.is_some_and(|block| Arc::ptr_eq(block, &other.block)) {
+                places.extend(other.block.defaults.as_deref());
+            }
+            block = Some(&other.block);
         }
         for place in places {
             for property in ["require", "subscribe"] {

@@ -34,11 +34,13 @@ pub(super) fn masked_line(text: &str, line: Range<usize>, secrets: &[&'static st
 fn shown_of(property: &str, secrets: &[&'static str]) -> Option<MaskPolicy> {
     // Most words are far too short or too long, and this is asked of each.
     let is_near = |name: &&str| property.len().abs_diff(name.len()) <= name.len() / 3;
-    let names = secrets.iter().copied().chain(["headers", "environment"]).filter(is_near);
+    let rules = ["password", "request-headers"];
+    let names = secrets.iter().copied().chain(["headers", "environment"]).chain(rules);
+    let names = names.filter(is_near);
     let property = property.to_ascii_lowercase();
     // What is misspelt is a secret all the same.
     match closest(&property, names)? {
-        "headers" => Some(MaskPolicy::Names(b':')),
+        "headers" | "request-headers" => Some(MaskPolicy::Names(b':')),
         "environment" => Some(MaskPolicy::Names(b'=')),
         _ => Some(MaskPolicy::Nothing),
     }
@@ -76,7 +78,43 @@ impl Mask<'_> {
             return None;
         }
         let word = std::str::from_utf8(&self.bytes[start..end]).ok()?;
-        shown_of(word, self.secrets).map(|shown| (colon + 1, shown))
+        let shown = shown_of(word, self.secrets)?;
+        let is_path = self.is_path(start) && self.is_map(colon + 1);
+        (!is_path).then_some((colon + 1, shown))
+    }
+
+    /// Where the key begins that a word is the last part of.
+    fn key_start(&self, word: usize) -> usize {
+        let is_outside = |byte: u8| byte.is_ascii_whitespace() || b"{[,\"'".contains(&byte);
+        let outside = self.bytes[..word].iter().rposition(|&byte| is_outside(byte));
+        outside.map_or(0, |at| at + 1)
+    }
+
+    /// Whether a word is the last part of a path such as `/etc/passwd`: the name
+    /// of a file, and not of a secret.
+    fn is_path(&self, word: usize) -> bool {
+        let key = &self.bytes[self.key_start(word)..word];
+        key.ends_with(b"/") && (key.starts_with(b"/") || key.starts_with(b"~"))
+    }
+
+    /// Whether a value clearly is a map, whose own keys tell what of it is a
+    /// secret.
+    fn is_map(&self, value: usize) -> bool {
+        let at = self.behind_blanks(value);
+        let mut rest = self.bytes.get(at..).unwrap_or_default();
+        match rest.first() {
+            None => return true,
+            Some(b'{') => rest = &rest[1..],
+            Some(b'\r' | b'\n') => {}
+            Some(_) => return false,
+        }
+        let rest = rest.trim_ascii_start();
+        let word = rest.iter().take_while(|byte| is_word(**byte)).count();
+        let behind = rest.get(word + 1);
+        rest.is_empty()
+            || word > 0
+                && rest.get(word) == Some(&b':')
+                && behind.is_none_or(u8::is_ascii_whitespace)
     }
 
     /// Hides a value; where it ends.
@@ -119,7 +157,7 @@ impl Mask<'_> {
         }
         let end = line_end(&self.bytes, at);
         self.hide(at..end);
-        self.block(end, key - line, is_empty, shown)
+        self.block(end, self.key_start(key) - line, is_empty, shown)
     }
 
     /// Hides the lines of a value that stand below its key, from the start of
@@ -310,6 +348,18 @@ mod tests {
             ("environment:\n- A=b c\n- 'D=e'\nx: y", "environment:\n- A=***\n- 'D=**\nx: y"),
             ("the password is x", "the password is x"),
             ("passwords_of: x", "passwords_of: x"),
+            ("request-headers: [\"X-A: b\"]", "request-headers: [********]"),
+            // The last part of a path is no secret, what is below it may be.
+            ("/etc/passwd: {exists: yes}", "/etc/passwd: {exists: yes}"),
+            ("- /etc/passwd:\n    mode: a\n", "- /etc/passwd:\n    mode: a\n"),
+            ("{~/password: {mode: a, password: b}}", "{~/password: {mode: a, password: *}}"),
+            ("/a/password:\n\n  x: y\n  password: z", "/a/password:\n\n  x: y\n  password: *"),
+            ("/a/password: hush", "/a/password: ****"),
+            ("/a/password:\n  hush", "/a/password:\n  ****"),
+            ("/a/password: {hush}", "/a/password: {****}"),
+            ("/a/password: \"b: c\"", "/a/password: ******"),
+            ("/a/password: |\n  b: c", "/a/password: *\n  ****"),
+            ("a/password: {x: y}", "a/password: {****}"),
         ] {
             assert_eq!(masked(text), wanted, "{text}");
         }

@@ -38,6 +38,14 @@ impl Pattern {
         Self { is_negated, search }
     }
 
+    /// Why it is none.
+    pub(crate) fn check(&self) -> Result<(), &str> {
+        match &self.search {
+            Search::Regexp(Err(reason)) => Err(reason),
+            _ => Ok(()),
+        }
+    }
+
     fn is_in(&self, line: &[u8]) -> bool {
         match &self.search {
             Search::Anything => true,
@@ -57,11 +65,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(patterns: &'a [Pattern]) -> Result<Self, String> {
-        for pattern in patterns {
-            if let Search::Regexp(Err(reason)) = &pattern.search {
-                return Err(reason.clone());
-            }
-        }
+        patterns.iter().try_for_each(Pattern::check)?;
         let is_found = |pattern: &Pattern| matches!(pattern.search, Search::Anything);
         let found: Vec<bool> = patterns.iter().map(is_found).collect();
         let missing = found.iter().filter(|found| !**found).count();

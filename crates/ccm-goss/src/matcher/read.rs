@@ -64,7 +64,29 @@ pub(crate) fn read(tree: &Tree, value: ValueType, problems: &mut Problems) -> Ma
         );
         return Matcher::Open;
     }
-    Reading { problems }.matcher(tree, value == ValueType::Lines)
+    let matcher = Reading { problems }.matcher(tree, value == ValueType::Lines);
+    if let Some(wanted) = unmet(&matcher, value) {
+        let message = format!("expected {wanted}, found {}", tree.describe());
+        problems.add_failing(tree.span, message);
+    }
+    matcher
+}
+
+/// What a value of this type is compared with, if this can never hold for it.
+fn unmet(matcher: &Matcher, value: ValueType) -> Option<&'static str> {
+    match (value, matcher) {
+        (ValueType::Boolean, Matcher::Number(_)) => Some("`true` or `false`"),
+        (ValueType::Boolean, Matcher::Text(text)) if text != "true" && text != "false" => {
+            Some("`true` or `false`")
+        }
+        (ValueType::Number, Matcher::Bool(_)) => Some("a number"),
+        (ValueType::Number, Matcher::Text(text)) if Number::parse(text).is_none() => {
+            Some("a number")
+        }
+        (ValueType::List, Matcher::Bool(_) | Matcher::Number(_)) => Some("a list"),
+        (ValueType::Text | ValueType::Lines, Matcher::Bool(_)) => Some("a string"),
+        _ => None,
+    }
 }
 
 struct Reading<'a> {
@@ -102,7 +124,13 @@ impl Reading<'_> {
                 Item::Scalar { value: Value::Nil, .. } | Item::List(_) | Item::Map(_) => {
                     self.wrong(item, "a pattern, which is a string");
                 }
-                Item::Scalar { written, .. } => patterns.push(Pattern::new(written)),
+                Item::Scalar { written, .. } => {
+                    let pattern = Pattern::new(written);
+                    if let Err(reason) = pattern.check() {
+                        self.problems.add_failing(item.span, reason);
+                    }
+                    patterns.push(pattern);
+                }
                 Item::Open(_) => {}
             }
         }
@@ -150,11 +178,10 @@ impl Reading<'_> {
             "have-suffix" => self.text(argument, Matcher::Suffix),
             "contain-substring" => self.text(argument, Matcher::Substring),
             "match-regexp" => {
-                self.text(argument, |text| Matcher::Regexp(regexp::compile(&text.as_str().into())))
+                let compile = |text: &str| regexp::compile(&text.into());
+                self.compiled(argument, compile, Matcher::Regexp)
             }
-            "semver-constraint" => {
-                self.text(argument, |text| Matcher::Semver(Constraint::parse(&text)))
-            }
+            "semver-constraint" => self.compiled(argument, Constraint::parse, Matcher::Semver),
             "gt" => self.compare(argument, Order::Greater),
             "ge" => self.compare(argument, Order::GreaterOrEqual),
             "lt" => self.compare(argument, Order::Less),
@@ -207,13 +234,33 @@ impl Reading<'_> {
         }
     }
 
-    /// A number that is written as text can be compared with nothing, which the
-    /// value that meets it then tells.
+    /// A text that means something of its own. What does not fails the test.
+    fn compiled<T>(
+        &mut self,
+        argument: &Tree,
+        compile: impl FnOnce(&str) -> Result<T, String>,
+        make: impl FnOnce(Result<T, String>) -> Matcher,
+    ) -> Matcher {
+        match &argument.item {
+            Item::Open(_) => Matcher::Open,
+            Item::Scalar { value: Value::String(text), .. } => {
+                let compiled = compile(&text.to_str_lossy());
+                if let Err(reason) = &compiled {
+                    self.problems.add_failing(argument.span, reason);
+                }
+                make(compiled)
+            }
+            _ => self.wrong(argument, "a string"),
+        }
+    }
+
+    /// A number that is written as text can be compared with nothing.
     fn compare(&mut self, argument: &Tree, order: Order) -> Matcher {
         match &argument.item {
             Item::Open(_) => Matcher::Open,
             Item::Scalar { value: Value::String(text), .. } => {
                 let reason = format!("\"{}\" is a string, not a number", text.to_str_lossy());
+                self.problems.add_failing(argument.span, &reason);
                 Matcher::Compare(order, Err(reason))
             }
             Item::Scalar { value, .. } if value.is_number() => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{REGISTRY_PREFIX, RegistrySubject, Ttl, as_go_writes};
+use super::{REGISTRY_PREFIX, RegistrySubject, Ttl, as_go_writes, check_address, check_name};
 
 /// Where one instance of a service can be found. Serializes to the payload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +83,21 @@ impl RegistryEntry {
         format!("{REGISTRY_PREFIX}.{cluster}.{protocol}.{service}.{address}.{instance}")
     }
 
+    /// Checks that the entry may stand on this subject. Servers grant subjects
+    /// and do not look at payloads, so without this a client that may announce
+    /// one service could announce any.
+    fn check_subject(&self, subject: &str) -> Result<(), String> {
+        let names =
+            [("cluster", &self.cluster), ("protocol", &self.protocol), ("service", &self.service)];
+        names.into_iter().try_for_each(|(what, name)| check_name(what, name))?;
+        check_address(&self.address)?;
+        let own = self.subject();
+        if own != subject {
+            return Err(format!("it belongs on {own}"));
+        }
+        Ok(())
+    }
+
     /// The payload: one line of JSON.
     pub fn payload(&self) -> String {
         // Texts and numbers always have a notation in JSON.
@@ -112,16 +127,17 @@ impl RegistryChange {
     ///
     /// # Errors
     ///
-    /// Returns an error if the payload is not an entry.
+    /// Returns an error if the payload is not an entry, or that of another
+    /// subject.
     pub fn read(
         subject: &str,
         marker: Option<&str>,
         payload: &[u8],
     ) -> Result<Self, RegistryMessageError> {
-        let wrong = |reason: String| {
-            let subject = subject.chars().take(300).collect();
-            RegistryMessageError { subject, reason }
-        };
+        // Both are as long as whoever published likes.
+        let cut = |text: &str| text.chars().take(300).collect::<String>();
+        let wrong =
+            |reason: String| RegistryMessageError { subject: cut(subject), reason: cut(&reason) };
         if let Some(reason) = marker.filter(|marker| !marker.is_empty()) {
             let subject = RegistrySubject::parse(subject)
                 .ok_or_else(|| wrong("its subject is not that of an entry".to_owned()))?;
@@ -132,6 +148,7 @@ impl RegistryChange {
         }
         let entry: RegistryEntry =
             serde_json::from_slice(payload).map_err(|error| wrong(error.to_string()))?;
+        entry.check_subject(subject).map_err(wrong)?;
         Ok(Self::Register(entry))
     }
 }

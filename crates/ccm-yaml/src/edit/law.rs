@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use govalue::Value as Meaning;
 use serde_json::Value;
 
-use super::tree::{Id, Kind, Tree};
+use super::tree::{Child, Id, Kind, Tree};
 use super::write::same_number;
 use crate::Scalar;
 use crate::value::scalar_value;
@@ -49,6 +49,28 @@ pub(super) fn holds(old: Read<'_>, new: Read<'_>, expected: &Expected<'_>) -> bo
     law.node(old.tree.root, new.tree.root)
 }
 
+/// Whether these entries of the new text are the old ones with what is expected.
+pub(super) fn entries_hold(
+    old: Read<'_>,
+    new: Read<'_>,
+    expected: &Expected<'_>,
+    left: &[Child],
+    right: &[Child],
+) -> bool {
+    Law { old, new, expected, compared: HashSet::new() }.children(left, right)
+}
+
+/// Whether these entries of the new text are the parts that are expected.
+pub(super) fn parts_hold(
+    old: Read<'_>,
+    new: Read<'_>,
+    expected: &Expected<'_>,
+    parts: &[Part<'_>],
+    right: &[Child],
+) -> bool {
+    Law { old, new, expected, compared: HashSet::new() }.parts(parts, right)
+}
+
 struct Law<'a, 'v> {
     old: Read<'a>,
     new: Read<'a>,
@@ -60,7 +82,7 @@ struct Law<'a, 'v> {
 impl Law<'_, '_> {
     fn node(&mut self, old: Id, new: Id) -> bool {
         if let Some(outcome) = self.expected.get(&old) {
-            return self.outcome(outcome, new);
+            return self.outcome(old, outcome, new);
         }
         if let Kind::Alias(target) = self.old.tree.nodes[old].kind {
             let new = self.new.tree.resolve(new);
@@ -77,40 +99,48 @@ impl Law<'_, '_> {
                 old_tree.scalar(self.old.text, old) == new_tree.scalar(self.new.text, new)
             }
             (Kind::List(left), Kind::List(right)) | (Kind::Map(left), Kind::Map(right)) => {
-                left.children.len() == right.children.len()
-                    && left.children.iter().zip(&right.children).all(|(left, right)| {
-                        self.same_key(
-                            left.key.map(|key| old_tree.key(self.old.text, key)),
-                            right.key,
-                        ) && self.node(left.value, right.value)
-                    })
+                self.children(&left.children, &right.children)
             }
             _ => false,
         }
+    }
+
+    fn children(&mut self, left: &[Child], right: &[Child]) -> bool {
+        let old = self.old;
+        left.len() == right.len()
+            && left.iter().zip(right).all(|(left, right)| {
+                self.same_key(left.key.map(|key| old.tree.key(old.text, key)), right.key)
+                    && self.node(left.value, right.value)
+            })
+    }
+
+    fn parts(&mut self, parts: &[Part<'_>], right: &[Child]) -> bool {
+        parts.len() == right.len()
+            && parts.iter().zip(right).all(|(part, child)| {
+                part.key.is_some() == child.key.is_some()
+                    && self.same_key(part.key, child.key)
+                    && match part.value {
+                        PartValue::Old(old) => self.node(old, child.value),
+                        PartValue::New(value) => self.new.equals(child.value, value),
+                    }
+            })
     }
 
     fn same_key(&self, old: Option<&str>, new: Option<Id>) -> bool {
         old == new.map(|key| self.new.tree.key(self.new.text, key))
     }
 
-    fn outcome(&mut self, outcome: &Outcome<'_>, new: Id) -> bool {
-        match outcome {
-            Outcome::Value(value) => self.new.equals(new, value),
-            Outcome::Children(parts) => {
-                let new = self.new.tree.resolve(new);
-                let children = self.new.tree.children(new);
-                let is_map = matches!(self.new.tree.nodes[new].kind, Kind::Map(_));
-                self.new.tree.nodes[new].collection().is_some()
-                    && children.len() == parts.len()
-                    && parts.iter().zip(children).all(|(part, child)| {
-                        part.key.is_some() == is_map
-                            && self.same_key(part.key, child.key)
-                            && match part.value {
-                                PartValue::Old(old) => self.node(old, child.value),
-                                PartValue::New(value) => self.new.equals(child.value, value),
-                            }
-                    })
+    fn outcome(&mut self, old: Id, outcome: &Outcome<'_>, new: Id) -> bool {
+        let parts = match outcome {
+            Outcome::Value(value) => return self.new.equals(new, value),
+            Outcome::Children(parts) => parts,
+        };
+        let (old_tree, new_tree) = (self.old.tree, self.new.tree);
+        match (&old_tree.nodes[old].kind, &new_tree.nodes[new_tree.resolve(new)].kind) {
+            (Kind::List(_), Kind::List(found)) | (Kind::Map(_), Kind::Map(found)) => {
+                self.parts(parts, &found.children)
             }
+            _ => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Text and events to the editor's tree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::iter::Peekable;
 
 use granit_parser::{Event, ScalarStyle, StructureStyle, Tag as ParserTag};
 
@@ -13,31 +14,37 @@ pub(super) struct OutOfStep(pub(super) usize);
 
 type Step<T> = Result<T, OutOfStep>;
 
+/// Up to here looking through the keys beats hashing them.
+const FEW_KEYS: usize = 8;
+
 /// Reads a text in step with the parser's events.
-pub(super) struct Lexer<'a> {
+pub(super) struct Lexer<'a, E: Iterator<Item = (Event<'a>, Span)>> {
     text: &'a str,
     at: usize,
-    events: std::vec::IntoIter<(Event<'a>, Span)>,
+    events: Peekable<E>,
     tree: Tree,
     anchors: HashMap<usize, Id>,
 }
 
-impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, events: Vec<(Event<'a>, Span)>) -> Self {
+impl<'a, E: Iterator<Item = (Event<'a>, Span)>> Lexer<'a, E> {
+    pub(super) fn new(text: &'a str, events: E) -> Self {
         let tree = Tree {
-            nodes: Vec::with_capacity(events.len()),
+            // Most lines have a key and a value.
+            nodes: Vec::with_capacity(text.len() / 16),
             root: 0,
             comments: Vec::new(),
             end: 0,
             quotes: [0; 2],
+            is_plain: true,
+            depth: 0,
         };
         let at = lines::text_start(text);
-        Self { text, at, events: events.into_iter(), tree, anchors: HashMap::new() }
+        Self { text, at, events: events.peekable(), tree, anchors: HashMap::new() }
     }
 
     pub(super) fn document(mut self) -> Step<Tree> {
         let explicit = loop {
-            match self.events.as_slice().first() {
+            match self.events.peek() {
                 Some((Event::StreamStart, _)) => drop(self.events.next()),
                 Some((Event::DocumentStart(explicit, _), _)) => {
                     let explicit = *explicit;
@@ -48,8 +55,7 @@ impl<'a> Lexer<'a> {
             }
         };
         self.prologue(explicit == Some(true))?;
-        let is_nothing =
-            matches!(self.events.as_slice().first(), None | Some((Event::StreamEnd, _)));
+        let is_nothing = matches!(self.events.peek(), None | Some((Event::StreamEnd, _)));
         self.tree.root = if explicit.is_none() || is_nothing {
             self.empty(None, false)
         } else {
@@ -153,6 +159,7 @@ impl<'a> Lexer<'a> {
         let Some((event, span)) = self.events.next() else { return self.lost() };
         match event {
             Event::Alias(anchor) => {
+                self.tree.is_plain = false;
                 self.skip();
                 let id = self.add(parent, in_flow);
                 if self.byte() != Some(b'*') || self.at != span.start as usize {
@@ -239,6 +246,7 @@ impl<'a> Lexer<'a> {
         if anchor != 0 {
             self.anchors.insert(anchor, id);
         }
+        self.tree.is_plain &= wanted == 0;
         Ok(id)
     }
 
@@ -351,10 +359,8 @@ impl<'a> Lexer<'a> {
     }
 
     fn is_end(&mut self) -> bool {
-        let is_end = matches!(
-            self.events.as_slice().first(),
-            Some((Event::SequenceEnd | Event::MappingEnd, _))
-        );
+        let is_end =
+            matches!(self.events.peek(), Some((Event::SequenceEnd | Event::MappingEnd, _)));
         if is_end {
             self.events.next();
         }
@@ -451,7 +457,25 @@ impl<'a> Lexer<'a> {
         if let Some(first) = children.first().filter(|_| !is_braced) {
             self.tree.nodes[id].span.start = first.start;
         }
+        self.tree.is_plain &= self.has_plain_keys(&children);
         Ok(children)
+    }
+
+    /// Whether keys are texts, each there once, and none merges anything.
+    fn has_plain_keys(&self, children: &[Child]) -> bool {
+        let key = |child: &Child| {
+            let (key, _) = self.tree.scalar(self.text, child.key?)?;
+            (key != "<<").then_some(key)
+        };
+        if children.len() <= FEW_KEYS {
+            return children.iter().enumerate().all(|(index, child)| {
+                key(child).is_some_and(|text| {
+                    children[..index].iter().all(|other| key(other) != Some(text))
+                })
+            });
+        }
+        let mut seen = HashSet::with_capacity(children.len());
+        children.iter().all(|child| key(child).is_some_and(|text| seen.insert(text)))
     }
 
     /// Goes back to before what [`Self::skip`] passed over.

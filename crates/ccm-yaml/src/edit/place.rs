@@ -1,8 +1,10 @@
 //! From paths to places, and from places to paths.
 
 use super::editor::Editor;
-use super::tree::Kind;
+use super::law::Read;
+use super::tree::{Id, Kind};
 use super::{Document, Place, Step, span};
+use crate::{Entry, Key, Kind as NodeKind, Node, Scalar};
 
 impl Document {
     /// The place of a path: key, value, and all that belongs to the entry.
@@ -18,6 +20,27 @@ impl Document {
         let key = child.key.map(|key| span(&editor.tree().nodes[key].span));
         let segment = editor.segment(parent, index);
         Some(Place { key, value, whole: span(&(segment.head..segment.end)) })
+    }
+
+    /// How many items or entries are written in what is at a path.
+    pub fn count(&self, path: &[Step]) -> Option<usize> {
+        let read = self.read().ok()?;
+        let id = Editor::new(read, false).own(path)?;
+        read.tree.nodes[id].collection().map(|found| found.children.len())
+    }
+
+    /// The index of what is at a path among what is written beside it.
+    pub fn index(&self, path: &[Step]) -> Option<usize> {
+        let read = self.read().ok()?;
+        let id = Editor::new(read, false).own(path)?;
+        read.tree.nodes[id].parent.map(|(_, index)| index)
+    }
+
+    /// The document as [`crate::parse`] reads it, without reading it again. None
+    /// if it has anchors, tags or merge keys.
+    pub fn node(&self) -> Option<Node<'_>> {
+        let read = self.read().ok()?;
+        read.tree.is_plain.then(|| node(read, read.tree.root))
     }
 
     /// The innermost path at a byte: of what stands there, or belongs to what
@@ -47,4 +70,27 @@ impl Document {
             id = child.value;
         }
     }
+}
+
+fn node(read: Read<'_>, id: Id) -> Node<'_> {
+    let found = &read.tree.nodes[id];
+    let kind = match &found.kind {
+        Kind::List(list) => {
+            NodeKind::Sequence(list.children.iter().map(|child| node(read, child.value)).collect())
+        }
+        Kind::Map(map) => {
+            let entries = map.children.iter().filter_map(|child| {
+                let id = child.key?;
+                let text = read.tree.key(read.text, id).into();
+                let key = Key { text, span: span(&read.tree.nodes[id].span) };
+                Some(Entry { key, value: node(read, child.value) })
+            });
+            NodeKind::Mapping(entries.collect())
+        }
+        Kind::Scalar(_) | Kind::Alias(_) => {
+            let (text, plain) = read.tree.scalar(read.text, id).unwrap_or(("", true));
+            NodeKind::Scalar(Scalar { text: text.into(), plain })
+        }
+    };
+    Node { span: span(&found.span), kind }
 }

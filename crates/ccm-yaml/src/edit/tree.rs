@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::lexer::{Lexer, OutOfStep};
+use super::plain::PlainEvents;
 use crate::{Source, SyntaxError};
 
 /// An index into [`Tree::nodes`].
@@ -24,6 +25,10 @@ pub(super) struct Tree {
     pub(super) end: usize,
     /// How many scalars have single and double quotes.
     pub(super) quotes: [usize; 2],
+    /// Whether there are no anchors, aliases, tags and merge keys.
+    pub(super) is_plain: bool,
+    /// How deep collections are in each other.
+    pub(super) depth: usize,
 }
 
 #[derive(Debug)]
@@ -153,13 +158,31 @@ impl From<SyntaxError> for Unread {
 
 impl Tree {
     pub(super) fn read(source: &Source) -> Result<Self, Unread> {
+        let text = source.text();
+        if let Some(tree) = Self::read_plain(text) {
+            return Ok(tree);
+        }
         let mut events = Vec::new();
         crate::build::read_observed(source, |event, span| events.push((event.clone(), span)))?;
-        let text = source.text();
         if let Some(at) = lone_carriage_return(text) {
             return Err(Unread::OutOfStep(at));
         }
-        Lexer::new(text, events).document().map_err(|OutOfStep(at)| Unread::OutOfStep(at))
+        let read = Lexer::new(text, events.into_iter()).document();
+        let tree = read.map_err(|OutOfStep(at)| Unread::OutOfStep(at))?;
+        Ok(Self { is_plain: false, ..tree })
+    }
+
+    /// Reads what most texts are: YAML without anchors, aliases, tags and merge
+    /// keys, in one pass. None for anything else, right or wrong.
+    pub(super) fn read_plain(text: &str) -> Option<Self> {
+        if lone_carriage_return(text).is_some() {
+            return None;
+        }
+        let mut events = PlainEvents::new(text)?;
+        let tree = Lexer::new(text, &mut events).document().ok()?;
+        // What is wrong behind the document is wrong with it.
+        events.by_ref().for_each(drop);
+        (tree.is_plain && events.is_complete).then_some(Self { depth: events.deepest, ..tree })
     }
 
     pub(super) fn scalar<'a>(&'a self, text: &'a str, id: Id) -> Option<(&'a str, bool)> {
@@ -223,7 +246,6 @@ impl Scalar {
 
 /// A carriage return alone is a line end to YAML, but to no editor.
 fn lone_carriage_return(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let is_lone = |&at: &usize| bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n');
-    (0..bytes.len()).find(is_lone)
+    let is_lone = |at: &usize| text.as_bytes().get(at + 1) != Some(&b'\n');
+    text.match_indices('\r').map(|(at, _)| at).find(is_lone)
 }

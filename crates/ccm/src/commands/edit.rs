@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::edit::{EditOperation, ResourceId, ResourceOperation, edit, property_value};
-use ccm_engine::outline::outline;
-use ccm_engine::{Diagnosis, ManifestError};
-use ccm_host::{Attributes, Content, FileKind, Host};
+use ccm_engine::outline::outline_of;
+use ccm_engine::{Diagnosis, Engine, ManifestError};
+use ccm_host::{Attributes, Content, FileKind, Host, System};
 use ccm_model::Finding;
 use ccm_resources::{TYPES, unified_diff};
 use ccm_yaml::Source;
@@ -14,7 +14,7 @@ use ccm_yaml::edit::{Change, Document, EditError};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use serde_json::{Map, Value, json};
 
-use super::{Result, example, flags};
+use super::{Result, example, flags, inputs};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -54,6 +54,13 @@ pub(super) fn command() -> Command {
                 .global(true)
                 .action(ArgAction::SetTrue)
                 .help("Print the diff, change nothing"),
+        )
+        .arg(
+            Arg::new("force")
+                .long("force")
+                .global(true)
+                .action(ArgAction::SetTrue)
+                .help("Edit also where that gives the manifest new errors"),
         )
         .arg(flags::json("Print the changes as JSON").global(true))
         .subcommand(
@@ -100,13 +107,7 @@ pub(super) fn command() -> Command {
                 .arg(resource())
                 .arg(place("before", "Move it before this resource"))
                 .arg(place("after", "Move it behind this resource"))
-                .group(clap::ArgGroup::new("place").args(["before", "after"]).required(true))
-                .arg(
-                    Arg::new("force")
-                        .long("force")
-                        .action(ArgAction::SetTrue)
-                        .help("Move it also where that breaks a reference"),
-                ),
+                .group(clap::ArgGroup::new("place").args(["before", "after"]).required(true)),
         )
         .subcommand(
             Command::new("rename")
@@ -127,13 +128,16 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Ok(document) => document,
         Err(error) => return Err(located(&shown, &before, error.into())),
     };
-    if document.value(&["ccm".into()]).is_none() {
+    if document.locate(&["ccm".into()]).is_none() {
         let hint = "a manifest has `ccm:` with `resources:` below it".to_owned();
         return Err(invalid(format!("cannot edit {shown}: not a manifest"), Some(hint)));
     }
     let operation = operation(&document, matches).map_err(|error| named(&shown, &before, error))?;
     let changes = edit(&mut document, TYPES, &[EditOperation::Resource(operation)])
         .map_err(|error| named(&shown, &before, Failure::Edit(error)))?;
+    if !matches.get_flag("force") && !changes.is_empty() {
+        check(ui, &path, &shown, (&before, document.text()))?;
+    }
     let noop = matches.get_flag("noop");
     if !noop && !changes.is_empty() {
         write(&host, &path, &shown, (&before, document.text()), &attributes)?;
@@ -153,6 +157,23 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         ui.print(&format!("{shown} edited\n"));
     }
     Ok(Exit::Done)
+}
+
+/// Refuses an edit that gives the manifest errors which it does not have. As
+/// ccm runs nothing and asks nobody here, that is what this machine knows.
+fn check(ui: &mut Ui, path: &Path, shown: &str, texts: (&str, &str)) -> Result<()> {
+    let engine = Engine::new(System::default(), TYPES);
+    let mut options = flags::options(&engine)?;
+    options.inputs = inputs::inputs_of_machine(&options)?;
+    let Some(Diagnosis { source, findings }) = engine.new_errors(path, texts, &options) else {
+        return Ok(());
+    };
+    let count = findings.len();
+    let source = Arc::new(Source::new(shown, source.text()));
+    ui.diagnosis(&Diagnosis { source, findings });
+    let errors = if count == 1 { "a new error".to_owned() } else { format!("{count} new errors") };
+    let hint = "edit what depends on it first, or use --force".to_owned();
+    Err(invalid(format!("{shown} was not edited: the manifest would have {errors}"), Some(hint)))
 }
 
 fn described(source: &Source, change: &Change) -> Value {
@@ -283,7 +304,7 @@ fn value_of(kind: &str, property: &str, text: &str) -> Result<Value, Failure> {
 
 /// The resource that comes behind another; none behind the last.
 fn behind(document: &Document, after: &ResourceId) -> Result<Option<ResourceId>, Failure> {
-    let found = outline(document.source()).map_err(EditError::from)?;
+    let found = outline_of(document).map_err(EditError::from)?;
     let ResourceId::Name(name) = after else { return Ok(None) };
     let (kind, rest) = name.split_once('#').unwrap_or((name, ""));
     let number = found.iter().find(|entry| entry.is_called(kind, rest)).map(|entry| entry.number);

@@ -55,9 +55,12 @@ pub(super) fn flags() -> Vec<Arg> {
 /// The facts of the machine with those of the command line on top, gathered
 /// when something needs them.
 pub(super) fn facts(host: &Host, matches: &ArgMatches) -> Result<Facts> {
-    let over = layers_over(host, matches)?;
+    Ok(facts_below(host, layers_over(host, matches)?))
+}
+
+fn facts_below(host: &Host, over: Vec<(String, Map)>) -> Facts {
     let host = host.clone();
-    Ok(Facts::layered(move || {
+    Facts::layered(move || {
         let found = ccm_facts::gather_layers(&host, &ccm_facts::Options::new(&host));
         let found = found.into_iter().map(|layer| match layer.file {
             None => ("built-in".to_owned(), layer.facts),
@@ -65,7 +68,7 @@ pub(super) fn facts(host: &Host, matches: &ArgMatches) -> Result<Facts> {
         });
         let layers: Vec<(String, Map)> = found.chain(over).collect();
         (ccm_facts::merged(layers.iter().map(|(_, layer)| layer.clone())), layers)
-    }))
+    })
 }
 
 /// Only the facts of the command line: a file, then single ones.
@@ -110,7 +113,15 @@ pub(super) fn inputs(options: &RunOptions, matches: &ArgMatches) -> Result<Input
     Ok(Inputs { facts: facts(host, matches)?, environ, external, ..Inputs::default() })
 }
 
-/// The same for a command without a manifest: `./.hiera` is its data.
+/// The same for a command without these flags.
+pub(super) fn inputs_of_machine(options: &RunOptions) -> Result<Inputs> {
+    let host = &options.host;
+    let variables = ccm_engine::environ(host, &options.working_directory, true)?;
+    let (facts, environ) = (facts_below(host, Vec::new()), Scope::environ(variables));
+    Ok(Inputs { facts, environ, ..Inputs::default() })
+}
+
+/// As [`inputs`] for a command without a manifest: `./.hiera` is its data.
 pub(super) fn inputs_here(options: &RunOptions, matches: &ArgMatches) -> Result<Inputs> {
     let mut inputs = inputs(options, matches)?;
     if inputs.external.is_none() {

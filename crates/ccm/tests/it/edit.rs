@@ -11,6 +11,7 @@ const SITE: &str = "\
 ccm:
   resources:
     - file:
+        - defaults: {owner: root, group: root, mode: \"0600\"}
         - /etc/motd:
             content: hello  # greets
             mode: \"0644\"
@@ -36,8 +37,8 @@ fn a_dry_run_prints_the_diff_and_changes_nothing() {
     --- stdout ---
     --- manifest.yaml
     +++ manifest.yaml
-    @@ -4,7 +4,7 @@
-         - file:
+    @@ -5,7 +5,7 @@
+             - defaults: {owner: root, group: root, mode: "0600"}
              - /etc/motd:
                  content: hello  # greets
     -            mode: "0644"
@@ -54,7 +55,7 @@ fn every_verb_edits_the_file() {
     let env = site();
     for (args, wanted) in [
         (vec!["set", "file#/etc/motd", "mode", "0600"], "mode: \"0600\"\n"),
-        (vec!["set", "file#/etc/issue", "content", "{{ Data.x }}"], "content: \"{{ Data.x }}\"\n"),
+        (vec!["set", "file#/etc/issue", "content", "{{ 1 + 1 }}"], "content: \"{{ 1 + 1 }}\"\n"),
         (vec!["unset", "file#/etc/motd", "mode"], "content: hello  # greets\n        - /etc/issue"),
         (
             vec!["add", "package", "zsh", "ensure=latest"],
@@ -63,7 +64,7 @@ fn every_verb_edits_the_file() {
         (vec!["mv", "package#zsh", "--before", "file#/etc/motd"], "  resources:\n    - package:\n"),
         (
             vec!["mv", "file#/etc/motd", "--after", "file#/etc/issue"],
-            "{{ Data.x }}\"\n        - /etc/motd:\n",
+            "{{ 1 + 1 }}\"\n        - /etc/motd:\n",
         ),
         (
             vec!["rename", "file#/etc/motd", "/etc/motd.d/a"],
@@ -101,7 +102,7 @@ fn changes_as_json() {
         "--noop",
     ]);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["changes"][0]["range"], serde_json::json!([5, 21, 5, 26]));
+    assert_eq!(json["changes"][0]["range"], serde_json::json!([6, 21, 6, 26]));
     assert_eq!(json["changes"][0]["text"], "bye");
     assert_eq!((json["changed"].as_bool(), json["noop"].as_bool()), (Some(true), Some(true)));
     assert!(json["diff"].as_str().unwrap().contains("+            content: bye  # greets\n"));
@@ -165,6 +166,69 @@ fn mistakes_are_named() {
         Some(64)
     );
     assert_eq!(env.read("manifest.yaml"), SITE);
+}
+
+/// What others need does not go, and what is right does not become wrong, unless
+/// that is asked for.
+#[test]
+fn edits_that_give_the_manifest_new_errors_are_refused() {
+    let env = site();
+    insta::assert_snapshot!(env.ccm(["edit", "manifest.yaml", "rename", "file#/etc/motd", "defaults"]), @r"
+    exit: 1
+    --- stderr ---
+    error: cannot edit manifest.yaml: `defaults` is not the name of a resource
+    hint: in a block it holds the properties that all its resources share
+    ");
+    for (args, words) in [
+        (&["rm", "file#/etc/motd"][..], "file#/etc/motd"),
+        (&["set", "file#/etc/motd", "mode", "0999"], "mode"),
+        (&["set", "exec#reload", "subscribe", "[file#/etc/none]"], "file#/etc/none"),
+        (&["add", "file", "etc/relative", "content=x"], "etc/relative"),
+        (&["rename", "file#/etc/issue", "issue"], "issue"),
+    ] {
+        for noop in [&["--noop"][..], &[]] {
+            let mut command = env.command(["edit", "manifest.yaml"]);
+            let output = command.args(args).args(noop).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+            let refused = "manifest.yaml was not edited: the manifest would have ";
+            assert!(said.contains(refused) && said.contains("or use --force"), "{args:?}: {said}");
+            assert!(
+                said.contains(words) && said.contains(" --> manifest.yaml:"),
+                "{args:?}: {said}"
+            );
+            assert!(output.stdout.is_empty(), "{args:?}");
+            assert_eq!(env.read("manifest.yaml"), SITE);
+        }
+        let mut command = env.command(["edit", "manifest.yaml", "--force"]);
+        assert!(command.args(args).output().unwrap().status.success(), "{args:?}");
+        assert_ne!(env.read("manifest.yaml"), SITE, "{args:?}");
+        env.write("manifest.yaml", SITE);
+    }
+}
+
+/// Errors that are there already do not stand in the way, also when what they
+/// are about gets another name.
+#[test]
+fn errors_that_are_there_already_are_no_reason() {
+    let env = site();
+    let broken = SITE.replace("content: x", "contnet: x");
+    for args in [
+        &["set", "file#/etc/motd", "mode", "0600"][..],
+        &["rename", "file#/etc/issue", "/etc/issue.net"],
+        &["unset", "file#/etc/motd", "content"],
+        &["mv", "file#/etc/issue", "--before", "file#/etc/motd"],
+    ] {
+        env.write("manifest.yaml", &broken);
+        let mut command = env.command(["edit", "manifest.yaml"]);
+        let output = command.args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    env.write("manifest.yaml", &broken);
+    let output = env.run(["edit", "manifest.yaml", "rm", "file#/etc/motd"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!said.contains("contnet"), "{said}");
 }
 
 #[test]

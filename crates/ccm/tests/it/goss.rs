@@ -238,6 +238,126 @@ ccm:
     "#);
 }
 
+/// Arguments that make a test fail whatever the machine says, with the place of
+/// each: kind, name, attributes, what is pointed at, words of the message.
+const FAILING: &[(&str, &str, &str, &str, &str)] = &[
+    ("file", "/a", "exists: true, contents: ['/(/']", "'/(/'", "error parsing regexp"),
+    ("file", "/a", "exists: true, contents: [x, '!/[/']", "'!/[/'", "error parsing regexp"),
+    ("file", "/a", "exists: true, owner: {match-regexp: '('}", "'('", "error parsing regexp"),
+    ("file", "/a", "exists: true, size: {gt: '4'}", "'4'", "\"4\" is a string, not a number"),
+    ("file", "/a", "exists: true, size: {not: {le: x}}", "x", "\"x\" is a string, not a number"),
+    ("file", "/a", "exists: 1", "1", "expected `true` or `false`, found a number"),
+    ("file", "/a", "exists: 'yes'", "'yes'", "expected `true` or `false`, found a string"),
+    ("file", "/a", "exists: true, owner: true", "true", "expected a string, found a boolean"),
+    ("file", "/a", "exists: true, uid: root", "root", "expected a number, found a string"),
+    ("package", "a", "installed: true, versions: 5", "5", "expected a list, found a number"),
+    (
+        "package",
+        "a",
+        "installed: true, versions: {semver-constraint: '>> 1'}",
+        "'>> 1'",
+        "`>> 1` is not a constraint on versions",
+    ),
+    ("command", "x", "exit-status: zero", "zero", "expected a number, found a string"),
+    (
+        "command",
+        "x",
+        "exit-status: 0, stdout: {and: [a, {match-regexp: '*'}]}",
+        "'*'",
+        "error parsing regexp",
+    ),
+    (
+        "command",
+        "x",
+        "exit-status: 0, stdout: {gjson: {a.b: {semver-constraint: x.y}}}",
+        "x.y",
+        "is not a constraint on versions",
+    ),
+    ("command", "x", "exit-status: 0, stdout: {have-len: '3'}", "'3'", "expected a number"),
+];
+
+#[test]
+fn arguments_that_can_never_hold_are_found_with_the_manifest() {
+    let env = TestEnv::new();
+    for (kind, name, attributes, at, words) in FAILING {
+        let rules = format!("{kind}: {{{name}: {{{attributes}}}}}");
+        let line = format!("              - goss_rules: {{{rules}}}");
+        env.manifest(&format!(
+            "ccm:\n  resources:\n    - exec:\n        - \"true\":\n            health_checks:\n{line}\n"
+        ));
+        let output = env.run(["validate", "manifest.yaml", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{rules}: {report:#}");
+        let found = report["findings"].as_array().unwrap();
+        assert_eq!(found.len(), 1, "{rules}: {report:#}");
+        let message = found[0]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{rules}: {message}");
+        let column = line.rfind(at).unwrap() + 1;
+        assert_eq!(
+            (&found[0]["line"], &found[0]["column"]),
+            (&json!(6), &json!(column)),
+            "{rules}"
+        );
+        // A file of rules by itself cannot be used.
+        env.write("rules.yaml", &format!("{rules}\n"));
+        let output = env.run(["check", "rules.yaml"]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{rules}: {said}");
+        let place = format!("rules.yaml:1:{}", rules.rfind(at).unwrap() + 1);
+        assert!(said.contains(words) && said.contains(&place), "{rules}: {said}");
+    }
+}
+
+/// What a placeholder gives is known when the check runs: the test fails then.
+#[test]
+fn arguments_that_a_placeholder_gives_wrong_fail_their_test() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+data: {expression: "(", number: four}
+ccm:
+  resources:
+    - exec:
+        - "true":
+            health_checks:
+              - goss_rules:
+                  file:
+                    /: {exists: true, owner: {match-regexp: "{{ Data.expression }}"}, uid: {not: {gt: "{{ Data.number }}"}}}
+"#,
+    );
+    assert_eq!(env.run(["validate", "manifest.yaml"]).status.code(), Some(0));
+    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let check = &report["events"][0]["health_check"][0];
+    assert_eq!(check["status"], 2, "{report:#}");
+    let said = check["output"].as_str().unwrap();
+    assert!(said.starts_with("Count: 3, Failed: 2"), "{said}");
+    assert!(said.contains("\"four\" is a string, not a number"), "{said}");
+}
+
+/// Frames show rules about files with harmless names, and no secret.
+#[test]
+fn frames_hide_secrets_and_not_paths() {
+    let env = TestEnv::new();
+    env.write(
+        "rules.yaml",
+        "file:\n  /etc/passwd: {exists: true, mdoe: '0644'}\n  ~/password:\n    exits: true\nhttp:\n  \
+         http://a/: {status: x, password: hunter2, request-headers: ['X: hunter3']}\n  \
+         http://ann:hunter4@b/: {satus: 1}\n",
+    );
+    let output = env.run(["check", "rules.yaml"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for shown in [
+        "2 |   /etc/passwd: {exists: true, mdoe: '0644'}",
+        "4 |     exits: true",
+        "{status: x, password: *******, request-headers: [************]}",
+    ] {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+    assert!(!said.contains("hunter"), "{said}");
+}
+
 #[test]
 fn requests_have_rules_too() {
     let env = TestEnv::new();

@@ -108,9 +108,11 @@ fn certificates(env: &TestEnv) {
     let script = "set -e; cd [DIR]
         openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem
         openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=other -keyout o.key -out other.pem
-        for name in server client; do
+        for name in server client named; do
           openssl req -newkey ed25519 -nodes -subj /CN=$name -keyout $name.key -out $name.csr
-          printf 'subjectAltName=IP:127.0.0.1,DNS:localhost\\nextendedKeyUsage=serverAuth,clientAuth\\n' > ext
+          names=IP:127.0.0.1,DNS:localhost
+          if [ $name = named ]; then names=DNS:elsewhere.invalid; fi
+          printf \"subjectAltName=$names\\nextendedKeyUsage=serverAuth,clientAuth\\n\" > ext
           openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
             -out $name.pem -extfile ext
         done
@@ -146,11 +148,21 @@ fn certificates_are_verified() {
         }
         if kind == "mtls" {
             context(&env, "NOCERT", &good);
-            is_refused(&env, "NOCERT", "cannot connect to NATS");
+            is_refused(&env, "NOCERT", "the server demands a certificate that it trusts");
+            let pair = ", \"cert\": \"~/client.pem\", \"key\": \"~/server.key\"";
+            context(&env, "PAIR", &(good.clone() + pair));
+            is_refused(&env, "PAIR", "`cert` and `key` of the context do not fit");
             good += ", \"cert\": \"~/client.pem\", \"key\": \"~/client.key\"";
         }
         context(&env, "CCM", &good);
         is_let_in(&env, "CCM");
+        // Not in the way that the server expects.
+        context(&env, "PLAIN", &format!("\"url\": \"nats://{address}\""));
+        let first = ["what answers there does not greet as a NATS server", "needs `tls_first`"];
+        let other = ["the certificate of the server is not trusted", "set `ca`"];
+        for words in if kind == "first" { first } else { other } {
+            is_refused(&env, "PLAIN", words);
+        }
         // The address without a scheme: the authority makes TLS required.
         context(&env, "BARE", &good.replace("tls://", ""));
         is_let_in(&env, "BARE");
@@ -160,9 +172,19 @@ fn certificates_are_verified() {
             is_refused(&env, "SYSTEM", "certificate of the server is not trusted");
             context(&env, "OTHER", &format!("{url}, \"ca\": \"~/other.pem\""));
             is_refused(&env, "OTHER", "certificate of the server is not trusted");
-            let named = good.replace("127.0.0.1", "127.0.0.2");
-            context(&env, "NAMED", &named);
-            is_refused(&env, "NAMED", "cannot connect to NATS");
+            let servers = tempfile::tempdir().unwrap();
+            let named = NatsServer::with(
+                servers.path(),
+                &format!(
+                    "tls {{ cert_file: \"{directory}/named.pem\", key_file: \
+                     \"{directory}/named.key\", timeout: 5 }}"
+                ),
+            );
+            context(&env, "NAMED", &good.replace(address, &named.address));
+            is_refused(&env, "NAMED", "the certificate of the server is for another name");
+            env.write("junk.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+            context(&env, "JUNK", &format!("{url}, \"ca\": \"~/junk.pem\""));
+            is_refused(&env, "JUNK", "the certificates in `ca` of the context cannot be read");
             for (name, more, words) in [
                 ("HALF", "\"cert\": \"~/client.pem\"", "`cert` needs `key`"),
                 ("OTHERHALF", "\"key\": \"~/client.key\"", "`key` needs `cert`"),
@@ -173,6 +195,26 @@ fn certificates_are_verified() {
                 is_refused(&env, name, words);
             }
         }
+    }
+}
+
+/// TLS where the server has none.
+#[test]
+fn servers_without_tls_are_told() {
+    if lacks_nats() || ccm_testkit::lacks_program("openssl") {
+        return;
+    }
+    let bed = crate::bed::Bed::new();
+    certificates(&bed.env);
+    let address = &bed.server.address;
+    for members in [
+        format!("\"url\": \"tls://{address}\""),
+        format!("\"url\": \"nats://{address}\", \"ca\": \"~/ca.pem\""),
+        format!("\"url\": \"{address}\", \"ca\": \"~/ca.pem\", \"tls_first\": true"),
+    ] {
+        context(&bed.env, "CCM", &members);
+        is_refused(&bed.env, "CCM", "the server does not speak TLS here");
+        is_refused(&bed.env, "CCM", "hint: use `nats://` without `ca` and `tls_first`");
     }
 }
 

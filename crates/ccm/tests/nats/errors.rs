@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::Instant;
 
-use ccm_testkit::nats::{NatsServer, lacks_nats};
+use ccm_testkit::nats::{NatsServer, Wire, lacks_nats};
 
 use crate::bed::{Bed, Ran, context};
 use crate::env::TestEnv;
@@ -26,6 +26,7 @@ fn servers_that_are_not_there() {
         let ran = query(&env);
         assert_eq!(ran.code, 1, "{ran:?}");
         assert!(ran.err.contains(words) && ran.err.contains("context \"CCM\""), "{url}: {ran:?}");
+        assert!(ran.err.contains("hint: check that the server runs, and `url`"), "{url}: {ran:?}");
         assert!(began.elapsed().as_secs() < 16, "{url}");
     }
 }
@@ -47,7 +48,8 @@ fn servers_that_are_none() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
     let ran = query(&env);
-    assert!(ran.code == 1 && ran.err.contains("cannot connect to NATS"), "{ran:?}");
+    let words = "cannot connect to NATS: what answers there does not greet as a NATS server";
+    assert!(ran.code == 1 && ran.err.contains(words), "{ran:?}");
     speak.join().unwrap();
 }
 
@@ -90,6 +92,117 @@ fn accounts_without_jetstream() {
     }
 }
 
+/// Every error says which context and server, what was asked, what happened and
+/// what to do.
+#[test]
+fn errors_name_the_server_and_what_to_do() {
+    if lacks_nats() {
+        return;
+    }
+    let bed = Bed::with(
+        "authorization { users = [ { user: a, password: right-word }, { user: b, password: \
+         b-word, permissions: { publish: [nothing], subscribe: [\"_INBOX.>\"] } } ] }",
+    );
+    let url = bed.server.url();
+    let login = |user: &str, word: &str| {
+        let members = format!("\"url\": \"{url}\", \"user\": \"{user}\", \"password\": \"{word}\"");
+        context(&bed.env, "CCM", &members);
+    };
+    let mut wire = Wire::login(&bed.server.address, "\"user\":\"a\",\"pass\":\"right-word\"");
+    wire.make_bucket("DATA", 1);
+    wire.make_object_bucket("M", 1);
+    let entry = ["--cluster", "c", "--service", "s", "--protocol", "p", "--address", "1.2.3.4"];
+    let create = [&["registration", "create"], &entry[..]].concat();
+    let no_stream = ("no stream `REGISTRATION`", "make it with `ccm registration init`");
+    let refused = ("NATS refused the credentials of context \"CCM\"", "check user, password");
+    let key = ["hiera", "parse", "kv://DATA/k"];
+    let cases: [(&str, &str, &[&str], (&str, &str)); 11] = [
+        ("a", "right-word", &["registration", "query"], no_stream),
+        ("a", "right-word", &create, no_stream),
+        ("a", "right-word", &["registration", "watch"], no_stream),
+        ("a", "right-word", &key, ("no key `k` in bucket `DATA`", "nats kv put DATA k VALUE")),
+        (
+            "a",
+            "right-word",
+            &["hiera", "parse", "kv://NO/k"],
+            ("no bucket `NO`", "make it with `nats kv add NO`"),
+        ),
+        (
+            "a",
+            "right-word",
+            &["validate", "obj://NO/x.tgz"],
+            ("no bucket `NO`", "make it with `nats object add NO`"),
+        ),
+        (
+            "a",
+            "right-word",
+            &["validate", "obj://M/x.tgz"],
+            ("no object \"x.tgz\" in bucket \"M\"", "nats object put M FILE"),
+        ),
+        ("a", "wrong-word", &["registration", "query"], refused),
+        ("a", "wrong-word", &key, refused),
+        (
+            "b",
+            "b-word",
+            &["registration", "query"],
+            ("no permission for subject $JS.API.DIRECT.GET.REGISTRATION", "allow the user"),
+        ),
+        (
+            "b",
+            "b-word",
+            &key,
+            ("no permission for subject $JS.API.DIRECT.GET.KV_DATA.$KV.DATA.k", "allow the user"),
+        ),
+    ];
+    for (user, word, args, (what, hint)) in cases {
+        login(user, word);
+        let ran = Ran::of(&bed.env.command(args).output().unwrap());
+        assert_eq!(ran.code, 1, "{args:?}: {ran:?}");
+        for wanted in [what, hint, "context \"CCM\"", &url] {
+            assert!(ran.err.contains(wanted), "{args:?}: {wanted}: {ran:?}");
+        }
+        assert!(!ran.err.contains("-word"), "{args:?}: {ran:?}");
+    }
+}
+
+/// A server that answers with what was not asked for, without end.
+#[test]
+fn servers_that_do_not_stop_are_left() {
+    use std::io::{BufRead as _, BufReader};
+    let env = TestEnv::new();
+    let hostile = TcpListener::bind("127.0.0.1:0").unwrap();
+    context(&env, "CCM", &format!("\"url\": \"{}\"", hostile.local_addr().unwrap()));
+    let speak = std::thread::spawn(move || {
+        let (mut stream, _) = hostile.accept().unwrap();
+        let info = "INFO {\"server_id\":\"x\",\"version\":\"2.12.0\",\"max_payload\":1048576,\"headers\":true}\r\n";
+        stream.write_all(info.as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap());
+        let mut line = String::new();
+        let mut id = String::new();
+        while lines.read_line(&mut line).is_ok_and(|read| read > 0) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                ["PING"] => stream.write_all(b"PONG\r\n").unwrap(),
+                ["SUB", _, sid] => id = (*sid).to_owned(),
+                ["PUB", _, inbox, _] => {
+                    // The same message for ever: one entry, always the first.
+                    let head = "NATS/1.0\r\nNats-Subject: a.b\r\nNats-Sequence: 1\r\n\r\n";
+                    let length = head.len();
+                    let message = format!("HMSG {inbox} {id} {length} {length}\r\n{head}\r\n");
+                    while stream.write_all(message.repeat(50).as_bytes()).is_ok() {}
+                    return;
+                }
+                _ => {}
+            }
+            line.clear();
+        }
+    });
+    let ran = query(&env);
+    let words = "NATS refused to read stream REGISTRATION: it answers with what was not asked for";
+    assert!(ran.code == 1 && ran.err.contains(words), "{ran:?}");
+    speak.join().unwrap();
+}
+
 /// A server that says in its greeting that it is old.
 #[test]
 fn old_servers_are_told_by_their_version() {
@@ -112,6 +225,7 @@ fn old_servers_are_told_by_their_version() {
         ran.err.contains("NATS server 2.10.7 is too old: registration needs 2.11 or newer"),
         "{ran:?}"
     );
+    assert!(ran.err.contains("hint: use a server of version 2.11 or newer"), "{ran:?}");
     let ran = Ran::of(&env.run(["hiera", "parse", "kv://B/k"]));
     assert!(
         ran.err.contains("NATS server 2.9.1 is too old: reading keys needs 2.10 or newer"),

@@ -252,6 +252,8 @@ fn errors_invalidate_the_manifest_or_fail_the_resource() {
         );
         bed.apply(&manifest, &[])
     };
+    let long = "a".repeat(300);
+    let long = format!("registrations('', '', '{long}', '')");
     for (expression, words) in [
         ("kvGet('DATA', 'none')", "no key `none` in bucket `DATA`"),
         ("kvGet('NONE', 'k')", "no bucket `NONE`"),
@@ -263,6 +265,10 @@ fn errors_invalidate_the_manifest_or_fail_the_resource() {
         ("registrations('', '', '', '')", "no stream `REGISTRATION`"),
         ("registrations('a.b', '', '', '')", "is not a name"),
         ("registrations('>', '', '', '')", "is not a name"),
+        ("registrations('', 'a b', '', '')", "is not a name"),
+        ("registrations('', '', 'a*', '')", "is not a name"),
+        (&long, "a name has at most 255 characters"),
+        ("registrations('', '', '', '10.0.0.*')", "is not an IPv4 or IPv6 address"),
         ("registrations('', '', '', 'host')", "is not an IPv4 or IPv6 address"),
         ("[1].PrometheusFileSD()", "is for what `registrations` returns"),
     ] {

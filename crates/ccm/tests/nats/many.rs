@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use ccm_model::RegistryEntry;
 use ccm_testkit::nats::{Wire, lacks_nats};
 use serde_json::Value;
 
@@ -17,15 +18,17 @@ fn fill(wire: &mut Wire, count: usize) {
     for number in 0..count {
         let (service, at) = (number / 1_000, number % 1_000);
         let address = format!("10.{}.{}.{}", service % 250, at / 250, at % 250);
-        let payload = format!(
-            "{{\"cluster\":\"c\",\"service\":\"s{service}\",\"protocol\":\"http\",\"address\":\"{address}\",\
-             \"port\":80,\"priority\":1,\"annotations\":{{\"version\":\"1.2.3\"}}}}"
-        );
-        let subject = format!(
-            "choria.ccm.registration.v1.c.http.s{service}.{}.{number:016x}",
-            address.replace('.', "_")
-        );
-        wire.publish(&subject, &[], payload.as_bytes());
+        let entry = RegistryEntry {
+            cluster: "c".to_owned(),
+            service: format!("s{service}"),
+            protocol: "http".to_owned(),
+            address,
+            port: Some(80),
+            priority: 1,
+            annotations: [("version".to_owned(), "1.2.3".to_owned())].into(),
+            ttl: None,
+        };
+        wire.publish(&entry.subject(), &[], entry.payload().as_bytes());
         if number % 500 == 499 {
             wire.flush();
         }

@@ -3,12 +3,13 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
-use ccm_testkit::nats::lacks_nats;
+use ccm_model::RegistryEntry;
+use ccm_testkit::nats::{Wire, lacks_nats};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bed::{Bed, Ran};
+use crate::bed::{Bed, Ran, context};
 
 const WEB: [&str; 10] = [
     "--cluster",
@@ -276,13 +277,108 @@ fn garbage_is_passed_over_with_a_warning() {
         wire.publish(&format!("choria.ccm.registration.v1.a.b.c.1_2_3_4.g{index}"), &[], garbage);
         wire.publish(&format!("choria.ccm.registration.v1.odd{index}"), &[], garbage);
     }
+    // Subjects and fields that a terminal would obey, or that fill it.
+    let long = "x".repeat(300);
+    let text = format!("{{\"cluster\":\"c\",\"port\":\"{}\"}}", "y".repeat(400_000));
+    wire.publish("choria.ccm.registration.v1.\x1b[31m.b.c.d.e", &[], b"x");
+    wire.publish(&format!("choria.ccm.registration.v1.{long}.b.c.d.e"), &[], b"{");
+    wire.publish("choria.ccm.registration.v1.a.b.c.d.long", &[], text.as_bytes());
     wire.flush();
     let ran = registration(&bed, &["query", "--json"]);
+    assert!(!ran.err.contains('\x1b') && ran.err.len() < 10_000, "{ran:?}");
     assert_eq!(ran.code, 0, "{ran:?}");
     let found: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(found.as_array().unwrap().len(), 1, "{ran:?}");
     assert!(ran.err.contains("is not a registration"), "{ran:?}");
-    assert!(ran.err.contains("4 more messages of REGISTRATION are not registrations"), "{ran:?}");
+    assert!(ran.err.contains("7 more messages of REGISTRATION are not registrations"), "{ran:?}");
+    // A stream full of it.
+    for number in 0..5_000 {
+        let subject = format!("choria.ccm.registration.v1.a.b.c.1_2_3_4.full{number}");
+        wire.publish(&subject, &[], b"{\"cluster\": \"a\"}");
+        if number % 500 == 499 {
+            wire.flush();
+        }
+    }
+    let ran = registration(&bed, &["query", "--json"]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 1, "{ran:?}");
+    assert!(ran.err.contains("5007 more messages of REGISTRATION"), "{ran:?}");
+    assert!(ran.err.len() < 10_000, "{ran:?}");
+}
+
+/// Servers grant subjects and do not look at payloads: a client that may only
+/// publish below one service must not be able to announce another.
+#[test]
+fn entries_count_only_on_their_own_subject() {
+    if lacks_nats() {
+        return;
+    }
+    let mine = "choria.ccm.registration.v1.prod.http.blog.>";
+    let bed = Bed::with(&format!(
+        "authorization {{ users = [\n  {{ user: admin, password: adm1n-word }}\n  {{ user: blog, \
+         password: blog-word, permissions: {{ publish: [\"{mine}\"], subscribe: [\"_INBOX.>\"] }} }}\n] }}"
+    ));
+    let login = format!(
+        "\"url\": \"{}\", \"user\": \"admin\", \"password\": \"adm1n-word\"",
+        bed.server.url()
+    );
+    context(&bed.env, "CCM", &login);
+    registration(&bed, &["init"]);
+    registration(&bed, &with(&["create"], &WEB));
+    let entry = |service: &str, address: &str, port: i64| RegistryEntry {
+        cluster: "prod".to_owned(),
+        service: service.to_owned(),
+        protocol: "http".to_owned(),
+        address: address.to_owned(),
+        port: Some(port),
+        priority: 1,
+        annotations: [].into(),
+        ttl: None,
+    };
+    let honest = entry("blog", "10.0.0.2", 80);
+    let place = "choria.ccm.registration.v1.prod.http.blog.10_0_0_2";
+    let forged = [
+        // Another service, cluster, protocol, address and port than the subject says.
+        (format!("{place}.1"), entry("web", "10.6.6.6", 80)),
+        (format!("{place}.2"), RegistryEntry { cluster: "x".to_owned(), ..honest.clone() }),
+        (format!("{place}.3"), RegistryEntry { protocol: "x".to_owned(), ..honest.clone() }),
+        (entry("blog", "10.0.0.3", 80).subject(), entry("blog", "10.6.6.6", 80)),
+        (entry("blog", "10.0.0.2", 81).subject(), entry("blog", "10.0.0.2", 22)),
+        // The instance of another entry, and none at all.
+        (format!("{place}.{}", entry("web", "10.0.0.1", 80).instance()), honest.clone()),
+        (format!("{place}.x"), honest.clone()),
+        // Names that only look like the subject once they are put together.
+        (entry("blog", "10.0.0.2.web", 80).subject(), entry("blog", "10.0.0.2.web", 80)),
+        (entry("blog", "::x", 80).subject(), entry("blog", "::x", 80)),
+    ];
+    let mut wire = Wire::login(&bed.server.address, "\"user\":\"blog\",\"pass\":\"blog-word\"");
+    wire.publish(&honest.subject(), &[], honest.payload().as_bytes());
+    for (subject, entry) in &forged {
+        wire.publish(subject, &[], entry.payload().as_bytes());
+    }
+    wire.flush();
+    let ran = registration(&bed, &["query", "--json"]);
+    let found: Value = serde_json::from_str(&ran.out).unwrap();
+    let found: Vec<String> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| format!("{} {} {}", entry["service"], entry["address"], entry["port"]))
+        .collect();
+    assert_eq!(found, ["\"web\" \"10.0.0.1\" 80", "\"blog\" \"10.0.0.2\" 80"], "{ran:?}");
+    assert!(ran.err.contains("is not a registration: it belongs on "), "{ran:?}");
+    assert!(ran.err.contains("4 more messages of REGISTRATION"), "{ran:?}");
+    // Templates and watchers see the same.
+    let ran = bed.apply(
+        "ccm: {resources: [exec: [{\"echo {{ len(registrations('*', '*', '*', '*')) }} found\": {logoutput: true}}]]}",
+        &[],
+    );
+    assert!(ran.out.contains("2 found") && ran.err.contains("it belongs on"), "{ran:?}");
+    let mut watcher = Watcher::start(&bed, &[]);
+    let lines: Vec<String> = (0..2 + forged.len()).map(|_| watcher.line()).collect();
+    let updates = lines.iter().filter(|line| line.starts_with("INFO Updated entry")).count();
+    assert_eq!(updates, 2, "{lines:?}");
+    watcher.end();
 }
 
 /// A stream without direct reads, as the original makes it.
