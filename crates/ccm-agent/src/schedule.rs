@@ -276,6 +276,10 @@ impl Schedule {
         let Some(at) = self.position(&run.manifest) else { return };
         let is_ready = self.is_ready(at);
         let worker = &mut self.workers[at];
+        // A tick that fell into the run is left out.
+        let interval = self.times.interval;
+        worker.tick =
+            worker.tick.map(|due| if due > now { due } else { after(due, interval, now) });
         match (run.mode, is_critical) {
             (RunMode::HealthCheck, Some(true)) if is_ready => {
                 let wait = REMEDIATION.saturating_mul(1 << worker.remediations.min(20));
@@ -353,8 +357,9 @@ impl Schedule {
     /// Asks for everything whose time has come.
     fn ask_for_due(&mut self, now: Moment) {
         for at in 0..self.workers.len() {
-            let is_own_run =
-                self.running.as_ref().is_some_and(|run| run.manifest == self.workers[at].manifest);
+            let is_own_apply = self.running.as_ref().is_some_and(|run| {
+                run.mode == RunMode::Apply && run.manifest == self.workers[at].manifest
+            });
             let interval = self.times.interval;
             let worker = &mut self.workers[at];
             if let Some((due, reason)) = worker.change
@@ -372,7 +377,7 @@ impl Schedule {
             if let Some(due) = worker.tick
                 && due <= now
             {
-                if is_own_run {
+                if is_own_apply {
                     worker.tick = Some(after(due, interval, now));
                 } else {
                     (worker.tick, worker.is_tick_waiting) = (None, true);

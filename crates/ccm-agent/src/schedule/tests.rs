@@ -98,17 +98,17 @@ fn nothing_runs_without_manifest_or_data() {
 
 #[test]
 fn ticks_that_fall_into_a_run_are_left_out() {
-    let mut schedule = schedule(TIMES, &["m"], 0);
+    let mut schedule = schedule(Times { splay: s(0), ..TIMES }, &["m"], 1);
     assert!(start(&mut schedule, s(0)).is_some());
     schedule.finished(None, s(1));
-    // The second, after no part of the interval, takes eleven minutes.
-    assert!(start(&mut schedule, s(1)).is_some());
-    for now in [301, 302, 601, 650] {
+    // The second, after a hundredth of the interval, takes eleven minutes.
+    assert!(start(&mut schedule, s(3)).is_some());
+    for now in [303, 304, 603, 650] {
         assert_eq!(start(&mut schedule, s(now)), None);
     }
     schedule.finished(None, s(661));
-    assert_eq!(schedule.next(s(661)), Next::Wait(Some(s(901))));
-    assert!(start(&mut schedule, s(901)).is_some());
+    assert_eq!(schedule.next(s(661)), Next::Wait(Some(s(903))));
+    assert!(start(&mut schedule, s(903)).is_some());
 }
 
 #[test]
@@ -121,8 +121,12 @@ fn one_run_at_a_time_in_the_order_asked() {
     schedule.finished(None, s(20));
     assert_eq!(start(&mut schedule, s(20)).unwrap().0, "c");
     schedule.finished(None, s(30));
-    // The second one of `a` fell due while `b` ran.
-    assert_eq!(start(&mut schedule, s(30)).unwrap().0, "a");
+    // The second one of each fell into its first.
+    assert_eq!(schedule.next(s(30)), Next::Wait(Some(s(300))));
+    assert_eq!(start(&mut schedule, s(311)).unwrap().0, "a");
+    schedule.apply_all();
+    schedule.finished(None, s(311));
+    assert_eq!(start(&mut schedule, s(311)).unwrap().0, "b");
 }
 
 #[test]
@@ -239,10 +243,10 @@ fn remediation_backs_off_until_the_checks_are_well() {
     let remediations: Vec<u64> =
         began.iter().filter(|(_, why)| *why == Reason::Remediation).map(|(at, _)| *at).collect();
     // 30 s after the first apply, then after one, two, four, eight minutes.
-    assert_eq!(remediations, [30, 90, 210, 450], "{began:?}");
+    assert_eq!(remediations, [30, 90, 210, 450, 1080], "{began:?}");
     // From the last apply, whatever its reason; never more than the interval.
     let applies: Vec<u64> = began.iter().map(|(at, _)| *at).collect();
-    assert_eq!(applies, [0, 30, 90, 210, 450, 600, 1200, 1800], "{began:?}");
+    assert_eq!(applies, [0, 30, 90, 210, 450, 600, 1080, 1200, 1800], "{began:?}");
 }
 
 #[test]
@@ -297,8 +301,8 @@ fn a_manifest_that_is_gone_suspends_its_worker() {
 #[test]
 fn a_machine_that_slept_runs_once_after_waking() {
     let times = Times { health_check_interval: s(60), splay: s(0), ..TIMES };
-    let mut schedule = schedule(times, &["m"], 0);
-    for now in [0, 1] {
+    let mut schedule = schedule(times, &["m"], 1);
+    for now in [0, 3] {
         assert!(start(&mut schedule, s(now)).is_some());
         schedule.finished(Some(false), s(now));
     }
