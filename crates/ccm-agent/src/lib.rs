@@ -1,2 +1,6 @@
 //! The agent: fetches manifests and data, applies them on a schedule and on
 //! change, checks health, and reports metrics.
+
+pub mod metrics;
+
+pub use metrics::Metrics;
