@@ -2,4 +2,7 @@
 //! change, checks health, and reports metrics.
 
 pub mod config;
+pub mod metrics;
 pub mod schedule;
+
+pub use metrics::Metrics;
