@@ -39,6 +39,12 @@ pub enum Error {
         /// How long it may take.
         limit: Duration,
     },
+    /// Nothing can be watched.
+    #[error("cannot watch sources: {reason}")]
+    Start {
+        /// What the system said.
+        reason: String,
+    },
     /// The machine said no.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
@@ -56,7 +62,7 @@ impl Error {
                 Some("stop the other agent, or give this one another `cache_dir`".to_owned())
             }
             Self::Host(error) => error.hint(),
-            Self::Twice { .. } | Self::Look { .. } | Self::Late { .. } => None,
+            Self::Twice { .. } | Self::Look { .. } | Self::Late { .. } | Self::Start { .. } => None,
         }
     }
 }
