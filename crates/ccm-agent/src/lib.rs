@@ -4,5 +4,6 @@
 pub mod config;
 pub mod metrics;
 pub mod schedule;
+pub mod sources;
 
 pub use metrics::Metrics;

@@ -21,8 +21,8 @@ use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
 pub(crate) use children::Children;
-pub use loader::SourceRef;
 pub(crate) use loader::{ManifestLoader, shown};
+pub use loader::{SourceRef, find_manifest};
 pub(crate) use structure::WrittenProperty;
 
 use crate::resource::{AnyResource, AnyType};

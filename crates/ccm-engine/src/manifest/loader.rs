@@ -73,7 +73,7 @@ impl ManifestLoader<'_> {
             SourceRef::Path(path) => Ok(Manifest { name, ..self.load_file(path, None)? }),
             SourceRef::Url(url) => {
                 let remote = Arc::new(RemoteSource { tree: self.fetch(url, &name)?, name });
-                let path = find(self.host, remote.tree.path(), &remote.name)?;
+                let path = find_manifest(self.host, remote.tree.path(), &remote.name)?;
                 let name = remote.name.clone();
                 Ok(Manifest { name, ..self.load_file(&path, Some(remote))? })
             }
@@ -296,8 +296,13 @@ pub(crate) fn shown(path: &Path, remote: Option<&RemoteSource>) -> String {
     below.unwrap_or_else(|| path.display().to_string())
 }
 
-/// The manifest in an unpacked tarball.
-fn find(host: &Host, top: &Path, name: &str) -> Result<PathBuf, ManifestError> {
+/// The manifest in an unpacked tarball, at its top or one level down. `name` is
+/// what people call the tarball.
+///
+/// # Errors
+///
+/// Fails if there is none, or more than one a level down.
+pub fn find_manifest(host: &Host, top: &Path, name: &str) -> Result<PathBuf, ManifestError> {
     let read = |source| ManifestError::Read { path: top.to_owned(), source };
     let is_file = |path: &Path| -> Result<bool, ManifestError> {
         Ok(host.stat(path).map_err(read)?.is_some_and(|found| found.kind == FileKind::File))
