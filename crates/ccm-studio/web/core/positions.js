@@ -1,0 +1,31 @@
+// Places of the wire, `[line, column, …]` from 0, and offsets of the editor.
+
+/** @typedef {import("../vendor/codemirror.js").Text} Text */
+/** @typedef {import("./types.js").Range} Range */
+
+/** @param {Text} text @param {number} line @param {number} column */
+export function offset(text, line, column) {
+  if (line >= text.lines) return text.length;
+  const found = text.line(line + 1);
+  return Math.min(found.from + column, found.to);
+}
+
+/** @param {Text} text @param {Range} range @returns {{from: number, to: number}} */
+export function span(text, range) {
+  const from = offset(text, range[0], range[1]);
+  return { from, to: Math.max(from, offset(text, range[2], range[3])) };
+}
+
+/** @param {Text} text @param {number} at @returns {[number, number]} line and column from 0 */
+export function lineColumn(text, at) {
+  const line = text.lineAt(at);
+  return [line.number - 1, at - line.from];
+}
+
+/**
+ * Changes of the wire as the editor takes them.
+ * @param {Text} text
+ * @param {import("./types.js").Change[]} changes
+ */
+export const toChanges = (text, changes) =>
+  changes.map((change) => ({ ...span(text, change.range), insert: change.text }));
