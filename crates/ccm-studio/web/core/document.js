@@ -1,6 +1,6 @@
 // An open file. Its text is the editor's state, which lives here whether the
 // editor is on the page or not, so that there is one text and one undo.
-import { EditorSelection, EditorState, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
+import { ChangeSet, EditorSelection, EditorState, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
 import { computed, effect, signal } from "../vendor/preact.js";
 import { ApiError, Gone, aborted, encodePath, get, post, request } from "./api.js";
 import { announce } from "./announce.js";
@@ -59,6 +59,9 @@ export class Document {
     this.check = state(/** @type {Check | null} */ (null));
     /** The text that the newest answer is about. */
     this.checked = this.editor.doc;
+    /** The text that the outline is about, and what was changed since. */
+    this.outlined = this.editor.doc;
+    this.since = ChangeSet.empty(this.editor.doc.length);
     /** When a check began that has not been answered. */
     this.checking = state(0);
     /** @type {import("../vendor/preact.js").Signal<OutlineEntry[]>} of the last text that was YAML */
@@ -116,6 +119,7 @@ export class Document {
     const before = this.editor.doc;
     this.editor = transaction.state;
     if (transaction.docChanged && before !== this.editor.doc) {
+      this.since = this.since.compose(transaction.changes);
       this.revision.value = this.revision.peek() + 1;
       this.dirty.value = this.draft.peek() || !this.editor.doc.eq(this.saved);
       this.scheduleCheck(transaction.isUserEvent("form") || transaction.isUserEvent("undo") || transaction.isUserEvent("redo") ? 0 : CHECK_AFTER);
@@ -146,6 +150,14 @@ export class Document {
     this.dispatch({ selection: EditorSelection.cursor(at), scrollIntoView: true });
   }
 
+  /** The line that a line was when the outline was made. @param {number} line from 0 */
+  lineWhenChecked(line) {
+    if (this.since.empty) return line;
+    const at = offset(this.editor.doc, line, 0);
+    const [before] = lineColumn(this.outlined, Math.min(this.since.invertedDesc.mapPos(at), this.outlined.length));
+    return before;
+  }
+
   /** @param {number} delay */
   scheduleCheck(delay) {
     if (!this.isManifest) return;
@@ -171,6 +183,10 @@ export class Document {
       const broken = await this.whyBroken(answer, body.text, request.signal);
       if (answer.revision !== this.revision.peek()) return;
       this.checked = text;
+      if (!broken) {
+        this.since = ChangeSet.empty(text.length);
+        this.outlined = text;
+      }
       this.broken.value = broken;
       if (!broken) this.outline.value = answer.outline;
       this.check.value = answer;
@@ -216,7 +232,7 @@ export class Document {
       ? [
           errors.length > 0 ? plural(errors.length, "error") : "",
           warnings > 0 ? plural(warnings, "warning") : "",
-          `line ${first.line}`,
+          first.line === null ? "" : `line ${first.line}`,
         ].filter(Boolean).join(", ")
       : "No problems";
     if (words !== this.said && (this.said || first)) announce(words);

@@ -9,7 +9,7 @@
  * @property {string} commit
  * @property {string} host
  * @property {string} user
- * @property {string} root
+ * @property {boolean} root whether it runs as root
  * @property {string} directory
  * @property {string} [file]
  * @property {boolean} apply_allowed
@@ -78,8 +78,8 @@
  * @property {"error" | "warning"} severity
  * @property {string} message
  * @property {string} file
- * @property {number} line from 1
- * @property {number} column from 1
+ * @property {number | null} line from 1
+ * @property {number | null} column from 1
  * @property {Range} [range]
  * @property {string} [resource]
  * @property {string} [property]

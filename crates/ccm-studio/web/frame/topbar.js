@@ -21,7 +21,7 @@ export function TopBar() {
   return html`<header class="top">
     <${Logo} />
     <div class="crumbs">
-      <span class="dir bidi" title=${about?.root}>${about?.directory.split("/").at(-1)}</span>
+      <span class="dir bidi" title=${about?.directory}>${about?.directory.split("/").at(-1)}</span>
       ${document && html`<span class="sep" aria-hidden="true">/</span><b class="bidi" title=${document.path.value}>${document.path.value}</b>
         ${document.draft.value ? html`<span class="unsaved">draft</span>` : document.saving.value ? html`<span class="muted">saving</span>` : document.dirty.value && html`<span class="unsaved">unsaved</span>`}`}
     </div>

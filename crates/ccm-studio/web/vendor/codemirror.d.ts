@@ -7,6 +7,6 @@ export { yaml } from "@codemirror/lang-yaml";
 export { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
 export { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, startCompletion } from "@codemirror/autocomplete";
 export { tags } from "@lezer/highlight";
-export type { ChangeDesc, Extension, Range, TransactionSpec } from "@codemirror/state";
+export type { ChangeDesc, Extension, Range, StateEffectType, TransactionSpec } from "@codemirror/state";
 export type { Command, DecorationSet, Tooltip, ViewUpdate } from "@codemirror/view";
 export type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
