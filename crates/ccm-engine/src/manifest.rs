@@ -69,7 +69,10 @@ pub struct Declarations {
 /// A directory of fetched files, and what people know it as.
 #[derive(Debug)]
 pub(crate) struct RemoteSource {
-    pub(crate) tree: TempTree,
+    /// The directory.
+    pub(crate) top: PathBuf,
+    /// Removes it in the end, unless somebody else does.
+    pub(crate) _tree: Option<TempTree>,
     /// Where the files came from, without credentials.
     pub(crate) name: String,
 }
