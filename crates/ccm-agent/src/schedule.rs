@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
+use crate::metrics::{RunMode, RunReason};
+
 /// A time since the machine was started.
 pub type Moment = Duration;
 
@@ -18,51 +20,6 @@ const AFTER_APPLY: Duration = Duration::from_secs(5);
 /// How long the first remediation waits, from the start of the last apply.
 const REMEDIATION: Duration = Duration::from_secs(30);
 
-/// What a run does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RunMode {
-    /// Applies the manifest.
-    Apply,
-    /// Only runs its health checks.
-    HealthCheck,
-}
-
-/// Why a run was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// It was time.
-    Schedule,
-    /// The manifest is new.
-    Source,
-    /// The external data is new.
-    Data,
-    /// A health check was critical.
-    Remediation,
-    /// Somebody asked for it.
-    Signal,
-}
-
-impl fmt::Display for RunMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Apply => "apply",
-            Self::HealthCheck => "health",
-        })
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Schedule => "schedule",
-            Self::Source => "source",
-            Self::Data => "data",
-            Self::Remediation => "remediation",
-            Self::Signal => "signal",
-        })
-    }
-}
-
 /// A run that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRequest {
@@ -71,7 +28,7 @@ pub struct RunRequest {
     /// What the run does.
     pub mode: RunMode,
     /// Why it was asked for.
-    pub reason: Reason,
+    pub reason: RunReason,
 }
 
 /// The times of the configuration.
@@ -121,7 +78,7 @@ struct Worker {
     /// An apply of the sequence waits.
     is_tick_waiting: bool,
     /// An apply because of new content.
-    change: Option<(Moment, Reason)>,
+    change: Option<(Moment, RunReason)>,
     remediation: Option<Moment>,
     /// Remediations since the checks were last well.
     remediations: u32,
@@ -227,7 +184,7 @@ impl Schedule {
         if worker.applies == 0 {
             worker.tick = Some(now + delay);
         } else {
-            worker.change = Some((worker.change_at(now, delay), Reason::Source));
+            worker.change = Some((worker.change_at(now, delay), RunReason::Source));
             // The sequence goes on from that apply.
             worker.is_tick_waiting = true;
         }
@@ -236,18 +193,18 @@ impl Schedule {
     /// The content of a manifest is new.
     pub fn manifest_changed(&mut self, manifest: &str, now: Moment) {
         if let Some(at) = self.position(manifest) {
-            self.changed(at, Reason::Source, now);
+            self.changed(at, RunReason::Source, now);
         }
     }
 
     /// The external data is new.
     pub fn data_changed(&mut self, now: Moment) {
         for at in 0..self.workers.len() {
-            self.changed(at, Reason::Data, now);
+            self.changed(at, RunReason::Data, now);
         }
     }
 
-    fn changed(&mut self, at: usize, reason: Reason, now: Moment) {
+    fn changed(&mut self, at: usize, reason: RunReason, now: Moment) {
         if !self.is_ready(at) || self.workers[at].applies == 0 {
             // The first apply is to come, and uses the newest.
             return;
@@ -264,7 +221,7 @@ impl Schedule {
     pub fn apply_all(&mut self) {
         for at in 0..self.workers.len() {
             if self.is_ready(at) {
-                self.ask(at, RunMode::Apply, Reason::Signal);
+                self.ask(at, RunMode::Apply, RunReason::Signal);
             }
         }
     }
@@ -281,13 +238,13 @@ impl Schedule {
         worker.tick =
             worker.tick.map(|due| if due > now { due } else { after(due, interval, now) });
         match (run.mode, is_critical) {
-            (RunMode::HealthCheck, Some(true)) if is_ready => {
+            (RunMode::Health, Some(true)) if is_ready => {
                 let wait = REMEDIATION.saturating_mul(1 << worker.remediations.min(20));
                 let wait = wait.min(self.times.interval);
                 let due = worker.last_apply.map_or(now, |last| now.max(last + wait));
                 worker.remediation.get_or_insert(due);
             }
-            (RunMode::HealthCheck, Some(false)) => {
+            (RunMode::Health, Some(false)) => {
                 (worker.remediation, worker.remediations) = (None, 0);
             }
             _ => {}
@@ -371,7 +328,7 @@ impl Schedule {
             let worker = &mut self.workers[at];
             if worker.remediation.is_some_and(|due| due <= now) {
                 worker.remediation = None;
-                self.ask(at, RunMode::Apply, Reason::Remediation);
+                self.ask(at, RunMode::Apply, RunReason::Remediation);
             }
             let worker = &mut self.workers[at];
             if let Some(due) = worker.tick
@@ -381,7 +338,7 @@ impl Schedule {
                     worker.tick = Some(after(due, interval, now));
                 } else {
                     (worker.tick, worker.is_tick_waiting) = (None, true);
-                    self.ask(at, RunMode::Apply, Reason::Schedule);
+                    self.ask(at, RunMode::Apply, RunReason::Schedule);
                 }
             }
         }
@@ -405,18 +362,18 @@ impl Schedule {
                 self.running.as_ref().is_some_and(|run| run.manifest == worker.manifest);
             // Before the first apply there is nothing to be well.
             if self.is_ready(at) && worker.last_apply.is_some() && !is_own_run {
-                self.ask(at, RunMode::HealthCheck, Reason::Schedule);
+                self.ask(at, RunMode::Health, RunReason::Schedule);
             }
         }
     }
 
     /// Adds a run to those that wait. A worker has one there at most; an apply
     /// takes the place of a health check.
-    fn ask(&mut self, at: usize, mode: RunMode, reason: Reason) {
+    fn ask(&mut self, at: usize, mode: RunMode, reason: RunReason) {
         let manifest = self.workers[at].manifest.clone();
         let request = RunRequest { manifest, mode, reason };
         match self.waiting.iter_mut().find(|run| run.manifest == request.manifest) {
-            Some(run) if run.mode == RunMode::HealthCheck && mode == RunMode::Apply => {
+            Some(run) if run.mode == RunMode::Health && mode == RunMode::Apply => {
                 *run = request;
             }
             Some(_) => {}
@@ -427,7 +384,7 @@ impl Schedule {
     /// Takes note of a run that begins now.
     fn started(&mut self, run: &RunRequest, now: Moment) {
         let Some(at) = self.position(&run.manifest) else { return };
-        if run.mode == RunMode::HealthCheck {
+        if run.mode == RunMode::Health {
             return;
         }
         let interval = self.times.interval;
@@ -435,7 +392,7 @@ impl Schedule {
         worker.last_apply = Some(now);
         // This apply does what those would have done.
         (worker.change, worker.remediation) = (None, None);
-        if run.reason == Reason::Remediation {
+        if run.reason == RunReason::Remediation {
             worker.remediations = worker.remediations.saturating_add(1);
         }
         // An apply for another reason does not move the sequence: otherwise a new

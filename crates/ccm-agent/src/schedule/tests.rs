@@ -37,7 +37,7 @@ fn schedule(times: Times, names: &[&str], percent: u32) -> Schedule {
     schedule
 }
 
-fn start(schedule: &mut Schedule, now: Moment) -> Option<(String, RunMode, Reason)> {
+fn start(schedule: &mut Schedule, now: Moment) -> Option<(String, RunMode, RunReason)> {
     match schedule.next(now) {
         Next::Start(run) => Some((run.manifest, run.mode, run.reason)),
         Next::Wait(_) => None,
@@ -51,7 +51,7 @@ fn follow(
     mut now: Moment,
     end: Moment,
     length: Duration,
-) -> Vec<(u64, String, RunMode, Reason)> {
+) -> Vec<(u64, String, RunMode, RunReason)> {
     let mut began = Vec::new();
     while now < end {
         match schedule.next(now) {
@@ -67,7 +67,7 @@ fn follow(
     began
 }
 
-fn times_of(began: &[(u64, String, RunMode, Reason)]) -> Vec<u64> {
+fn times_of(began: &[(u64, String, RunMode, RunReason)]) -> Vec<u64> {
     began.iter().map(|(at, ..)| *at).collect()
 }
 
@@ -80,7 +80,7 @@ fn the_first_applies_are_spread_and_then_regular() {
     assert!(
         began
             .iter()
-            .all(|(_, _, mode, reason)| { *mode == RunMode::Apply && *reason == Reason::Schedule })
+            .all(|(_, _, mode, reason)| { *mode == RunMode::Apply && *reason == RunReason::Schedule })
     );
 }
 
@@ -93,7 +93,7 @@ fn nothing_runs_without_manifest_or_data() {
     schedule.apply_all();
     assert_eq!(schedule.next(s(1000)), Next::Wait(None));
     schedule.set_data(true, s(2000));
-    assert_eq!(start(&mut schedule, s(2000)), Some(("m".into(), RunMode::Apply, Reason::Schedule)));
+    assert_eq!(start(&mut schedule, s(2000)), Some(("m".into(), RunMode::Apply, RunReason::Schedule)));
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn new_content_is_applied_soon_but_not_too_often() {
     assert_eq!(began.len(), 13, "{began:?}");
     let last = began.last().unwrap();
     assert!(last.0 >= MINUTE - s(1), "the last revision is applied too: {last:?}");
-    assert!(began[1..].iter().all(|(_, reason)| *reason == Reason::Source));
+    assert!(began[1..].iter().all(|(_, reason)| *reason == RunReason::Source));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn new_content_does_not_move_the_sequence() {
     schedule.data_changed(s(201));
     began.extend(follow(&mut schedule, s(201), s(800), s(1)));
     assert_eq!(times_of(&began), [15, 165, 215, 465, 765]);
-    assert_eq!(began[2].3, Reason::Source, "the first reason counts");
+    assert_eq!(began[2].3, RunReason::Source, "the first reason counts");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_change_during_a_run_is_applied_after_it() {
     schedule.data_changed(s(2));
     assert_eq!(start(&mut schedule, s(100)), None);
     schedule.finished(None, s(100));
-    assert_eq!(start(&mut schedule, s(100)), Some(("m".into(), RunMode::Apply, Reason::Data)));
+    assert_eq!(start(&mut schedule, s(100)), Some(("m".into(), RunMode::Apply, RunReason::Data)));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn health_checks_come_after_the_first_apply() {
     let mut schedule = schedule(times, &["a", "b"], 100);
     let began = follow(&mut schedule, s(0), s(200), s(1));
     let shown: Vec<String> =
-        began.iter().map(|(at, name, mode, _)| format!("{at} {name} {mode}")).collect();
+        began.iter().map(|(at, name, mode, _)| format!("{at} {name} {}", mode.name())).collect();
     assert_eq!(
         shown,
         [
@@ -207,7 +207,7 @@ fn an_apply_takes_the_place_of_a_waiting_health_check() {
         assert!(start(&mut schedule, s(now)).is_some());
         schedule.finished(None, s(now + 1));
     }
-    assert_eq!(start(&mut schedule, s(60)).unwrap().1, RunMode::HealthCheck);
+    assert_eq!(start(&mut schedule, s(60)).unwrap().1, RunMode::Health);
     // While the checks of `a` run, `b` and `c` wait. `b` gets something new.
     schedule.manifest_changed("b", s(61));
     schedule.apply_all();
@@ -215,7 +215,7 @@ fn an_apply_takes_the_place_of_a_waiting_health_check() {
     schedule.finished(Some(false), s(70));
     let mut order = Vec::new();
     while let Some((name, mode, _)) = start(&mut schedule, s(70)) {
-        order.push(format!("{name} {mode}"));
+        order.push(format!("{name} {}", mode.name()));
         schedule.finished(Some(false), s(70));
     }
     assert_eq!(order, ["b apply", "c apply", "a apply"], "one each, in the place of its check");
@@ -234,14 +234,14 @@ fn remediation_backs_off_until_the_checks_are_well() {
                     began.push((now.as_secs(), run.reason));
                 }
                 now += Duration::from_millis(100);
-                let is_well = run.mode == RunMode::HealthCheck && now > s(1700);
+                let is_well = run.mode == RunMode::Health && now > s(1700);
                 schedule.finished(Some(!is_well), now);
             }
             Next::Wait(due) => now = due.unwrap(),
         }
     }
     let remediations: Vec<u64> =
-        began.iter().filter(|(_, why)| *why == Reason::Remediation).map(|(at, _)| *at).collect();
+        began.iter().filter(|(_, why)| *why == RunReason::Remediation).map(|(at, _)| *at).collect();
     // 30 s after the first apply, then after one, two, four, eight minutes.
     assert_eq!(remediations, [30, 90, 210, 450, 1080], "{began:?}");
     // From the last apply, whatever its reason; never more than the interval.
@@ -259,13 +259,13 @@ fn a_health_check_without_critical_ends_the_sequence() {
         started.map(|(_, mode, _)| mode)
     };
     assert_eq!(run(&mut schedule, 0, false), Some(RunMode::Apply));
-    assert_eq!(run(&mut schedule, 10, true), Some(RunMode::HealthCheck));
-    assert_eq!(run(&mut schedule, 20, false), Some(RunMode::HealthCheck));
-    assert_eq!(run(&mut schedule, 30, true), Some(RunMode::HealthCheck), "no remediation is due");
+    assert_eq!(run(&mut schedule, 10, true), Some(RunMode::Health));
+    assert_eq!(run(&mut schedule, 20, false), Some(RunMode::Health));
+    assert_eq!(run(&mut schedule, 30, true), Some(RunMode::Health), "no remediation is due");
     assert_eq!(run(&mut schedule, 30, false), Some(RunMode::Apply), "again after 30 s");
-    assert_eq!(run(&mut schedule, 40, true), Some(RunMode::HealthCheck));
+    assert_eq!(run(&mut schedule, 40, true), Some(RunMode::Health));
     for now in [50, 60, 70, 80] {
-        assert_eq!(run(&mut schedule, now, true), Some(RunMode::HealthCheck));
+        assert_eq!(run(&mut schedule, now, true), Some(RunMode::Health));
     }
     assert_eq!(run(&mut schedule, 90, true), Some(RunMode::Apply), "a minute after the last");
 }
@@ -277,7 +277,7 @@ fn signals_apply_at_once_and_keep_the_sequence() {
     schedule.apply_all();
     began.extend(follow(&mut schedule, s(180), s(500), s(1)));
     assert_eq!(times_of(&began), [15, 16, 165, 166, 180, 181, 465, 466]);
-    assert_eq!(began[4].3, Reason::Signal);
+    assert_eq!(began[4].3, RunReason::Signal);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_manifest_that_is_gone_suspends_its_worker() {
         assert_eq!(start(&mut schedule, s(now)), None);
     }
     schedule.set_available("m", true, s(2000));
-    assert_eq!(start(&mut schedule, s(2000)).unwrap().2, Reason::Source);
+    assert_eq!(start(&mut schedule, s(2000)).unwrap().2, RunReason::Source);
     schedule.finished(None, s(2001));
     let ahead = follow(&mut schedule, s(2001), s(2400), s(0));
     assert!(ahead.iter().any(|(at, _, mode, _)| *at == 2300 && *mode == RunMode::Apply));
@@ -363,7 +363,7 @@ fn a_day_keeps_all_promises() {
         let (mut now, mut ends) = (Duration::ZERO, None);
         let mut next_change = chance(s(1200));
         let mut changed_at: [Option<Moment>; 3] = [None; 3];
-        let mut applies: [Vec<(Moment, Reason)>; 3] = Default::default();
+        let mut applies: [Vec<(Moment, RunReason)>; 3] = Default::default();
         let (mut checks, mut busy) = ([0; 3], Duration::ZERO);
         let mut longest_wait = Duration::ZERO;
         while now < day {
@@ -383,7 +383,7 @@ fn a_day_keeps_all_promises() {
                     let at = names.iter().position(|name| *name == run.manifest).unwrap();
                     let length = match run.mode {
                         RunMode::Apply => s(1) + chance(s(15)),
-                        RunMode::HealthCheck => chance(s(2)),
+                        RunMode::Health => chance(s(2)),
                     };
                     busy += length;
                     ends = Some(now + length);
@@ -405,7 +405,7 @@ fn a_day_keeps_all_promises() {
         for (applies, checks) in applies.iter().zip(checks) {
             let regular: Vec<Moment> = applies
                 .iter()
-                .filter(|(_, why)| *why == Reason::Schedule)
+                .filter(|(_, why)| *why == RunReason::Schedule)
                 .map(|(at, _)| *at)
                 .collect();
             // One per interval; a few fall into a run of their own worker.
@@ -414,11 +414,11 @@ fn a_day_keeps_all_promises() {
             let gaps: Vec<Duration> = regular[1..].windows(2).map(gap).collect();
             assert!(gaps.iter().all(|gap| *gap >= times.interval), "{seed}: {gaps:?}");
             let too_soon = applies.windows(2).filter(|pair| {
-                matches!(pair[1].1, Reason::Source | Reason::Data)
+                matches!(pair[1].1, RunReason::Source | RunReason::Data)
                     && pair[1].0 - pair[0].0 < AFTER_APPLY
             });
             assert_eq!(too_soon.count(), 0, "{seed}");
-            let remediated = applies.windows(2).filter(|pair| pair[1].1 == Reason::Remediation);
+            let remediated = applies.windows(2).filter(|pair| pair[1].1 == RunReason::Remediation);
             for pair in remediated {
                 assert!(pair[1].0 - pair[0].0 >= REMEDIATION, "{seed}: {pair:?}");
             }
@@ -443,7 +443,7 @@ fn a_fleet_is_spread_over_the_interval() {
         schedule.manifest_changed("m", s(700));
         began.extend(follow(&mut schedule, s(700), s(2400), s(1)));
         first[usize::try_from(began[0].0 / 10).unwrap().min(2)] += 1;
-        let late = began.iter().filter(|(at, _, _, why)| *at >= 1500 && *why == Reason::Schedule);
+        let late = began.iter().filter(|(at, _, _, why)| *at >= 1500 && *why == RunReason::Schedule);
         let at = late.map(|(at, ..)| *at).next().unwrap();
         per_half_minute[usize::try_from(at % 300 / 30).unwrap()] += 1;
     }
