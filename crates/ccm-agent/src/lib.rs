@@ -2,5 +2,7 @@
 //! change, checks health, and reports metrics.
 
 pub mod metrics;
+mod monitor;
 
 pub use metrics::Metrics;
+pub use monitor::{Monitor, MonitorError};
