@@ -20,20 +20,17 @@ use ccm_host::{Cancel, Host, ServiceManager, System, local_path};
 use ccm_model::redact_credentials;
 use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
-use crate::Metrics;
 use crate::config::{Config, ConfigError};
 use crate::lasting::{Lasting, Severity};
 use crate::metrics::{RunMode, RunReason, RunResult};
-use crate::monitor::Monitor;
 use crate::registrar::{Registrar, Renewal, shown};
-use crate::run::{DataDocument, registry_name};
+use crate::run::registry_name;
 use crate::schedule::{Moment, Next, RunRequest, Schedule, Times};
-use crate::sources::{
-    Accept, Cache, Source, SourceContent, SourceEvent, SourceKind, SourceSettings,
-};
+use crate::sources::{Accept, Cache, Source, SourceEvent, SourceKind, SourceSettings};
+use crate::{Metrics, Monitor, MonitorError};
 use facts::FactStore;
 use health::HealthState;
-use perform::{Performance, RunControl, RunReport};
+use perform::{Content, Performance, RunControl, RunReport};
 
 /// The loop turns at least this often: a machine that wakes from sleep must
 /// not wait for a time that the sleep has made late.
@@ -89,8 +86,8 @@ pub enum AgentError {
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
     /// The metrics cannot be served.
-    #[error("cannot serve metrics")]
-    Monitor(#[source] crate::monitor::Error),
+    #[error(transparent)]
+    Monitor(#[from] MonitorError),
     /// There is no thread or descriptor left.
     #[error("cannot start the agent")]
     Start(#[from] std::io::Error),
@@ -102,9 +99,7 @@ impl AgentError {
         match self {
             Self::Source(error) => error.hint(),
             Self::Host(error) | Self::Config(ConfigError::Read(error)) => error.hint(),
-            Self::Monitor(_) => {
-                Some("choose another `monitor_port`, or stop what uses it".to_owned())
-            }
+            Self::Monitor(error) => error.hint().map(str::to_owned),
             Self::Config(ConfigError::Invalid(_)) | Self::Start(_) => None,
         }
     }
@@ -136,7 +131,7 @@ struct Worker {
     /// The URL without credentials.
     name: String,
     is_local: bool,
-    source: Source,
+    source: Arc<Source>,
 }
 
 /// The connection, and what uses it.
@@ -176,7 +171,7 @@ pub struct Agent {
     network: Network,
     facts: Arc<FactStore>,
     workers: Vec<Worker>,
-    data: Option<Source>,
+    data: Option<Arc<Source>>,
     schedule: Schedule,
     lasting: Lasting,
     running: Option<Running>,
@@ -370,7 +365,7 @@ impl Agent {
                 for worker in &self.workers {
                     worker.source.look_now();
                 }
-                self.data.iter().for_each(Source::look_now);
+                self.data.iter().for_each(|data| data.look_now());
                 self.schedule.apply_all();
             }
             Message::Signal(Signal::Stop(signal)) => self.stop(signal, now),
@@ -427,30 +422,19 @@ impl Agent {
     fn start_run(&mut self, request: &RunRequest, now: Moment) -> Result<Running, String> {
         let worker = self.workers.iter().find(|worker| worker.url == request.manifest);
         let worker = worker.ok_or("the manifest is not configured any more")?;
-        let copy = worker.source.current().ok_or("there is no manifest to apply")?;
-        let SourceContent::Manifest(manifest) = &copy.content else {
-            return Err("the copy is not a manifest".to_owned());
-        };
-        let data = match &self.data {
-            Some(source) => {
-                let copy = source.current().ok_or("there is no external data")?;
-                let SourceContent::Document(text) = &copy.content else {
-                    return Err("the external data is not a document".to_owned());
-                };
-                Some(DataDocument { name: source.name(), text: text.clone() })
-            }
-            None => None,
-        };
+        let manifest = Content::of(&worker.source, worker.is_local);
+        let is_data_local = self.config.external_data_url.as_deref().is_some_and(is_local);
+        let data = self.data.as_ref().map(|data| Content::of(data, is_data_local));
         if request.reason == RunReason::Remediation {
             self.metrics.remediation(&worker.name);
         }
         let performance = Performance {
             request: request.clone(),
             name: worker.name.clone(),
-            manifest: manifest.clone(),
+            manifest,
             is_local: worker.is_local,
-            _copy: Arc::clone(&copy),
             data,
+            data_name: self.data.as_ref().map(|data| data.name()).unwrap_or_default(),
             facts: Arc::clone(&self.facts),
             noop: self.config.noop,
             register: self.config.registration,
@@ -630,11 +614,12 @@ impl Agent {
         let now = self.host.since_boot();
         let mut without = Vec::new();
         for worker in &self.workers {
-            let copy = worker.source.current();
-            // A local file is looked for by each run.
+            // Each run looks for a local file by itself: here it could keep the
+            // loop waiting.
+            let copy = if worker.is_local { None } else { worker.source.current() };
             let is_there = worker.is_local || copy.is_some();
             self.schedule.set_available(&worker.url, is_there, now);
-            self.metrics.manifest_available(&worker.name, copy.is_some());
+            self.metrics.manifest_available(&worker.name, is_there);
             if let Some(at) = copy.and_then(|copy| timestamp(copy.fetched)) {
                 self.metrics.manifest_fetched_at(&worker.name, at);
             }
@@ -655,7 +640,7 @@ impl Agent {
             self.schedule.set_data(true, now);
             return self.health.set_missing(without, self.config.interval, now);
         };
-        let copy = data.current();
+        let copy = if is_local(url) { None } else { data.current() };
         let is_there = is_local(url) || copy.is_some();
         let name = redact_credentials(url);
         if let Some(at) = copy.and_then(|copy| timestamp(copy.fetched)) {
@@ -680,6 +665,7 @@ impl Agent {
         };
         let source = self.watch(SourceKind::Manifest, url, None, events)?;
         let name = redact_credentials(url).into_owned();
+        let source = Arc::new(source);
         Ok(Worker { url: url.to_owned(), name, is_local: is_local(url), source })
     }
 
@@ -691,7 +677,7 @@ impl Agent {
             let _ = sender.send(Message::Data(owned.clone(), event));
         };
         let accept = self.accept(&url);
-        self.data = Some(self.watch(SourceKind::Data, &url, Some(accept), events)?);
+        self.data = Some(Arc::new(self.watch(SourceKind::Data, &url, Some(accept), events)?));
         Ok(())
     }
 
@@ -785,8 +771,7 @@ fn start_monitor(
     let (state, on) = (Arc::clone(health), host.clone());
     let health = move || state.check(on.since_boot());
     let (address, port) = (config.monitor_address, config.monitor_port);
-    let monitor = Monitor::start(address, port, Arc::clone(metrics), health, host);
-    monitor.map(Some).map_err(AgentError::Monitor)
+    Ok(Some(Monitor::start(address, port, Arc::clone(metrics), health, host)?))
 }
 
 fn start_network(

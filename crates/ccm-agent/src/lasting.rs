@@ -55,8 +55,11 @@ impl Lasting {
         {
             return None;
         }
-        let entry =
-            Entry { subject: subject.to_owned(), severity: Some(severity), message: message.clone() };
+        let entry = Entry {
+            subject: subject.to_owned(),
+            severity: Some(severity),
+            message: message.clone(),
+        };
         self.states.insert(key, State { severity, message, logged: now });
         Some(entry)
     }

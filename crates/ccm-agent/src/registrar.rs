@@ -53,7 +53,8 @@ impl Registrar {
         let cancel = Cancel::new()?;
         let host = system.begin(cancel.clone());
         let (orders, received) = channel();
-        let mut state = State { nats, host, metrics, waiting: BTreeMap::new(), warned: HashSet::new() };
+        let mut state =
+            State { nats, host, metrics, waiting: BTreeMap::new(), warned: HashSet::new() };
         let run = move || state.run(&received);
         let thread = std::thread::Builder::new().name("registrar".to_owned()).spawn(run)?;
         Ok(Self { orders, thread, cancel })
@@ -186,8 +187,11 @@ impl State {
     fn check_life(&mut self, entry: &RegistryEntry, has_checks: bool, renewal: Renewal) {
         let Some(life) = entry.ttl.and_then(ccm_model::Ttl::duration) else { return };
         let is_checked = has_checks && !renewal.health_check_interval.is_zero();
-        let every =
-            if is_checked { renewal.health_check_interval.min(renewal.interval) } else { renewal.interval };
+        let every = if is_checked {
+            renewal.health_check_interval.min(renewal.interval)
+        } else {
+            renewal.interval
+        };
         if life < every && self.warned.insert(entry.subject()) {
             let (service, life, every) = (&entry.service, shown(life), shown(every));
             tracing::warn!(

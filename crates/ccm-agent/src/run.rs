@@ -5,8 +5,8 @@
 //! know of others, or tell them, goes through the agent. A run that crashes, is
 //! killed or runs out of memory is a failed run, not the end of the agent.
 
-pub mod job;
 mod facts;
+pub mod job;
 mod process;
 mod protocol;
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 use crate::Host;
 
 /// Variables that are for this process, not for those that it starts.
-pub const SERVICE_VARIABLES: &[&str] =
-    &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+pub const SERVICE_VARIABLES: &[&str] = &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
 /// Who started this process, if they want to be told how it is.
 #[derive(Debug, Default)]
@@ -34,7 +33,8 @@ impl Host {
             Some((socket, address.ok()?))
         });
         let number = |name| self.env(name)?.to_str()?.parse::<u64>().ok();
-        let is_for_us = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+        let is_for_us =
+            number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|&limit| limit > 0 && is_for_us);
         let watchdog = watchdog.filter(|_| socket.is_some()).map(Duration::from_micros);
         ServiceManager { socket, watchdog }

@@ -12,9 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 use crate::lock::Lock;
 use crate::{Error, Exit, Host, Result};
@@ -163,10 +161,8 @@ impl Worker {
                 watched.push(PollFd::from_borrowed_fd(process, PollFlags::IN));
             }
             let left = drain_until.map(|until| until.saturating_duration_since(Instant::now()));
-            let left = left.map(|left| Timespec {
-                tv_sec: 0,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            });
+            let left =
+                left.map(|left| Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) });
             if poll(&mut watched, left.as_ref()).is_err() {
                 continue;
             }

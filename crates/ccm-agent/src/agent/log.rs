@@ -40,7 +40,15 @@ pub(super) fn event(manifest: &str, event: &Event) {
     let errors = (!event.error.is_empty()).then(|| event.error.join("; ").replace('\n', " | "));
     let errors = errors.as_deref();
     log_at!(
-        level, manifest, ensure, runtime, provider, alias, noop, healthcheck, errors,
+        level,
+        manifest,
+        ensure,
+        runtime,
+        provider,
+        alias,
+        noop,
+        healthcheck,
+        errors,
         "{kind}#{name} {word}"
     );
     // Those that fail the resource are among its errors.
@@ -50,7 +58,8 @@ pub(super) fn event(manifest: &str, event: &Event) {
     }
 }
 
-/// Logs a warning, or what is wrong with a manifest.
+/// Logs a warning, or what is wrong with a manifest; with the configuration if
+/// none is named.
 pub(super) fn diagnostic(manifest: &str, diagnostic: &Diagnostic) {
     let Diagnostic { severity, message, file, line, column, resource, hint } = diagnostic;
     let level = match severity {
@@ -64,6 +73,7 @@ pub(super) fn diagnostic(manifest: &str, diagnostic: &Diagnostic) {
     };
     let (place, resource, hint) = (place.as_deref(), resource.as_deref(), hint.as_deref());
     let message = message.replace('\n', " | ");
+    let manifest = (!manifest.is_empty()).then_some(manifest);
     log_at!(level, manifest, place, resource, hint, "{message}");
 }
 
@@ -98,7 +108,16 @@ pub(super) fn summary(manifest: &str, report: &RunReport) {
     };
     let healthcheck = (mode == RunMode::Health).then_some(true);
     log_at!(
-        level, manifest, reason, runtime, total, changed, failed, skipped, healthcheck, "{word}"
+        level,
+        manifest,
+        reason,
+        runtime,
+        total,
+        changed,
+        failed,
+        skipped,
+        healthcheck,
+        "{word}"
     );
 }
 

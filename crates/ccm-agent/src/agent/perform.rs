@@ -1,6 +1,5 @@
 //! One run, from its request to its report, in a thread of its own.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,18 +14,18 @@ use crate::metrics::{RunMode, RunResult};
 use crate::registrar::{Registrar, Renewal};
 use crate::run::{Asked, DataDocument, Ended, Job, JobResult, RunProcess, Told, registry_name};
 use crate::schedule::RunRequest;
-use crate::sources::LastGood;
+use crate::sources::{LastGood, Source, SourceContent};
 
 /// What a run needs.
 pub(super) struct Performance {
     pub(super) request: RunRequest,
     /// What logs and metrics call the manifest: without credentials.
     pub(super) name: String,
-    pub(super) manifest: PathBuf,
+    pub(super) manifest: Content,
     pub(super) is_local: bool,
-    /// Kept until the run has ended.
-    pub(super) _copy: Arc<LastGood>,
-    pub(super) data: Option<DataDocument>,
+    pub(super) data: Option<Content>,
+    /// What the data is called.
+    pub(super) data_name: String,
     pub(super) facts: Arc<FactStore>,
     pub(super) noop: bool,
     pub(super) register: Option<Registry>,
@@ -36,6 +35,27 @@ pub(super) struct Performance {
     pub(super) system: System,
     pub(super) metrics: Arc<Metrics>,
     pub(super) args: Vec<String>,
+}
+
+/// What a run gets of a source.
+pub(super) enum Content {
+    /// A copy, which stays until the run has ended; `None` if there is none.
+    Copy(Option<Arc<LastGood>>),
+    /// A local file, which the thread of the run reads.
+    Local(Arc<Source>),
+}
+
+impl Content {
+    pub(super) fn of(source: &Arc<Source>, is_local: bool) -> Self {
+        if is_local { Self::Local(Arc::clone(source)) } else { Self::Copy(source.current()) }
+    }
+
+    fn get(&self) -> Option<Arc<LastGood>> {
+        match self {
+            Self::Copy(copy) => copy.clone(),
+            Self::Local(source) => source.current(),
+        }
+    }
 }
 
 /// How a run ended.
@@ -158,14 +178,30 @@ impl Performance {
 
     fn follow(&self, control: &RunControl, host: &Host) -> Result<Ended, String> {
         let is_apply = self.request.mode == RunMode::Apply;
+        let copy = self.manifest.get().ok_or("there is no manifest to apply")?;
+        let SourceContent::Manifest(manifest) = &copy.content else {
+            return Err("what was fetched is not a manifest".to_owned());
+        };
+        let data =
+            match self.data.as_ref().map(|data| data.get().ok_or("there is no external data")) {
+                Some(copy) => match &copy?.content {
+                    SourceContent::Document(text) => {
+                        Some(DataDocument { name: self.data_name.clone(), text: text.clone() })
+                    }
+                    SourceContent::Manifest(_) => {
+                        return Err("the external data is not data".to_owned());
+                    }
+                },
+                None => None,
+            };
         // Health checks use what is there.
         let facts = if is_apply { self.facts.get(FRESH) } else { self.facts.at_hand() };
         let facts = facts.ok_or("there are no facts about the machine")?;
         let job = Job {
-            manifest: self.manifest.clone(),
+            manifest: manifest.clone(),
             url: (!self.is_local).then(|| self.name.clone()),
             facts: (*facts).clone(),
-            data: self.data.clone(),
+            data,
             noop: self.noop,
             health_check_only: !is_apply,
             register: self.register.map(|to| registry_name(to).to_owned()),

@@ -88,7 +88,9 @@ impl Agent {
         let mut failures = Vec::new();
         for url in &config.manifests {
             let kept = before.iter().position(|worker| worker.url == *url);
-            match kept.map(|at| Ok(before.swap_remove(at))).unwrap_or_else(|| self.watch_manifest(url))
+            match kept
+                .map(|at| Ok(before.swap_remove(at)))
+                .unwrap_or_else(|| self.watch_manifest(url))
             {
                 Ok(worker) => self.workers.push(worker),
                 Err(error) => failures.push(error),
@@ -96,9 +98,9 @@ impl Agent {
         }
         drop(before);
         if is_anew || old.external_data_url != config.external_data_url {
-            if let Some(url) = old.external_data_url.filter(|url| {
-                config.external_data_url.as_ref() != Some(url)
-            }) {
+            if let Some(url) =
+                old.external_data_url.filter(|url| config.external_data_url.as_ref() != Some(url))
+            {
                 self.metrics.forget_data(&url);
             }
             failures.extend(self.watch_data().err());

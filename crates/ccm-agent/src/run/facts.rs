@@ -49,7 +49,9 @@ fn to_json(value: &Value) -> Json {
         Value::Float(number) => Json::from(*number),
         Value::Array(items) => Json::Array(items.iter().map(to_json).collect()),
         Value::Map(map) => {
-            let members = map.iter().map(|(key, value)| (key.clone().into_value().to_string(), to_json(value)));
+            let members = map
+                .iter()
+                .map(|(key, value)| (key.clone().into_value().to_string(), to_json(value)));
             Json::Object(members.collect())
         }
         Value::Nil => Json::Null,

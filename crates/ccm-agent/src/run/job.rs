@@ -197,13 +197,12 @@ pub fn run(parent: &Parent, job: &Job, engine: &Engine, options: &RunOptions) ->
     } else {
         engine.apply(manifest, options, None, &mut teller)
     };
-    if let Some(message) =
-        finished.post_message.as_ref().filter(|_| finished.is_without_errors())
-    {
+    if let Some(message) = finished.post_message.as_ref().filter(|_| finished.is_without_errors()) {
         teller.message(message);
     }
     let summary = &finished.report.summary;
-    let mut errors: Vec<String> = finished.losses.iter().map(|loss| ccm_engine::chain(loss)).collect();
+    let mut errors: Vec<String> =
+        finished.losses.iter().map(|loss| ccm_engine::chain(loss)).collect();
     let has_failed = summary.failed + summary.requirements_unmet > 0 || !errors.is_empty();
     let exit = match finished.stop {
         Some(Stop::Cancelled(CancelReason::Signal(signal))) => interrupted(signal),

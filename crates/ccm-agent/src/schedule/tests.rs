@@ -78,9 +78,9 @@ fn the_first_applies_are_spread_and_then_regular() {
     // Half of the splay, half of the interval, then the interval.
     assert_eq!(times_of(&began), [15, 165, 465, 765, 1065]);
     assert!(
-        began
-            .iter()
-            .all(|(_, _, mode, reason)| { *mode == RunMode::Apply && *reason == RunReason::Schedule })
+        began.iter().all(|(_, _, mode, reason)| {
+            *mode == RunMode::Apply && *reason == RunReason::Schedule
+        })
     );
 }
 
@@ -93,7 +93,10 @@ fn nothing_runs_without_manifest_or_data() {
     schedule.apply_all();
     assert_eq!(schedule.next(s(1000)), Next::Wait(None));
     schedule.set_data(true, s(2000));
-    assert_eq!(start(&mut schedule, s(2000)), Some(("m".into(), RunMode::Apply, RunReason::Schedule)));
+    assert_eq!(
+        start(&mut schedule, s(2000)),
+        Some(("m".into(), RunMode::Apply, RunReason::Schedule))
+    );
 }
 
 #[test]
@@ -443,7 +446,8 @@ fn a_fleet_is_spread_over_the_interval() {
         schedule.manifest_changed("m", s(700));
         began.extend(follow(&mut schedule, s(700), s(2400), s(1)));
         first[usize::try_from(began[0].0 / 10).unwrap().min(2)] += 1;
-        let late = began.iter().filter(|(at, _, _, why)| *at >= 1500 && *why == RunReason::Schedule);
+        let late =
+            began.iter().filter(|(at, _, _, why)| *at >= 1500 && *why == RunReason::Schedule);
         let at = late.map(|(at, ..)| *at).next().unwrap();
         per_half_minute[usize::try_from(at % 300 / 30).unwrap()] += 1;
     }

@@ -59,7 +59,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         commit: env!("CCM_COMMIT"),
         run_args,
     };
-    let mut agent = Agent::start(settings, config, &System::default(), on_config).map_err(failed)?;
+    let mut agent =
+        Agent::start(settings, config, &System::default(), on_config).map_err(failed)?;
     let mailbox = agent.mailbox();
     signals::forward(move |signal| mailbox.send(signal)).map_err(|error| failed(error.into()))?;
     if matches.get_flag("once") {

@@ -99,8 +99,10 @@ fn a_run_that_fills_memory_dies_alone() {
         let program = command.get_program().to_owned();
         let args: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let limited = Command::new("sh");
-        let envs: Vec<_> =
-            command.get_envs().map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned))).collect();
+        let envs: Vec<_> = command
+            .get_envs()
+            .map(|(key, value)| (key.to_owned(), value.map(ToOwned::to_owned)))
+            .collect();
         let directory = command.get_current_dir().map(ToOwned::to_owned);
         *command = limited;
         command.arg("-c").arg("ulimit -v 1500000; exec \"$0\" \"$@\"").arg(program).args(args);

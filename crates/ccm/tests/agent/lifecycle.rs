@@ -15,9 +15,12 @@ fn a_configuration_is_checked() {
     bed.configure("manifests: [m.yaml]\nintervall: 5m\n");
     let (code, said) = bed.run(&["--check"]);
     assert_eq!(code, 1, "{said}");
-    for wanted in
-        ["config.yaml:3:13", "must be an absolute path", "unknown setting `intervall`", "did you mean `interval`?"]
-    {
+    for wanted in [
+        "config.yaml:3:13",
+        "must be an absolute path",
+        "unknown setting `intervall`",
+        "did you mean `interval`?",
+    ] {
         assert!(said.contains(wanted), "no {wanted} in {said}");
     }
     let (code, said) = bed.run(&["--config", "nowhere.yaml"]);
@@ -112,7 +115,8 @@ fn an_agent_applies_obeys_signals_and_stops() {
 #[test]
 fn a_run_at_work_is_stopped_with_its_command() {
     let bed = Bed::new();
-    let resources = "exec: [{\"sh -c 'echo $$ > [DIR]/pid; exec sleep 1000'\": {}}, {\"echo second\": {}}]";
+    let resources =
+        "exec: [{\"sh -c 'echo $$ > [DIR]/pid; exec sleep 1000'\": {}}, {\"echo second\": {}}]";
     bed.manifest("m.yaml", resources);
     bed.configure("manifests: [[DIR]/m.yaml]\n");
     let agent = bed.start(&[]);
@@ -128,8 +132,7 @@ fn a_run_that_does_not_stop_is_killed_with_its_groups() {
     let bed = Bed::new();
     // The command is deaf, and the run gives it five seconds; the agent gives
     // the run one.
-    let resources =
-        "exec: [{\"sh -c \\\"trap '' TERM INT; echo $$ > [DIR]/pid; while :; do sleep 1; done\\\"\": {}}]";
+    let resources = "exec: [{\"sh -c \\\"trap '' TERM INT; echo $$ > [DIR]/pid; while :; do sleep 1; done\\\"\": {}}]";
     bed.manifest("m.yaml", resources);
     bed.configure("manifests: [[DIR]/m.yaml]\nstop_timeout: 1s\n");
     let agent = bed.start(&[]);
@@ -203,8 +206,10 @@ fn checks_that_are_critical_lead_to_an_apply() {
     agent.wait_for(&["applied", "reason=\"remediation\""]);
     assert_eq!(bed.env.read("ran"), "x\nx\n");
     let log = agent.stop();
-    let checks: Vec<&str> =
-        log.lines().filter(|line| line.contains("healthcheck=true") && line.contains("exec#")).collect();
+    let checks: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("healthcheck=true") && line.contains("exec#"))
+        .collect();
     assert!(!checks.is_empty(), "{log}");
     assert!(checks.iter().all(|line| !line.contains("exec#true")), "{checks:?}");
 }
@@ -218,7 +223,8 @@ fn logs_are_json_if_the_configuration_says_so() {
     agent.wait_for(&["\"applied\""]);
     let log = agent.stop();
     for line in log.lines() {
-        let json: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        let json: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
         assert!(json["level"].is_string() && json["timestamp"].is_string(), "{line}");
         assert!(json["fields"]["message"].is_string(), "{line}");
     }
@@ -250,7 +256,8 @@ fn runs_wait_for_the_lock_of_others() {
 #[test]
 fn the_hidden_command_is_not_for_people() {
     let bed = Bed::new();
-    let output = bed.env.command(["agent-run"]).stdin(std::process::Stdio::null()).output().unwrap();
+    let output =
+        bed.env.command(["agent-run"]).stdin(std::process::Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("only the agent starts this command"), "{said}");

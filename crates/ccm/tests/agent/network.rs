@@ -114,7 +114,8 @@ fn the_broker_is_down_at_the_start() {
     agent.stop();
 }
 
-const FUNCTIONS: &str = "exec: [{\"echo runs\": {}}, {\"echo {{ kvGet('D', 'k') }}\": {alias: eager}}]";
+const FUNCTIONS: &str =
+    "exec: [{\"echo runs\": {}}, {\"echo {{ kvGet('D', 'k') }}\": {alias: eager}}]";
 const DEFERRED: &str = "exec: [{\"echo before\": {}}, {\"echo gated\": {control: {if: \"kvGet('D', 'k') == \
                         'v'\"}}}, {\"echo after\": {}}]";
 
@@ -147,8 +148,19 @@ fn the_broker_is_lost_and_hangs() {
     };
     wait_until("the entry", || query(&bed).contains("\"web\"").then_some(()));
     let removed = bed.env.run([
-        "registration", "rm", "--force", "--cluster", "c", "--service", "web", "--protocol", "http",
-        "--address", "10.0.0.5", "--port", "80",
+        "registration",
+        "rm",
+        "--force",
+        "--cluster",
+        "c",
+        "--service",
+        "web",
+        "--protocol",
+        "http",
+        "--address",
+        "10.0.0.5",
+        "--port",
+        "80",
     ]);
     assert!(removed.status.success(), "{removed:?}");
     nats.server.kill();
@@ -159,7 +171,8 @@ fn the_broker_is_lost_and_hangs() {
     assert!(begin.elapsed() < Duration::from_secs(100), "functions fail within ten seconds each");
     let log = agent.log();
     let signalled = |name: &str| {
-        let line = log.lines().find(|line| line.contains("reason=\"signal\"") && line.contains(name));
+        let line =
+            log.lines().find(|line| line.contains("reason=\"signal\"") && line.contains(name));
         line.unwrap_or_else(|| panic!("{log}")).to_owned()
     };
     // In a template of the first phase: the whole run. Elsewhere: the resource.
@@ -216,11 +229,18 @@ fn a_missing_permission_is_named() {
     );
     let url = nats.server.url();
     let bed = Bed { env: nats.env };
-    context(&bed.env, "CCM", &format!("\"url\": \"{url}\", \"user\": \"ann\", \"password\": \"pw\""));
+    context(
+        &bed.env,
+        "CCM",
+        &format!("\"url\": \"{url}\", \"user\": \"ann\", \"password\": \"pw\""),
+    );
     bed.manifest("m.yaml", &format!("exec: [{{\"true\": {{{}}}}}]", entry("web", "1m")));
     bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 5m\nregistration: nats\n");
     let mut agent = bed.start(&[]);
-    agent.wait_for(&["cannot register web", "no permission for subject choria.ccm.registration.v1.c."]);
+    agent.wait_for(&[
+        "cannot register web",
+        "no permission for subject choria.ccm.registration.v1.c.",
+    ]);
     agent.wait_for(&["WARN", "registration of web expires after 1m, and is renewed every 5m"]);
     agent.wait_for(&["applied", "failed=0"]);
     agent.stop();
@@ -284,8 +304,7 @@ fn an_agent_costs_a_server_little() {
     let connections: serde_json::Value =
         serde_json::from_str(&get(&monitor, "/connz?subs=1")).unwrap();
     let connections = connections["connections"].as_array().unwrap().clone();
-    let ours: Vec<_> =
-        connections.iter().filter(|one| one["name"] == "choria-ccm agent").collect();
+    let ours: Vec<_> = connections.iter().filter(|one| one["name"] == "choria-ccm agent").collect();
     assert_eq!(ours.len(), 1, "{connections:?}");
     assert!(ours[0]["subscriptions"].as_u64().unwrap() <= 3, "{ours:?}");
     let streams = get(&monitor, "/jsz?consumers=1");

@@ -40,7 +40,10 @@ impl Manager {
 fn systemd_is_told_how_the_agent_is() {
     let bed = Bed::new();
     let manager = Manager::new(&bed.env.path("notify"));
-    bed.manifest("m.yaml", "exec: [{\"sh -c 'echo \\\"[$NOTIFY_SOCKET]\\\" > [DIR]/seen; sleep 3'\": {}}]");
+    bed.manifest(
+        "m.yaml",
+        "exec: [{\"sh -c 'echo \\\"[$NOTIFY_SOCKET]\\\" > [DIR]/seen; sleep 3'\": {}}]",
+    );
     bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
     let mut agent = bed.start_with(&[], |command| {
         command.env("NOTIFY_SOCKET", bed.env.path("notify")).env("WATCHDOG_USEC", "2000000");
@@ -75,7 +78,9 @@ fn the_journal_gets_priorities_and_no_times() {
     });
     agent.wait_for(&["applied"]);
     let log = agent.stop();
-    let line = |words: &str| log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{log}"));
+    let line = |words: &str| {
+        log.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{log}"))
+    };
     assert!(line("exec#true changed").starts_with("<4>"), "{log}");
     assert!(line("exec#false failed").starts_with("<3>"), "{log}");
     assert!(line("the agent has started").starts_with("<6> INFO"), "{log}");

@@ -196,7 +196,9 @@ fn is_own(arg: &Arg) -> bool {
 /// All commands, a line each.
 fn commands() -> String {
     fn walk(command: &Command, path: &str, rows: &mut Vec<Vec<String>>) {
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set()) {
+        for sub in
+            command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
+        {
             let path = format!("{path} {}", sub.get_name());
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
             if !sub.has_subcommands() {
