@@ -9,9 +9,13 @@ use crate::{Result, run, target_directory};
 pub(crate) fn write(root: &Path) -> Result {
     // The tests that compare also write: there is one place that renders, and
     // one that follows pages.
-    for test in [["--bin", "ccm", "generated_parts"], ["--test", "docs", "what_pages_show"]] {
+    for test in [
+        ["ccm", "--bin", "ccm", "generated_parts"],
+        ["ccm", "--test", "docs", "what_pages_show"],
+        ["ccm-agent", "--test", "monitoring", "the_documentation"],
+    ] {
         run(Command::new("cargo")
-            .args(["test", "--quiet", "--package", "ccm"])
+            .args(["test", "--quiet", "--package"])
             .args(test)
             .env("CCM_WRITE_DOCS", "1"))?;
     }

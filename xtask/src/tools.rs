@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Result, nats, run};
+use crate::{Result, nats, run, target_directory};
 
 /// A program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 10] = [
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/zip", "zip"),
     ("/usr/bin/unzip", "unzip"),
@@ -16,12 +16,14 @@ const TOOLS: [(&str, &str); 9] = [
     ("/usr/bin/setpriv", "util-linux"),
     ("/usr/sbin/ip", "iproute2"),
     ("/lib/systemd/systemd", "systemd"),
+    ("/usr/bin/lintian", "lintian"),
 ];
 
 /// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`
 /// does. Elsewhere the tests without their program say `NOT RUN`.
 pub(crate) fn install() -> Result {
     install_packages()?;
+    install_promtool()?;
     if nats::is_there() {
         return Ok(());
     }
@@ -56,4 +58,28 @@ fn install_packages() -> Result {
     let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
     install.extend(missing);
     apt(&install)
+}
+
+/// Takes `promtool` out of its package. Installing that would start a server.
+fn install_promtool() -> Result {
+    let tools = target_directory()?.join("tools");
+    let program = tools.join("promtool");
+    if program.exists() || Path::new("/usr/bin/promtool").exists() {
+        return Ok(());
+    }
+    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
+        println!("missing: promtool; a test will say NOT RUN (CCM_INSTALL_TOOLS=1 gets it)");
+        return Ok(());
+    }
+    println!("getting promtool");
+    let script = "set -eu
+        mkdir -p \"$1\"
+        work=$(mktemp -d)
+        trap 'rm -rf \"$work\"' EXIT
+        cd \"$work\"
+        apt-get update -qq
+        apt-get download -qq prometheus
+        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+        mv usr/bin/promtool \"$1\"";
+    run(Command::new("sh").args(["-c", script, "sh"]).arg(tools))
 }

@@ -99,6 +99,32 @@ impl Host {
         Ok(())
     }
 
+    /// Makes a new file in a directory that is held open; false if something has
+    /// the name already.
+    pub(crate) fn create_in(
+        &self,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        content: Content<'_>,
+        wanted: &Attributes,
+    ) -> Result<bool> {
+        let (temporary, created, written) = self.write_beside(parent, path, content)?;
+        self.record_new(path, || written.map(|written| written.image(wanted)))?;
+        temporary.set_owner(path, created, wanted)?;
+        rustix::fs::fchmod(&temporary.file, mode(wanted.mode))
+            .map_err(Error::io("set the mode of", path))?;
+        match temporary.rename(name, path, false) {
+            Ok(()) => {}
+            Err(Error::Rename { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.inner.barrier.hold().file_changed(path, created.dev);
+        Ok(true)
+    }
+
     /// Writes the content for `path` to a temporary file in the same directory.
     fn write_beside<'a>(
         &self,

@@ -129,6 +129,12 @@ pub enum Error {
         /// Who can change it, or a directory above it.
         doubt: crate::Doubt,
     },
+    /// A directory in which only this user may make a socket.
+    #[error("refusing to make a socket in {}: other users can write to it", path.display())]
+    SharedDirectory {
+        /// The directory of the socket.
+        path: PathBuf,
+    },
     /// Something whose former state could not be recorded, and that is therefore
     /// left as it is.
     #[error("cannot record what {} was, so it is not changed", path.display())]
@@ -189,6 +195,14 @@ pub enum Error {
         /// Where from, without credentials.
         url: String,
         /// What the server or the connection did, without credentials.
+        reason: String,
+    },
+    /// Something that its owner deleted on purpose.
+    #[error("cannot fetch {url}: {reason}")]
+    Deleted {
+        /// Where from, without credentials.
+        url: String,
+        /// How the server says that it is deleted.
         reason: String,
     },
     /// A service in the network that did not do what it was asked.
@@ -323,6 +337,14 @@ impl Error {
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             Self::Unrecorded { .. } => {
                 Some("make room in the state directory, or run with --no-history".to_owned())
+            }
+            Self::SharedDirectory { .. } => {
+                Some("choose a directory of your own with mode 0700".to_owned())
+            }
+            Self::Io { action: "listen on", source, .. }
+                if source.kind() == io::ErrorKind::AddrInUse =>
+            {
+                Some("another process listens there, or something else has this name".to_owned())
             }
             Self::NewerState { .. } => Some("use the newer ccm".to_owned()),
             Self::SharedState { doubt, .. } => {

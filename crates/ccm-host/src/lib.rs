@@ -26,6 +26,7 @@ mod input;
 mod inspect;
 mod journal;
 mod kernel_tables;
+mod listen;
 mod lock;
 mod machine;
 mod marker;
@@ -37,6 +38,7 @@ mod reach;
 mod remove;
 mod resolve;
 mod run_lock;
+mod service_manager;
 mod services;
 mod sources;
 mod stale_dirs;
@@ -46,6 +48,7 @@ mod tree;
 mod trust;
 mod users;
 mod walk;
+mod worker;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -64,7 +67,9 @@ pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
 pub use dns::RecordType;
 pub use error::{Error, Result};
-pub use fetch::{Body, Fetch, Fetched, Fetchers, Progress, Request, url_scheme};
+pub use fetch::{
+    Body, Fetch, Fetched, Fetchers, Progress, Request, Validators, local_path, url_scheme,
+};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
 pub use forecast::{Aside, MissedFile, NewContent, PredictedEntries, Supplier};
@@ -74,19 +79,22 @@ pub use input::StandardInput;
 pub use inspect::{Checksum, Inspected, NodeKind};
 pub use journal::{FormerFile, Image, Journal, path_text};
 pub use kernel_tables::{Listener, Mount, Protocol};
+pub use listen::{ListenSocket, SocketFile};
 pub use machine::{Space, Uname, ignored_signals};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use pending::PendingQuery;
 pub use reach::Transport;
-pub use run_lock::{LockError, LockHolder, RunLock};
+pub use run_lock::{DirectoryLock, LockError, LockHolder, RunLock};
+pub use service_manager::{SERVICE_VARIABLES, ServiceManager};
 pub use services::{Lookup, Publish, Registry};
 pub use sources::{RecordedFetch, RecordedFile, RecordedSources, Replay};
 pub use state_dir::{AppendFile, NewStateFile, StateDir};
 pub use system::System;
-pub use tree::{Entries, Tree, TreeEntry};
+pub use tree::{Entries, FindLimits, FoundFile, Saved, Tree, TreeEntry, tree_place};
 pub use trust::{Doubt, Refuse};
 pub use users::Account;
+pub use worker::{Worker, WorkerControl};
 
 use ccm_model::Redactor;
 use lock::Lock;
@@ -193,6 +201,13 @@ impl Host {
     /// What time it is.
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
+    }
+
+    /// The time since the machine was started, suspended time included. It never
+    /// jumps.
+    pub fn since_boot(&self) -> std::time::Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        std::time::Duration::try_from(time).unwrap_or_default()
     }
 
     /// The instant of a date and time of day (year, month, day, hour, minute,

@@ -3,6 +3,8 @@
 //! Links inside the tree are followed as long as they stay in it. What leads
 //! outside is never read, written or removed.
 
+mod files;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,6 +18,8 @@ use crate::atomic::is_temporary_name;
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
 use crate::forecast::Seen;
+pub use files::{FindLimits, FoundFile, Saved, tree_place};
+
 use crate::{Attributes, Content, Error, FileKind, Host, Image, Result, Stat};
 
 /// Directories inside one another that are walked.

@@ -1,0 +1,181 @@
+//! Sockets that others connect to.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, socket};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+
+use crate::file::mode;
+use crate::{Error, FileKind, Host, Result, Stat};
+
+/// Connections that wait until they are accepted.
+const BACKLOG: i32 = 128;
+
+/// A socket that listens. A unix socket is removed when this is dropped.
+#[derive(Debug)]
+pub enum ListenSocket {
+    /// Of an address and port.
+    Tcp(TcpListener, SocketAddr),
+    /// Of a path.
+    Unix(UnixListener, SocketFile),
+}
+
+/// The name of a unix socket in its directory, which ends with this value.
+#[derive(Debug)]
+pub struct SocketFile {
+    directory: OwnedFd,
+    path: PathBuf,
+    made: (u64, u64),
+}
+
+impl SocketFile {
+    /// Where clients find it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Another process may have a socket of this name by now.
+        let _ = rustix::fs::flock(&self.directory, FlockOperation::LockExclusive);
+        let Some(name) = self.path.file_name() else { return };
+        let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        if found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
+            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+        }
+    }
+}
+
+impl Host {
+    /// Listens at an address; port 0 is any free one.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the system did not allow it.
+    pub fn listen(&self, address: SocketAddr) -> Result<ListenSocket> {
+        let at = PathBuf::from(address.to_string());
+        let failed = |source| Error::Io { action: "listen on", path: at.clone(), source };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(ListenSocket::Tcp(listener, address))
+    }
+
+    /// Listens at a path, for this user alone: the socket has mode 0600, and
+    /// nobody else may be able to write to its directory. A socket that a killed
+    /// process left behind is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if something is there already, if others can write to
+    /// the directory, or if the system does not allow it.
+    pub fn listen_unix(&self, path: &Path) -> Result<ListenSocket> {
+        let failed =
+            |source: io::Error| Error::Io { action: "listen on", path: path.to_owned(), source };
+        let Some(name) = path.file_name() else {
+            return Err(failed(io::Error::from(io::ErrorKind::InvalidInput)));
+        };
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory =
+            rustix::fs::open(parent, flags, Mode::empty()).map_err(Error::io("open", parent))?;
+        let stat = Stat::of(&directory, parent)?;
+        if stat.uid != self.whoami().0 || stat.mode & 0o022 != 0 {
+            return Err(Error::SharedDirectory { path: parent.to_owned() });
+        }
+        // Two that begin at once must not remove each other's socket.
+        rustix::fs::flock(&directory, FlockOperation::LockExclusive)
+            .map_err(Error::io("lock", parent))?;
+        // Short, and it leads nowhere else if the directory is renamed meanwhile.
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(errno) => return Err(Error::io("inspect", path)(errno)),
+            Ok(found) => {
+                let is_socket = Stat::new(&found).kind == FileKind::Other;
+                let refused = UnixStream::connect(&short)
+                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+                if !is_socket || !refused {
+                    return Err(failed(io::Error::from(io::ErrorKind::AddrInUse)));
+                }
+                rustix::fs::unlinkat(&directory, name, AtFlags::empty())
+                    .map_err(Error::io("remove", path))?;
+            }
+        }
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let made = socket(AddressFamily::Unix, SockType::Stream, flags, None)
+            .map_err(|errno| failed(errno.into()))?;
+        // The name gets the mode that the socket has: at no time can others connect.
+        rustix::fs::fchmod(made.as_fd(), mode(0o600))
+            .map_err(Error::io("set the mode of", path))?;
+        let address = UnixAddr::new(&short).map_err(|errno| failed(errno.into()))?;
+        bind(made.as_raw_fd(), &address).map_err(|errno| failed(errno.into()))?;
+        let stat = rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(Error::io("inspect", path))?;
+        let _ = rustix::fs::flock(&directory, FlockOperation::Unlock);
+        let file =
+            SocketFile { directory, path: path.to_owned(), made: (stat.st_dev, stat.st_ino) };
+        let backlog = Backlog::new(BACKLOG).map_err(|errno| failed(errno.into()))?;
+        nix::sys::socket::listen(&made, backlog).map_err(|errno| failed(errno.into()))?;
+        Ok(ListenSocket::Unix(UnixListener::from(made), file))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_unix_socket_is_private_and_ends_with_its_value() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let host = Host::new();
+        let socket = host.listen_unix(&path).unwrap();
+        let found = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600);
+        UnixStream::connect(&path).unwrap();
+        let second = host.listen_unix(&path).unwrap_err();
+        assert!(format!("{second:?}").contains("AddrInUse"), "{second:?}");
+        drop(socket);
+        assert!(std::fs::symlink_metadata(&path).is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_replaced_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let host = Host::new();
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "std leaves it behind");
+        let socket = host.listen_unix(&path).unwrap();
+        // Someone else has the name by now: it stays.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "mine").unwrap();
+        drop(socket);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        assert!(host.listen_unix(&path).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        let error = Host::new().listen_unix(&dir.path().join("s")).unwrap_err();
+        assert!(matches!(error, Error::SharedDirectory { .. }), "{error}");
+        let long = dir.path().join("x".repeat(120));
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        assert!(Host::new().listen_unix(&long).is_err());
+        assert!(Host::new().listen_unix(Path::new("/")).is_err());
+    }
+}

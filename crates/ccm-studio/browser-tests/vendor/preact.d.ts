@@ -1,0 +1,2 @@
+export type { ComponentChildren, ComponentType } from "preact";
+export type { ReadonlySignal } from "@preact/signals";

@@ -1,0 +1,217 @@
+// What the page knows. Views read signals; what changes them is here.
+import { batch, computed, effect, signal } from "../vendor/preact.js";
+import { ApiError, Gone, aborted, encodePath, get, stream } from "./api.js";
+import { onReturn, stopping } from "./connection.js";
+import { Document } from "./document.js";
+import { go, place } from "./router.js";
+import { key, refused } from "./session.js";
+
+/** @typedef {import("./types.js").OutlineEntry} OutlineEntry */
+
+/** @type {import("../vendor/preact.js").Signal<import("./types.js").Studio | null>} */
+export const studio = signal(null);
+/** @type {import("../vendor/preact.js").Signal<import("./types.js").Types>} */
+export const types = signal({ types: [], common: [] });
+/** @type {import("../vendor/preact.js").Signal<import("./types.js").FileEntry[] | null>} */
+export const files = signal(null);
+export const filesTruncated = signal(false);
+
+/** @type {import("../vendor/preact.js").Signal<Document | null>} the file that is shown */
+export const current = signal(null);
+/** @type {import("../vendor/preact.js").Signal<ApiError | Error | null>} why the file cannot be shown */
+export const openError = signal(null);
+
+/** @type {import("../vendor/preact.js").Signal<import("./types.js").FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
+export const facts = signal(undefined);
+
+/** @type {import("../vendor/preact.js").Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
+export const outcomes = signal(new Map());
+
+/** Open files by name. Those with unsaved text stay, in memory only. @type {Map<string, Document>} */
+const documents = new Map();
+
+/** @param {string} name */
+export const typeNamed = (name) => types.value.types.find((type) => type.name === name);
+
+/** `type#name`. @param {{type: string, name: string}} entry */
+export const idOf = (entry) => `${entry.type}#${entry.name}`;
+
+/** Numbers of the entries by their ids, to find those whose names repeat. */
+const numbers = computed(() => {
+  /** @type {Map<string, number[]>} */
+  const found = new Map();
+  for (const entry of current.value?.outline.value ?? []) {
+    const id = idOf(entry);
+    const list = found.get(id);
+    if (list) list.push(entry.number);
+    else found.set(id, [entry.number]);
+  }
+  return found;
+});
+
+/** What names an entry in requests: its id, or its number where names repeat. @param {OutlineEntry} entry @returns {string | number} */
+export const handleOf = (entry) => ((numbers.value.get(idOf(entry))?.length ?? 0) > 1 ? entry.number : idOf(entry));
+
+/** The entry that is selected everywhere. @type {import("../vendor/preact.js").ReadonlySignal<OutlineEntry | null>} */
+export const selected = computed(() => {
+  const wanted = place.value.resource;
+  const outline = current.value?.outline.value;
+  if (!wanted || !outline) return null;
+  const number = numbers.value.get(wanted)?.[0];
+  if (number !== undefined) {
+    // Where names repeat, the address may say which.
+    const nth = Number(place.value.rest["n"] ?? 0);
+    const exact = nth ? outline[nth - 1] : undefined;
+    return exact && idOf(exact) === wanted ? exact : (outline[number - 1] ?? null);
+  }
+  return outline.find((entry) => entry.alias && `${entry.type}#${entry.alias}` === wanted) ?? null;
+});
+
+/**
+ * Selects a resource in all views.
+ * @param {OutlineEntry | null} entry
+ * @param {{replace?: boolean, reveal?: boolean}} [options] `reveal`: the text shows it too
+ */
+export function select(entry, { replace = true, reveal = true } = {}) {
+  const repeats = entry ? (numbers.peek().get(idOf(entry))?.length ?? 0) > 1 : false;
+  const { n: _, ...rest } = place.peek().rest;
+  go({ resource: entry ? idOf(entry) : "", rest: repeats && entry ? { ...rest, n: String(entry.number) } : rest }, { replace });
+  if (entry && reveal) current.peek()?.reveal(entry.range[0], entry.range[1]);
+}
+
+/** Selects by `type#name` or `type#alias`, as findings and plans name resources. @param {string} id @param {{page?: string}} [options] */
+export function selectNamed(id, { page } = {}) {
+  go({ resource: id, ...(page ? { page } : {}) });
+  const entry = selected.peek();
+  if (entry) current.peek()?.reveal(entry.range[0], entry.range[1]);
+}
+
+/** Whether any open file has unsaved text. */
+export const unsaved = () => [...documents.values(), current.peek()].some((document) => document?.dirty.peek());
+
+export async function loadFiles() {
+  const answer = await get("files");
+  batch(() => {
+    files.value = answer.files;
+    filesTruncated.value = answer.truncated;
+  });
+}
+
+/** @param {string} path */
+export const kindOf = (path) => files.peek()?.find((file) => file.path === path)?.kind ?? (/\.(jet|templ)$/.test(path) ? "template" : "manifest");
+
+/**
+ * Shows a file.
+ * @param {string} path
+ */
+async function open(path) {
+  const known = documents.get(path);
+  if (known) {
+    batch(() => {
+      current.value = known;
+      openError.value = null;
+    });
+    return;
+  }
+  try {
+    const file = await get(`files/${encodePath(path)}`);
+    if (place.peek().file !== path) return;
+    const document = new Document(file, { kind: kindOf(path), facts: () => facts.value });
+    documents.set(path, document);
+    batch(() => {
+      current.value = document;
+      openError.value = null;
+    });
+  } catch (error) {
+    if (place.peek().file !== path || aborted(error)) return;
+    batch(() => {
+      current.value = null;
+      openError.value = /** @type {Error} */ (error);
+    });
+  }
+}
+
+/**
+ * Shows a text that has no file yet.
+ * @param {string} path the name that saving proposes
+ * @param {string} text
+ */
+export function openDraft(path, text) {
+  const file = { path, text, digest: "", eol: /** @type {const} */ ("lf"), bom: false, writable: true, notes: [] };
+  const document = new Document(file, { kind: "manifest", facts: () => facts.value, draft: true });
+  documents.set(path, document);
+  batch(() => {
+    current.value = document;
+    openError.value = null;
+  });
+  go({ page: "design", file: path, resource: "" });
+}
+
+/** Creates a file with a text and shows it. @param {string} path @param {string} text */
+export async function createFile(path, text) {
+  openDraft(path, text);
+  const document = current.peek();
+  await document?.save();
+  await loadFiles();
+}
+
+/** Files follow the address. */
+function followAddress() {
+  /** @type {string | null} */
+  let shown = null;
+  effect(() => {
+    const { file } = place.value;
+    const loaded = files.value !== null && studio.value !== null;
+    if (!loaded || file === shown) return;
+    shown = file;
+    if (!file) {
+      const first = studio.peek()?.file ?? files.peek()?.find((one) => one.kind === "manifest")?.path;
+      if (first) go({ file: first }, { replace: true });
+      return;
+    }
+    void open(file);
+  });
+}
+
+/** Listens to what happens to files, for as long as the page lives. */
+async function watch() {
+  for (;;) {
+    try {
+      await stream("watch", (event) => {
+        if (event.event === "files") void loadFiles().catch(() => {});
+        if (event.event === "file") void documents.get(event.data.path)?.changedOnDisk(event.data.digest).catch(() => {});
+        if (event.event === "stopping") stopping();
+      });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return;
+      if (!(error instanceof Gone) && !(error instanceof ApiError)) throw error;
+    }
+    // A stream that ends is asked for again; a server that is gone tells by this.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+}
+
+let started = false;
+
+/** Asks for all that the page begins with. */
+export async function load() {
+  if (!key()) {
+    refused.value ??= "key_missing";
+    return;
+  }
+  const [about, table] = await Promise.all([get("studio"), get("types"), loadFiles()]);
+  batch(() => {
+    studio.value = about;
+    types.value = table;
+  });
+  if (started) return;
+  started = true;
+  followAddress();
+  void watch();
+  onReturn(() => {
+    void loadFiles().catch(() => {});
+    current.peek()?.scheduleCheck(0);
+  });
+}
+
+export { documents };

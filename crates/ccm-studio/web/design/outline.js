@@ -1,0 +1,213 @@
+// The resources in run order.
+import { html, signal, useEffect, useMemo, useRef } from "../vendor/preact.js";
+import { register } from "../core/commands.js";
+import { current, idOf, outcomes, select, selected, typeNamed, types } from "../core/store.js";
+import { matches, plural } from "../core/words.js";
+import { Icon, Tile } from "../ui/icons.js";
+import { Button, Pill, Skeleton } from "../ui/parts.js";
+import { VirtualList } from "../ui/virtual.js";
+import { focusForm } from "./form.js";
+import { lanes } from "./lanes.js";
+import { addResource, canEdit, duplicate, moveBefore, moveBy, remove } from "./operations.js";
+
+/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
+/** @typedef {import("./lanes.js").Lane} Lane */
+/** @typedef {{block: string, defaults: string, through: Lane["lines"]} | {entry: OutlineEntry, lane: Lane}} Item */
+
+const filter = signal({ text: "", type: "", state: "" });
+const filtering = signal(false);
+
+const STATES = [
+  { value: "", label: "All states" },
+  { value: "findings", label: "With problems" },
+  { value: "related", label: "With relations" },
+  { value: "changed", label: "Plan: changed" },
+  { value: "refreshed", label: "Plan: refreshed" },
+  { value: "failed", label: "Plan: failed" },
+  { value: "stable", label: "Plan: stable" },
+];
+
+const OUTCOMES = /** @type {Record<string, [string, string]>} */ ({
+  changed: ["warn", "tilde"], refreshed: ["info", "redo"], stable: ["ok", "check"], failed: ["bad", "x"], skipped: ["", "dash"], provisional: ["violet", "clock"],
+});
+
+/** @param {OutlineEntry} entry @param {{text: string, type: string, state: string}} wanted */
+function passes(entry, { text, type, state }) {
+  if (type && entry.type !== type) return false;
+  if (text && !matches(`${entry.type}#${entry.name} ${entry.alias ?? ""} ${entry.resolved ?? ""}`, text)) return false;
+  if (!state) return true;
+  if (state === "findings") return entry.findings > 0;
+  if (state === "related") return entry.require.length + entry.subscribe.length > 0;
+  return outcomeOf(entry) === state;
+}
+
+/** @param {OutlineEntry} entry */
+const outcomeOf = (entry) => outcomes.value.get(idOf(entry)) ?? (entry.alias ? outcomes.value.get(`${entry.type}#${entry.alias}`) : undefined);
+
+const height = (/** @type {Item} */ item) => ("entry" in item ? 42 : 29);
+
+export function Outline() {
+  const doc = current.value;
+  const outline = doc?.outline.value;
+  const wanted = filter.value;
+  const planned = outcomes.value;
+  const drawn = useMemo(() => lanes(outline ?? []), [outline]);
+  const items = useMemo(() => rows(outline ?? [], drawn.rows, wanted), [outline, wanted, planned]);
+  const now = selected.value;
+  const at = now ? items.findIndex((item) => "entry" in item && item.entry.number === now.number) : -1;
+  const dragged = useRef(/** @type {OutlineEntry | null} */ (null));
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => register([
+    { id: "filter", title: "Filter the resources", keys: "/", group: "Design", run: () => input.current?.focus() },
+  ]), []);
+  if (!doc) return null;
+  if (!doc.isManifest) return html`<p class="muted pad grow">This file has no resources of its own.</p>`;
+  if (!doc.check.value) return html`<${Skeleton} rows=${8} label="Reading the resources" />`;
+
+  const entryOf = (/** @type {number} */ index) => {
+    const item = items[index];
+    return item && "entry" in item ? item.entry : undefined;
+  };
+  /** @param {KeyboardEvent} event @param {number} index */
+  const keys = (event, index) => {
+    const entry = entryOf(index);
+    if (!entry) return;
+    const mod = event.ctrlKey || event.metaKey;
+    if (event.altKey && event.key === "ArrowUp") moveBy(entry, -1);
+    else if (event.altKey && event.key === "ArrowDown") moveBy(entry, 1);
+    else if (event.key === "Delete") void remove(entry);
+    else if (mod && event.key.toLowerCase() === "d") void duplicate(entry);
+    else return;
+    event.preventDefault();
+  };
+  const size = items.reduce((sum, item) => sum + ("entry" in item ? 1 : 0), 0);
+  const laneWidth = 12 + Math.max(1, drawn.width) * 10;
+  let place = 0;
+  const places = items.map((item) => ("entry" in item ? (place += 1) : place));
+  const related = useRelated(now);
+  return html`
+    <div class="search"><${Icon} name="search" /><input ref=${input} aria-label="Filter resources" placeholder=${`Filter ${plural(outline?.length ?? 0, "resource")}`} value=${wanted.text} spellcheck=${false} autocomplete="off"
+        onInput=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), text: /** @type {HTMLInputElement} */ (event.currentTarget).value })}
+        onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+          if (event.key === "ArrowDown") document.getElementById("outline")?.focus();
+          else if (event.key === "Escape" && filter.peek().text) filter.value = { ...filter.peek(), text: "" };
+          else return;
+          event.preventDefault();
+        }} /><kbd aria-hidden="true">/</kbd>
+      <${Button} small kind="ghost" icon="filter" label="Filter by type and state" aria-expanded=${filtering.value ? "true" : "false"} class=${wanted.type || wanted.state ? "on" : ""} onClick=${() => (filtering.value = !filtering.peek())} /></div>
+    ${filtering.value && html`<div class="filters">
+      <select aria-label="Type" value=${wanted.type} onChange=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), type: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}><option value="">All types</option>${types.value.types.map((type) => html`<option key=${type.name} value=${type.name}>${type.name}</option>`)}</select>
+      <select aria-label="State" value=${wanted.state} onChange=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}>${STATES.map((state) => html`<option key=${state.value} value=${state.value}>${state.label}</option>`)}</select>
+    </div>`}
+    <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry}
+      onSelect=${(/** @type {number} */ index) => select(entryOf(index) ?? null)} onOpen=${focusForm} onKey=${keys}
+      empty=${html`<p class="muted pad">${outline?.length ? "No resource passes the filter" : "No resources yet. Add one below."}</p>`}
+      row=${(/** @type {Item} */ item, /** @type {number} */ index) => ("entry" in item
+        ? html`<${Row} entry=${item.entry} lane=${item.lane} laneWidth=${laneWidth} index=${index} chosen=${index === at} place=${places[index]} size=${size} related=${related.has(item.entry.number)} dragged=${dragged} />`
+        : html`<div class="block" role="presentation" style=${{ paddingLeft: `${laneWidth + 18}px` }}>${item.through.map((line) => html`<i key=${line.lane} class=${`thru l${line.lane}`} style=${{ left: `${15 + line.lane * 10}px` }}></i>`)}<b>${item.block}</b><span class="mono bidi">${item.defaults}</span></div>`)} />`;
+}
+
+/** @param {Item} item */
+const isEntry = (item) => "entry" in item;
+
+/** The numbers of what a resource refers to, and of those that refer to it. @param {OutlineEntry | null} entry */
+function useRelated(entry) {
+  const outline = current.value?.outline.value;
+  return useMemo(() => {
+    /** @type {Set<number>} */
+    const found = new Set();
+    if (!entry || !outline) return found;
+    const names = [`${entry.type}#${entry.name}`, `${entry.type}#${entry.alias}`];
+    const refers = new Set([...entry.require, ...entry.subscribe]);
+    for (const other of outline) {
+      const is = refers.has(`${other.type}#${other.name}`) || (other.alias && refers.has(`${other.type}#${other.alias}`));
+      if (is || [...other.require, ...other.subscribe].some((id) => names.includes(id))) found.add(other.number);
+    }
+    return found;
+  }, [entry, outline]);
+}
+
+/**
+ * @param {OutlineEntry[]} outline @param {Lane[]} drawn @param {{text: string, type: string, state: string}} wanted
+ * @returns {Item[]}
+ */
+function rows(outline, drawn, wanted) {
+  /** @type {Item[]} */
+  const items = [];
+  let block = "";
+  outline.forEach((entry, index) => {
+    if (!passes(entry, wanted)) return;
+    const lane = drawn[index] ?? { own: -1, lines: [] };
+    const path = JSON.stringify(entry.block.path);
+    if (path !== block) {
+      block = path;
+      items.push({ block: entry.type, defaults: entry.block.defaults ? "with defaults" : "", through: lane.lines.filter((line) => line.above) });
+    }
+    items.push({ entry, lane });
+  });
+  return items;
+}
+
+/**
+ * @param {{entry: OutlineEntry, lane: Lane, laneWidth: number, index: number, chosen: boolean, place: number, size: number, related: boolean, dragged: {current: OutlineEntry | null}}} props
+ */
+function Row({ entry, lane, laneWidth, index, chosen, place, size, related, dragged }) {
+  const over = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const outcome = outcomeOf(entry);
+  const [kind, icon] = (outcome && OUTCOMES[outcome]) || ["", "dash"];
+  const mark = (/** @type {boolean} */ on) => over.current?.classList.toggle("drop", on);
+  return html`<div
+    ref=${over} class=${`res ${related ? "related" : ""}`} role="option" id=${`outline-${index}`} aria-selected=${chosen ? "true" : "false"} aria-setsize=${size} aria-posinset=${place}
+    style=${{ gridTemplateColumns: `${laneWidth}px 24px minmax(0, 1fr) auto` }} draggable=${canEdit()}
+    onClick=${() => select(entry, { replace: false })}
+    onDblClick=${focusForm}
+    onDragStart=${(/** @type {DragEvent} */ event) => {
+      dragged.current = entry;
+      event.dataTransfer?.setData("text/plain", idOf(entry));
+    }}
+    onDragOver=${(/** @type {DragEvent} */ event) => {
+      if (!dragged.current) return;
+      event.preventDefault();
+      mark(true);
+    }}
+    onDragLeave=${() => mark(false)}
+    onDragEnd=${() => (dragged.current = null)}
+    onDrop=${(/** @type {DragEvent} */ event) => {
+      event.preventDefault();
+      mark(false);
+      if (dragged.current && dragged.current !== entry) void moveBefore(dragged.current, entry);
+      dragged.current = null;
+    }}
+  ><span class="sr">${idOf(entry)}, </span><${LaneView} lane=${lane} width=${laneWidth} related=${related || chosen} /><${Tile} type=${entry.type} /><span class="nm"><span class="n" aria-hidden="true" title=${entry.name}><bdi>${entry.name}</bdi></span><span class="s">${about(entry)}</span></span><span class="tail">
+    ${entry.findings > 0 && html`<${Pill} kind="bad" icon="alert">${entry.findings}<span class="sr"> ${entry.findings === 1 ? "problem" : "problems"}</span><//>`}
+    ${outcome && html`<span class=${`oc ${kind}`} title=${`Last plan: ${outcome}`}><${Icon} name=${icon} /><span class="sr">${outcome} in the last plan</span></span>`}
+  </span></div>`;
+}
+
+/** What matters most. @param {OutlineEntry} entry */
+function about(entry) {
+  const parts = [];
+  if (entry.alias) parts.push(`alias ${entry.alias}`);
+  if (entry.ensure) parts.push(entry.ensure);
+  if (entry.subscribe.length > 0) parts.push(`subscribes to ${entry.subscribe.length}`);
+  if (entry.require.length > 0) parts.push(`requires ${entry.require.length}`);
+  return parts.slice(0, 3).join(" · ") || (typeNamed(entry.type)?.ensure.default ?? "unknown type");
+}
+
+/** @param {{lane: Lane, width: number, related: boolean}} props */
+function LaneView({ lane, width, related }) {
+  const x = (/** @type {number} */ at) => 7 + at * 10;
+  const own = lane.own < 0 ? x(lane.lines.length > 0 ? Math.max(...lane.lines.map((line) => line.lane)) + 1 : 0) : x(lane.own);
+  return html`<svg class="lane" width=${width} height="42" viewBox=${`0 0 ${width} 42`} aria-hidden="true">
+    ${lane.lines.map((line) => html`<path key=${line.lane} class=${`l${line.lane}`} d=${`M${x(line.lane)} ${line.above ? 0 : 21}V${line.below ? 42 : 21}`} />`)}
+    <circle class=${lane.own < 0 ? "alone" : `l${lane.own} ${related ? "on" : ""}`} cx=${Math.min(own, width - 5)} cy="21" r=${related ? 5 : 4.5} />
+  </svg>`;
+}
+
+/** The types, to add one. */
+export function Adder() {
+  const disabled = !current.value || current.value.locked.value || current.value.broken.value !== null;
+  return html`<div class="adder"><h3>Add a resource <kbd aria-hidden="true">A</kbd></h3><div>
+    ${types.value.types.map((type) => html`<button key=${type.name} type="button" title=${type.about} aria-disabled=${disabled ? "true" : undefined} onClick=${() => !disabled && void addResource(type.name)}><${Tile} type=${type.name} /><span>${type.name}</span></button>`)}
+  </div></div>`;
+}

@@ -1,0 +1,41 @@
+// The form of the selected resource, as the engine sees it.
+import { effect, signal } from "../vendor/preact.js";
+import { ApiError, aborted, post } from "../core/api.js";
+import { current, handleOf, selected } from "../core/store.js";
+
+/** @typedef {import("../core/types.js").Form} Form */
+
+/** @type {import("../vendor/preact.js").Signal<{handle: string | number, form: Form | null, error: string | null} | null>} */
+export const shown = signal(null);
+
+/** @type {AbortController | null} */
+let asked = null;
+
+/** Asks for the form whenever another resource is selected or the text was checked. */
+export function followSelection() {
+  return effect(() => {
+    const doc = current.value;
+    const entry = selected.value;
+    const checked = doc?.check.value;
+    asked?.abort();
+    if (!doc || !entry || !checked || doc.broken.value) {
+      if (!entry) shown.value = null;
+      return;
+    }
+    void ask(doc, handleOf(entry));
+  });
+}
+
+/** @param {import("../core/document.js").Document} doc @param {string | number} handle */
+async function ask(doc, handle) {
+  const request = new AbortController();
+  asked = request;
+  try {
+    const form = await post("form", { path: doc.path.peek(), text: doc.checked.toString(), resource: handle }, { signal: request.signal });
+    if (asked === request) shown.value = { handle, form, error: null };
+  } catch (error) {
+    if (aborted(error) || asked !== request) return;
+    const message = error instanceof ApiError ? error.message : "The server cannot be reached";
+    shown.value = { handle, form: shown.peek()?.handle === handle ? (shown.peek()?.form ?? null) : null, error: message };
+  }
+}
