@@ -2,7 +2,6 @@
 //! change, checks health, and reports metrics.
 
 pub mod metrics;
-mod monitor;
+pub mod monitor;
 
 pub use metrics::Metrics;
-pub use monitor::{Monitor, MonitorError};
