@@ -185,7 +185,8 @@ def experiment(options, directory):
         with open(context, "w") as file:
             json.dump({"url": cluster.url()}, file)
         os.chmod(context, 0o600)
-        published = publish(cluster, "v1")
+        publish(cluster, "v1")
+        empty = cluster.totals()
 
         print(f"{options.agents} agents, splay {options.splay} s, interval {options.interval} s")
         begin = time.monotonic()
@@ -199,9 +200,9 @@ def experiment(options, directory):
         delays, missed, _ = round_of(agents, "v1", started, options)
         report("first manifest, after the last start", delays, missed, [], options, failures)
 
-        rest(cluster, agents, options)
+        quiet = rest(cluster, agents, options, empty)
         for version, victim in (("v2", False), ("v3", True)):
-            before = cluster.totals()
+            before, begin = cluster.totals(), time.monotonic()
             published = publish(cluster, version)
             if victim:
                 time.sleep(options.kill_after)
@@ -215,11 +216,12 @@ def experiment(options, directory):
             report(title, delays, missed, late, options, failures)
             if not victim:
                 names = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
-                counts = [difference(after, before, name) for name in names]
-                per_agent = [count / options.agents for count in counts]
-                print(f"  servers: {counts[0]} messages in, {counts[1]} out "
-                      f"({per_agent[0]:.1f} and {per_agent[1]:.1f} per agent), "
-                      f"{counts[2]} bytes in, {counts[3]} out ({per_agent[3]:.0f} out per agent)")
+                # Without what the servers exchange among themselves at rest.
+                seconds = time.monotonic() - begin
+                counts = [difference(after, before, name) - quiet[name] * seconds for name in names]
+                counts = [count / options.agents for count in counts]
+                print(f"  for each agent: {counts[0]:.1f} messages to the servers, {counts[1]:.1f} from "
+                      f"them, {counts[2]:.0f} bytes to, {counts[3]:.0f} from")
             else:
                 print(f"  connections now: {after['per_node']}")
         for second in range(0, options.soak, 60):
@@ -263,20 +265,23 @@ def report(title, delays, missed, late, options, failures):
         failures.append(f"{title}: {len(late)} agents were late, the last after {max(late):.1f} s")
 
 
-def rest(cluster, agents, options):
-    """What servers and agents cost while nothing happens."""
-    before = cluster.totals()
-    used = cpu(agents)
+def rest(cluster, agents, options, empty):
+    """What servers and agents cost while nothing happens; per second."""
+    before, used = cluster.totals(), cpu(agents)
     time.sleep(options.rest)
-    after = cluster.totals()
-    used = cpu(agents) - used
-    rate = difference(after, before, "in_msgs") / options.rest
-    print(f"\nat rest, {options.rest} s: {rate:.1f} messages per second reach the servers")
-    print(f"  {after['connections']} connections {after['per_node']}, "
-          f"{after['subscriptions']} subscriptions, {after['consumers']} consumers, "
-          f"largest server {mebibytes(after['memory'])}")
+    after, used = cluster.totals(), cpu(agents) - used
+    quiet = {name: difference(after, before, name) / options.rest
+             for name in ("in_msgs", "out_msgs", "in_bytes", "out_bytes")}
+    print(f"\nat rest, {options.rest} s: {quiet['in_msgs']:.1f} messages per second, "
+          f"those between the servers included")
+    subscriptions = difference(after, empty, "subscriptions") / options.agents
+    print(f"  {after['connections']} connections {after['per_node']}, {after['consumers']} consumers, "
+          f"{subscriptions:.1f} subscriptions per agent, summed over the servers")
+    print(f"  memory of the largest server: {mebibytes(after['memory'])}, "
+          f"{mebibytes(empty['memory'])} without agents")
     print(f"  processor time of all agents: {used:.2f} s in {options.rest} s")
     costs(agents)
+    return quiet
 
 
 def cpu(agents):

@@ -31,9 +31,7 @@ fn installed() -> Option<Machine> {
 fn wait_for(machine: &Machine, what: &str) {
     let begin = Instant::now();
     while machine.sh(what).code != 0 {
-        if begin.elapsed() > LATE {
-            panic!("waited for: {what}\n{}", log(machine));
-        }
+        assert!(begin.elapsed() <= LATE, "waited for: {what}\n{}", log(machine));
         std::thread::sleep(Duration::from_millis(200));
     }
 }
