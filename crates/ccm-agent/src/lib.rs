@@ -1,7 +1,16 @@
 //! The agent: fetches manifests and data, applies them on a schedule and on
 //! change, checks health, and reports metrics.
 
+mod agent;
+pub mod config;
+mod lasting;
 pub mod metrics;
-pub mod monitor;
+mod monitor;
+mod registrar;
+pub mod run;
+pub mod schedule;
+pub mod sources;
 
+pub use agent::{Agent, AgentEnd, AgentError, Mailbox, Settings, Signal};
 pub use metrics::Metrics;
+pub use monitor::{Monitor, MonitorError};

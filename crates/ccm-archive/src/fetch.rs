@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Host, RecordedFetch, Request, TemporaryDirectory};
+use ccm_host::{Destination, Fetched, Host, RecordedFetch, Request, TemporaryDirectory};
 
 use crate::{Error, ExtractMode, Extractor, Format, Limits, Result};
 
@@ -38,24 +38,59 @@ pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
         return Ok(TempTree(Place::Replayed(path)));
     }
     host.fetchers().check(url)?;
-    let request = Request::new(url).with_limit(MAX_DOWNLOAD);
-    let shown = format!("{request:?}");
-    let Some(format @ Format::Tar(_)) = Format::of_url(url) else {
-        return Err(Error::Unsupported { name: shown });
-    };
+    let request = tree_request(url);
+    let format = tree_format(&request)?;
     let fetched = host.fetch_file(&request)?;
     let directory = host.temporary_directory("ccm-tree-")?;
     let into = host.open_destination(directory.path())?.passing();
-    let checksum = Some(fetched.digest);
+    extract(host, fetched, format, limits, into, &format!("{request:?}"))?;
+    host.record_fetch(url, RecordedFetch::Tree(directory.path().to_owned()));
+    Ok(TempTree(Place::Own(directory)))
+}
+
+/// A request for a tree, with its limit.
+pub fn tree_request(url: &str) -> Request<'_> {
+    Request::new(url).with_limit(MAX_DOWNLOAD)
+}
+
+/// Extracts a tarball that was fetched into a directory that nobody else can
+/// write to: regular files and directories, nothing else. They are on disk after
+/// [`Host::sync`].
+pub fn extract_tree(
+    host: &Host,
+    request: &Request<'_>,
+    fetched: Fetched,
+    limits: &Limits,
+    into: &Path,
+) -> Result<()> {
+    let format = tree_format(request)?;
+    let into = host.open_destination(into)?;
+    extract(host, fetched, format, limits, into, &format!("{request:?}"))
+}
+
+fn tree_format(request: &Request<'_>) -> Result<Format> {
+    match Format::of_url(request.url()) {
+        Some(format @ Format::Tar(_)) => Ok(format),
+        _ => Err(Error::Unsupported { name: format!("{request:?}") }),
+    }
+}
+
+fn extract(
+    host: &Host,
+    fetched: Fetched,
+    format: Format,
+    limits: &Limits,
+    into: Destination,
+    name: &str,
+) -> Result<()> {
     let job = Extractor {
         host,
         format,
         limits,
         extract_mode: ExtractMode::Private,
-        checksum,
+        checksum: Some(fetched.digest),
         creates: None,
     };
-    drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(&shown))?);
-    host.record_fetch(url, RecordedFetch::Tree(directory.path().to_owned()));
-    Ok(TempTree(Place::Own(directory)))
+    drop(job.run(into, fetched.file, fetched.size).map_err(|error| error.of(name))?);
+    Ok(())
 }

@@ -22,7 +22,7 @@ use ccm_host::{Destination, Digest, Digesting, Host};
 
 use entry::Visitor;
 pub use error::{Error, Result};
-pub use fetch::{TempTree, fetch_tree};
+pub use fetch::{TempTree, extract_tree, fetch_tree, tree_request};
 pub use format::Format;
 use plan::Plan;
 use write::Writer;

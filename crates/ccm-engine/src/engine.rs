@@ -76,6 +76,21 @@ impl Engine {
         self.loader(options).load(source)
     }
 
+    /// Reads and checks the manifest `path` of a tarball that was fetched from
+    /// `url` and unpacked before. It is the same manifest as that of the URL.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be read, or everything that is wrong with it.
+    pub fn load_copy(
+        &self,
+        path: &Path,
+        url: &str,
+        options: &RunOptions,
+    ) -> Result<Manifest, ManifestError> {
+        self.loader(options).load_copy(path, url)
+    }
+
     /// Checks the text of a manifest as if it were in the file `path`.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ pub use error::{Error, Result, chain};
 pub use history::HistoryInfo;
 pub use inputs::{InheritedData, Inputs};
 pub use manage::{Manage, Turn};
-pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError, SourceRef};
+pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError, SourceRef, find_manifest};
 pub use manifest_run::{Child, Mode};
 pub use options::RunOptions;
 pub use plan::Planned;

@@ -21,8 +21,8 @@ use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
 pub(crate) use children::Children;
-pub use loader::SourceRef;
 pub(crate) use loader::{ManifestLoader, shown};
+pub use loader::{SourceRef, find_manifest};
 pub(crate) use structure::WrittenProperty;
 
 use crate::resource::{AnyResource, AnyType};
@@ -69,7 +69,10 @@ pub struct Declarations {
 /// A directory of fetched files, and what people know it as.
 #[derive(Debug)]
 pub(crate) struct RemoteSource {
-    pub(crate) tree: TempTree,
+    /// The directory.
+    pub(crate) top: PathBuf,
+    /// Removes it in the end, unless somebody else does.
+    pub(crate) _tree: Option<TempTree>,
     /// Where the files came from, without credentials.
     pub(crate) name: String,
 }

@@ -156,8 +156,9 @@ fn machine_facts(tree: &Tree<'_>, until: Instant) -> Facts {
 }
 
 /// Lets built-in facts be found under the names of Go's fields, too:
-/// `PlatformFamily` as well as `platformFamily`.
-fn with_any_initial(facts: Facts) -> Facts {
+/// `PlatformFamily` as well as `platformFamily`. For facts of the machine that
+/// come from elsewhere than [`gather`].
+pub fn with_any_initial(facts: Facts) -> Facts {
     fn value(found: Value) -> Value {
         match found {
             Value::Map(map) => with_any_initial(Arc::unwrap_or_clone(map)).into(),

@@ -197,6 +197,14 @@ pub enum Error {
         /// What the server or the connection did, without credentials.
         reason: String,
     },
+    /// Something that its owner deleted on purpose.
+    #[error("cannot fetch {url}: {reason}")]
+    Deleted {
+        /// Where from, without credentials.
+        url: String,
+        /// How the server says that it is deleted.
+        reason: String,
+    },
     /// A service in the network that did not do what it was asked.
     #[error("{message}")]
     Network {

@@ -60,17 +60,52 @@ pub trait Fetch: fmt::Debug + Send + Sync {
     }
 }
 
+/// What tells one version of a body from another, in the words of its server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Validators {
+    /// The `ETag` of HTTP, or the digest or revision that another server names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    /// The `Last-Modified` of HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    /// Whether the server named nothing.
+    pub fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}
+
 /// A body that is being fetched.
 pub struct Body {
     reader: Box<dyn Read>,
     length: Option<u64>,
+    validators: Validators,
+    is_unchanged: bool,
 }
 
 impl Body {
     /// A body of unknown length. An error of the reader is shown to people as
     /// the reason why the URL could not be fetched.
     pub fn new(reader: impl Read + 'static) -> Self {
-        Self { reader: Box::new(reader), length: None }
+        let validators = Validators::default();
+        Self { reader: Box::new(reader), length: None, validators, is_unchanged: false }
+    }
+
+    /// Says that the server still has what the request knows, see
+    /// [`Request::with_validators`].
+    pub fn unchanged() -> Self {
+        Self { is_unchanged: true, ..Self::new(std::io::empty()) }
+    }
+
+    /// Says which version it is.
+    #[must_use]
+    pub fn with_validators(mut self, validators: Validators) -> Self {
+        self.validators = validators;
+        self
     }
 
     /// Says how many bytes there are, if that is known.
@@ -96,13 +131,21 @@ pub struct Request<'a> {
     idle_timeout: Duration,
     timeout: Option<Duration>,
     limit: u64,
+    validators: Option<&'a Validators>,
 }
 
 impl<'a> Request<'a> {
     /// Credentials in the URL are sent to its own host only, and never shown.
     pub fn new(url: &'a str) -> Self {
-        let idle_timeout = IDLE_TIMEOUT;
-        Self { url, user: None, headers: Vec::new(), idle_timeout, timeout: None, limit: u64::MAX }
+        Self {
+            url,
+            user: None,
+            headers: Vec::new(),
+            idle_timeout: IDLE_TIMEOUT,
+            timeout: None,
+            limit: u64::MAX,
+            validators: None,
+        }
     }
 
     /// Sends these credentials in place of those in the URL.
@@ -133,6 +176,19 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// Asks only for what is not of this version. They are no secret: a redirect
+    /// takes them along.
+    #[must_use]
+    pub fn with_validators(mut self, known: &'a Validators) -> Self {
+        self.validators = Some(known).filter(|known| !known.is_empty());
+        self
+    }
+
+    /// The version that the caller has.
+    pub fn validators(&self) -> Option<&'a Validators> {
+        self.validators
+    }
+
     /// The URL as written, with its credentials.
     pub fn url(&self) -> &'a str {
         self.url
@@ -156,6 +212,11 @@ impl<'a> Request<'a> {
     /// How long everything together may take.
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// The error for something that its owner deleted on purpose.
+    pub fn deleted(&self, reason: impl Into<String>) -> Error {
+        Error::Deleted { url: without_credentials(self.url), reason: reason.into() }
     }
 
     /// The error for a URL that could not be fetched. It shows the URL without
@@ -185,6 +246,23 @@ pub fn url_scheme(text: &str) -> Option<&str> {
     let is_scheme =
         scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(is_rest);
     is_scheme.then_some(scheme)
+}
+
+/// The local file that a path or `file` URL names; `None` for other URLs and for
+/// `file` URLs that name none.
+///
+/// ```
+/// use std::path::Path;
+/// assert_eq!(ccm_host::local_path("/etc/a b").as_deref(), Some(Path::new("/etc/a b")));
+/// assert_eq!(ccm_host::local_path("file:///etc/a%20b").as_deref(), Some(Path::new("/etc/a b")));
+/// assert_eq!(ccm_host::local_path("https://host/etc"), None);
+/// ```
+pub fn local_path(text: &str) -> Option<std::path::PathBuf> {
+    match url_scheme(text) {
+        None => Some(text.into()),
+        Some(scheme) if scheme.eq_ignore_ascii_case("file") => local::path(text).ok(),
+        Some(_) => None,
+    }
 }
 
 /// The registered implementations of [`Fetch`]. Cheap to clone.

@@ -15,7 +15,8 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::config::Config;
 use ureq::http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, LOCATION,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
 use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
@@ -28,11 +29,13 @@ use url::{Url, basic};
 pub(crate) use url::{percent_decoded, without_credentials};
 use watch::Watch;
 
-use crate::{Body, Error, Fetch, Host, Request, Result};
+use crate::{Body, Error, Fetch, Host, Request, Result, Validators};
 
 /// How long a server may take to be reached.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
+/// Longer ones are not remembered.
+const MAX_VALIDATOR: usize = 1024;
 
 /// Downloads from `http` and `https` URLs.
 #[derive(Debug)]
@@ -48,8 +51,10 @@ impl Fetch for Http {
     }
 
     fn open(&self, request: &Request<'_>, host: &Host) -> Result<Body> {
-        let response = Exchange(request).send(host)?;
-        response.into_body(request).map_err(|reason| request.failed(reason))
+        match Exchange(request).send(host)? {
+            Some(response) => response.into_body(request).map_err(|reason| request.failed(reason)),
+            None => Ok(Body::unchanged()),
+        }
     }
 }
 
@@ -79,8 +84,9 @@ impl Exchange<'_> {
             .build()
     }
 
-    /// Asks, and follows where the answer leads.
-    fn send(&self, host: &Host) -> Result<Response> {
+    /// Asks, and follows where the answer leads. `None` if the server has nothing
+    /// new.
+    fn send(&self, host: &Host) -> Result<Option<Response>> {
         let mut url = Url::parse(self.0.url()).map_err(|reason| self.fail(reason))?;
         if let Some((name, password)) = self.0.user() {
             url.credentials = Some(format!("{name}:{password}"));
@@ -101,13 +107,16 @@ impl Exchange<'_> {
             })?;
             let status = answer.status();
             if !is_redirect(status) {
+                if status == StatusCode::NOT_MODIFIED && self.0.validators().is_some() {
+                    return Ok(None);
+                }
                 // Any other answer has no body, a part of it, or another one.
                 if status != StatusCode::OK {
                     let at = redirected(self.0, &url);
                     return Err(self.fail(format!("{at}the server answered {status}")));
                 }
                 let (parts, body) = answer.into_parts();
-                return Ok(Response { headers: parts.headers, body, url, watch });
+                return Ok(Some(Response { headers: parts.headers, body, url, watch }));
             }
             let next = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let next = next.ok_or_else(|| {
@@ -145,6 +154,15 @@ impl Exchange<'_> {
         if is_trusted {
             for (name, value) in self.0.headers() {
                 request = request.header(*name, *value);
+            }
+        }
+        if let Some(known) = self.0.validators() {
+            let conditions =
+                [(IF_NONE_MATCH, &known.etag), (IF_MODIFIED_SINCE, &known.last_modified)];
+            for (name, value) in conditions {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
             }
         }
         let is_said =
@@ -223,6 +241,10 @@ impl Response {
         let text = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
         let encoding = text(CONTENT_ENCODING).unwrap_or_default().trim().to_ascii_lowercase();
         let length = text(CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        let validator =
+            |name| text(name).filter(|value| value.len() <= MAX_VALIDATOR).map(ToOwned::to_owned);
+        let validators =
+            Validators { etag: validator(ETAG), last_modified: validator(LAST_MODIFIED) };
         let extension = self.url.path().rsplit('.').next().unwrap_or_default();
         let is_gzip_itself = ["gz", "tgz"].iter().any(|gzip| gzip.eq_ignore_ascii_case(extension));
         let reader = self.body.into_reader();
@@ -236,7 +258,7 @@ impl Response {
         };
         let (at, idle_timeout) = (redirected(request, &self.url), request.idle_timeout());
         let reader = BodyReader { reader, at, idle_timeout, _watch: self.watch };
-        Ok(Body::new(reader).with_length(length))
+        Ok(Body::new(reader).with_length(length).with_validators(validators))
     }
 }
 

@@ -38,6 +38,7 @@ mod reach;
 mod remove;
 mod resolve;
 mod run_lock;
+mod service_manager;
 mod services;
 mod sources;
 mod stale_dirs;
@@ -47,6 +48,7 @@ mod tree;
 mod trust;
 mod users;
 mod walk;
+mod worker;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -65,7 +67,9 @@ pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
 pub use dns::RecordType;
 pub use error::{Error, Result};
-pub use fetch::{Body, Fetch, Fetched, Fetchers, Progress, Request, url_scheme};
+pub use fetch::{
+    Body, Fetch, Fetched, Fetchers, Progress, Request, Validators, local_path, url_scheme,
+};
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
 pub use forecast::{Aside, MissedFile, NewContent, Supplier};
@@ -81,7 +85,8 @@ pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use pending::PendingQuery;
 pub use reach::Transport;
-pub use run_lock::{LockError, LockHolder, RunLock};
+pub use run_lock::{DirectoryLock, LockError, LockHolder, RunLock};
+pub use service_manager::{SERVICE_VARIABLES, ServiceManager};
 pub use services::{Lookup, Publish, Registry};
 pub use sources::{RecordedFetch, RecordedFile, RecordedSources, Replay};
 pub use state_dir::{AppendFile, NewStateFile, StateDir};
@@ -89,6 +94,7 @@ pub use system::System;
 pub use tree::{Entries, FindLimits, FoundFile, Saved, Tree, TreeEntry, tree_place};
 pub use trust::{Doubt, Refuse};
 pub use users::Account;
+pub use worker::{Worker, WorkerControl};
 
 use ccm_model::Redactor;
 use lock::Lock;
@@ -195,6 +201,13 @@ impl Host {
     /// What time it is.
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
+    }
+
+    /// The time since the machine was started, suspended time included. It never
+    /// jumps.
+    pub fn since_boot(&self) -> std::time::Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        std::time::Duration::try_from(time).unwrap_or_default()
     }
 
     /// The instant of a date and time of day (year, month, day, hour, minute,

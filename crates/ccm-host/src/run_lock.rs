@@ -42,6 +42,12 @@ impl RunLock {
     }
 }
 
+/// The right to use a directory, for as long as this value lives.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _directory: OwnedFd,
+}
+
 /// A process that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
@@ -184,6 +190,22 @@ impl StateDir {
                 return Ok(Below::Busy(holder));
             }
         }
+    }
+
+    /// Locks the directory itself, for one process that uses it for as long as
+    /// it lives. Works on a read-only file system too.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`LockError::Busy`] at once if another process has it.
+    pub fn lock_whole(&self) -> Result<DirectoryLock, LockError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(self.descriptor(), ".", flags, mode(0))
+            .map_err(Error::io("open", self.path()))?;
+        if self.try_lock(&directory)? {
+            return Ok(DirectoryLock { _directory: directory });
+        }
+        Err(LockError::Busy { holder: holder_of(&directory) })
     }
 
     fn try_lock(&self, file: &OwnedFd) -> Result<bool> {
@@ -412,5 +434,17 @@ mod tests {
         let fields = (4..=30).map(|n| n.to_string()).collect::<Vec<_>>().join(" ");
         assert_eq!(start_ticks(&format!("1 (a) b) S {fields}")), Some(22));
         assert_eq!(start_ticks("1 (a"), None);
+    }
+
+    #[test]
+    fn a_whole_directory_is_locked_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("d");
+        let open = || Host::new().state_dir(&path, true).unwrap().unwrap();
+        let lock = open().lock_whole().unwrap();
+        let Err(LockError::Busy { holder }) = open().lock_whole() else { panic!("locked twice") };
+        assert_eq!(holder.map(|holder| holder.pid), Some(std::process::id()));
+        drop(lock);
+        open().lock_whole().unwrap();
     }
 }

@@ -280,6 +280,12 @@ impl StateDir {
         }
     }
 
+    /// Removes a file, or a directory with everything in it; nothing of this name
+    /// is fine. Symlinks are not followed, mounts not entered.
+    pub fn remove_tree(&self, name: impl AsRef<Path>) -> Result<()> {
+        self.host.remove_own_tree(&self.path.join(name))
+    }
+
     /// Gives a file another name, in place of what has it.
     pub fn rename(&self, old: impl AsRef<Path>, new: impl AsRef<Path>) -> Result<()> {
         let directory = &*self.directory;
@@ -303,6 +309,12 @@ impl StateDir {
     /// Nothing of this run need survive a power failure.
     fn is_passing(&self) -> bool {
         self.host.inner.is_passing.load(Ordering::Relaxed)
+    }
+
+    /// The same directory for another run.
+    #[must_use]
+    pub fn with_host(&self, host: &Host) -> Self {
+        Self { host: host.clone(), directory: Arc::clone(&self.directory), path: self.path.clone() }
     }
 
     pub(crate) fn descriptor(&self) -> &OwnedFd {

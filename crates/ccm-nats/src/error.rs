@@ -36,6 +36,11 @@ impl Error {
         self.problem.hint()
     }
 
+    /// Whether what was asked for was deleted on purpose: there is a mark of it.
+    pub(crate) fn is_deletion(&self) -> bool {
+        matches!(self.problem, Problem::NoObject { is_deleted: true, .. })
+    }
+
     /// Whether nothing is wrong with what was asked: the same may work later.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self.problem, Problem::NoAnswer { .. } | Problem::Lost | Problem::Connect { .. })
@@ -80,7 +85,7 @@ pub(crate) enum Problem {
     #[error("key `{key}` in bucket `{bucket}` is {what}")]
     Value { bucket: String, key: String, what: &'static str },
     #[error("no object \"{name}\" in bucket \"{bucket}\"")]
-    NoObject { bucket: String, name: String },
+    NoObject { bucket: String, name: String, is_deleted: bool },
     #[error("object \"{name}\" in bucket \"{bucket}\" {what}")]
     Object { bucket: String, name: String, what: String },
     #[error("no stream `{stream}`")]

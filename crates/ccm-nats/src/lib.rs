@@ -8,6 +8,7 @@
 mod context;
 mod error;
 mod jetstream;
+mod keep;
 mod kv;
 mod link;
 mod object;
@@ -27,11 +28,13 @@ use serde_json::Value;
 
 pub use context::ContextChoice;
 pub use error::Error;
+pub use keep::{Connection, ConnectionEvent, KeptConnection, Notice, Notices};
 pub use watch::Watched;
 
 use context::Context;
 use error::{Problem, Result};
-use link::Link;
+use keep::Keep;
+use link::{Link, WhenLost};
 use runtime::Runtime;
 use source::{Key, ObjectName};
 
@@ -55,13 +58,18 @@ struct Shared {
     stream: String,
     runtime: OnceLock<Runtime>,
     state: Mutex<State>,
+    /// The connection of an agent.
+    keep: Arc<Keep>,
 }
 
 /// Sends what is still to be sent.
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(link), Some(runtime)) = (state.link.take(), self.runtime.get()) {
+        let link = state.link.take().or_else(|| self.keep.take_link());
+        // A task of the runtime that holds the last handle cannot wait in it.
+        let is_runtime = tokio::runtime::Handle::try_current().is_ok();
+        if let (Some(link), Some(runtime), false) = (link, self.runtime.get(), is_runtime) {
             let close = async {
                 link.close().await;
                 Ok(())
@@ -101,8 +109,8 @@ impl Nats {
     /// As [`Nats::new`], with entries in a stream of this name.
     pub fn with_stream(choice: ContextChoice, command: &str, stream: &str) -> Self {
         let (command, stream) = (command.to_owned(), stream.to_owned());
-        let (runtime, state) = (OnceLock::new(), Mutex::default());
-        Self(Arc::new(Shared { choice, command, stream, runtime, state }))
+        let (runtime, state, keep) = (OnceLock::new(), Mutex::default(), Arc::default());
+        Self(Arc::new(Shared { choice, command, stream, runtime, state, keep }))
     }
 
     fn stream(&self) -> &str {
@@ -128,6 +136,11 @@ impl Nats {
 
     /// The same within a time; `is_retry` tries also what has just failed.
     fn connect(&self, host: &Host, is_retry: bool, limit: Duration) -> Result<Arc<Link>> {
+        if self.0.keep.is_active() {
+            let link = self.wait(host, self.0.keep.link(limit))?;
+            host.add_secrets(link.secrets.iter().cloned());
+            return Ok(link);
+        }
         // Held while connecting: there is one connection, whoever asks first.
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(link) = &state.link {
@@ -146,7 +159,7 @@ impl Nats {
         }
         let made = Context::read(&self.0.choice, host).and_then(|context| {
             host.add_secrets(context.secrets.iter().cloned());
-            self.wait(host, Link::connect(context, &self.0.command, limit))
+            self.wait(host, Link::connect(context, &self.0.command, limit, WhenLost::Resume))
         });
         match made {
             Ok(link) => {
@@ -266,9 +279,16 @@ impl Fetch for Nats {
         }
         let name = ObjectName::parse(request.url()).map_err(|reason| request.failed(reason))?;
         let link = self.link(host).map_err(failed)?;
-        let object = self.wait(host, object::find(&link, &name)).map_err(failed)?;
-        let length = object.metadata.size;
-        Ok(Body::new(object::Content::new(self, host, object)).with_length(Some(length)))
+        let object = match self.wait(host, object::find(&link, &name)) {
+            Err(error) if error.is_deletion() => return Err(request.deleted(error.to_string())),
+            found => found.map_err(failed)?,
+        };
+        let (length, validators) = (object.metadata.size, object.validators());
+        if request.validators() == Some(&validators) {
+            return Ok(Body::unchanged());
+        }
+        let content = object::Content::new(self, host, object);
+        Ok(Body::new(content).with_length(Some(length)).with_validators(validators))
     }
 }
 

@@ -1,6 +1,7 @@
 //! One connection, and requests over it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::connection::State;
@@ -9,7 +10,7 @@ use async_nats::{
     ServerError, Subscriber,
 };
 use bytes::Bytes;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::context::Context;
@@ -24,10 +25,15 @@ pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 /// Reads are asked twice, as any replica answers them, also one that hangs.
 pub(crate) const READ: Duration = Duration::from_millis(2500);
 const PING: Duration = Duration::from_secs(30);
+/// A connection that is kept has nothing but pings to learn from that the server
+/// hangs. The library gives up with the third one unanswered: within a minute.
+const KEPT_PING: Duration = Duration::from_secs(20);
 const CLOSE: Duration = Duration::from_secs(2);
 /// Attempts to take up a lost connection with the same credentials, before
 /// everything is read again.
 const RECONNECTS: usize = 20;
+/// How often a connection is looked at that nothing is heard of.
+const LOST_LOOK: Duration = Duration::from_secs(30);
 /// Messages that wait for a reader.
 const CAPACITY: usize = 65_536;
 
@@ -38,14 +44,28 @@ pub(crate) struct Link {
     pub(crate) client: Client,
     pub(crate) api_prefix: String,
     pub(crate) secrets: Vec<String>,
+    /// What the subjects of answers begin with.
+    inbox_prefix: String,
     /// Subjects that the server refused, as it says so.
     violations: broadcast::Sender<Violation>,
+    is_lost: watch::Receiver<bool>,
 }
 
+/// What becomes of a connection that is lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhenLost {
+    /// The library takes it up with the same credentials.
+    Resume,
+    /// It is given up: whoever keeps it makes a new one, with everything read
+    /// again.
+    End,
+}
+
+/// A subject that a server refused.
 #[derive(Clone, Debug)]
-struct Violation {
-    subject: String,
-    is_subscription: bool,
+pub(crate) struct Violation {
+    pub(crate) subject: String,
+    pub(crate) is_subscription: bool,
 }
 
 impl Link {
@@ -54,27 +74,41 @@ impl Link {
         context: Context,
         command: &str,
         limit: Duration,
+        when_lost: WhenLost,
     ) -> Result<Arc<Self>> {
         let url = context.servers.shown();
         let name = context.name.clone();
         let fail = |problem: Problem| Error::at(&name, &url, problem);
         let (violations, _) = broadcast::channel(64);
         let tell = violations.clone();
+        let (lost, is_lost) = watch::channel(false);
+        let was_connected = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&was_connected);
         let Context { servers, login, token, certificate, authority, .. } = context;
         let secrets = context.secrets;
         let login = Arc::new((login, token));
         let answer = move |nonce: Vec<u8>| {
             let login = Arc::clone(&login);
-            async move { login.0.answer(login.1.as_ref(), &nonce) }
+            let is_over = when_lost == WhenLost::End && is_over.load(Ordering::Relaxed);
+            async move {
+                if is_over {
+                    return Err(async_nats::AuthError::new("the connection is not taken up"));
+                }
+                login.0.answer(login.1.as_ref(), &nonce)
+            }
+        };
+        let (ping, reconnects) = match when_lost {
+            WhenLost::Resume => (PING, servers.addresses.len() + RECONNECTS),
+            WhenLost::End => (KEPT_PING, servers.addresses.len()),
         };
         let mut options = ConnectOptions::with_auth_callback(answer)
             .name(format!("choria-ccm {command}"))
             .no_echo()
             .connection_timeout(CONNECT)
             .request_timeout(None)
-            .ping_interval(PING)
+            .ping_interval(ping)
             .subscription_capacity(CAPACITY)
-            .max_reconnects(servers.addresses.len() + RECONNECTS)
+            .max_reconnects(reconnects)
             .reconnect_delay_callback(|attempt| {
                 Duration::from_millis(match attempt {
                     0 | 1 => 0,
@@ -82,10 +116,13 @@ impl Link {
                 })
             })
             .event_callback(move |event| {
-                if let Event::ServerError(ServerError::Other(text)) = event
-                    && let Some(violation) = violation(&text)
+                if let Event::ServerError(ServerError::Other(text)) = &event
+                    && let Some(violation) = violation(text)
                 {
                     let _ = tell.send(violation);
+                }
+                if event == Event::Disconnected {
+                    lost.send_replace(true);
                 }
                 std::future::ready(())
             })
@@ -99,6 +136,7 @@ impl Link {
         if let Some((cert, key)) = certificate {
             options = options.add_client_certificate(cert, key);
         }
+        let inbox_prefix = context.inbox_prefix.clone().unwrap_or_else(|| "_INBOX".to_owned());
         if let Some(prefix) = context.inbox_prefix {
             options = options.custom_inbox_prefix(prefix);
         }
@@ -112,8 +150,35 @@ impl Link {
                 return Err(fail(Problem::NoAnswer { what, after: limit }));
             }
         };
+        was_connected.store(true, Ordering::Relaxed);
         let api_prefix = context.api_prefix;
-        Ok(Arc::new(Self { context: name, url, client, api_prefix, secrets, violations }))
+        Ok(Arc::new(Self {
+            context: name,
+            url,
+            client,
+            api_prefix,
+            secrets,
+            inbox_prefix,
+            violations,
+            is_lost,
+        }))
+    }
+
+    /// Ends when the connection is lost.
+    pub(crate) async fn lost(&self) {
+        let mut is_lost = self.is_lost.clone();
+        // The library may drop what it has to say, but its state is right.
+        while self.is_connected() {
+            let told = is_lost.wait_for(|lost| *lost);
+            if matches!(timeout(LOST_LOOK, told).await, Ok(Ok(_))) {
+                return;
+            }
+        }
+    }
+
+    /// The subjects that the server refuses from now on.
+    pub(crate) fn violations(&self) -> broadcast::Receiver<Violation> {
+        self.violations.subscribe()
     }
 
     /// An error of this connection.
@@ -178,7 +243,7 @@ impl Link {
                     Err(self.error(Problem::Refused { what, reason }))
                 }
             },
-            refused = refused(&mut violations, subject) => {
+            refused = self.refused(&mut violations, subject) => {
                 Err(self.error(Problem::NoPermission { subject: refused }))
             }
             () = sleep(limit) => {
@@ -253,9 +318,30 @@ impl Link {
         Ok(())
     }
 
+    /// The subject that the server refused: this one, or that of the answers.
+    async fn refused(
+        &self,
+        violations: &mut broadcast::Receiver<Violation>,
+        subject: &str,
+    ) -> String {
+        loop {
+            match violations.recv().await {
+                Ok(violation)
+                    if violation.subject == subject
+                        || violation.is_subscription
+                            && violation.subject.starts_with(&self.inbox_prefix) =>
+                {
+                    return violation.subject;
+                }
+                Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
     /// How often the connection was made.
     pub(crate) fn connects(&self) -> u64 {
-        self.client.statistics().connects.load(std::sync::atomic::Ordering::Relaxed)
+        self.client.statistics().connects.load(Ordering::Relaxed)
     }
 
     /// Sends what is still to be sent.
@@ -281,25 +367,12 @@ impl Answers<'_> {
         let Self { link, subject, messages, violations } = self;
         tokio::select! {
             message = messages.next() => message.ok_or_else(|| link.error(Problem::Lost)),
-            refused = refused(violations, subject) => {
+            refused = link.refused(violations, subject) => {
                 Err(link.error(Problem::NoPermission { subject: refused }))
             }
             () = sleep(limit) => {
                 Err(link.error(Problem::NoAnswer { what: what.to_owned(), after: limit }))
             }
-        }
-    }
-}
-
-/// The subject that the server refused: this one, or that of the answers.
-async fn refused(violations: &mut broadcast::Receiver<Violation>, subject: &str) -> String {
-    loop {
-        match violations.recv().await {
-            Ok(violation) if violation.is_subscription || violation.subject == subject => {
-                return violation.subject;
-            }
-            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
-            Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
         }
     }
 }

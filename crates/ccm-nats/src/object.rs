@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{Buf as _, Bytes};
-use ccm_host::Host;
+use ccm_host::{Host, Validators};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -15,7 +15,7 @@ use crate::Nats;
 use crate::error::{Error, Problem, Result};
 use crate::jetstream::{Direct, PageLimit};
 use crate::link::Link;
-use crate::source::ObjectName;
+use crate::source::{ObjectName, object_subject};
 
 /// How long a server may send nothing.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -63,6 +63,13 @@ pub(crate) struct Object {
     digest: Vec<u8>,
 }
 
+impl Object {
+    /// What tells this version from another.
+    pub(crate) fn validators(&self) -> Validators {
+        Validators { etag: Some(self.metadata.digest.clone()), last_modified: None }
+    }
+}
+
 /// Looks an object up; a link is followed once.
 pub(crate) async fn find(link: &Link, wanted: &ObjectName<'_>) -> Result<Object> {
     link.check_version("reading objects", (2, 10))?;
@@ -90,13 +97,15 @@ pub(crate) async fn find(link: &Link, wanted: &ObjectName<'_>) -> Result<Object>
 }
 
 async fn metadata(link: &Link, bucket: &str, name: &str) -> Result<Metadata> {
-    let no_object =
-        || link.error(Problem::NoObject { bucket: bucket.to_owned(), name: name.to_owned() });
+    let no_object = |is_deleted| {
+        let (bucket, name) = (bucket.to_owned(), name.to_owned());
+        link.error(Problem::NoObject { bucket, name, is_deleted })
+    };
     let stream = format!("OBJ_{bucket}");
-    let subject = format!("$O.{bucket}.M.{}", URL_SAFE.encode(name));
+    let subject = object_subject(bucket, name);
     let stored = match link.last_by_subject(&stream, &subject).await? {
         Direct::Found(stored) => stored,
-        Direct::Nothing => return Err(no_object()),
+        Direct::Nothing => return Err(no_object(false)),
         Direct::Nobody => {
             return Err(match link.stream_info(&stream).await? {
                 None => link.error(Problem::NoBucket { bucket: bucket.to_owned(), what: "object" }),
@@ -111,7 +120,7 @@ async fn metadata(link: &Link, bucket: &str, name: &str) -> Result<Metadata> {
         let (bucket, name) = (bucket.to_owned(), name.to_owned());
         link.error(Problem::Object { bucket, name, what: format!("has no metadata: {error}") })
     })?;
-    if metadata.deleted { Err(no_object()) } else { Ok(metadata) }
+    if metadata.deleted { Err(no_object(true)) } else { Ok(metadata) }
 }
 
 /// Checks what is needed to read and verify it.

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use ccm_host::Cancel;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, EnterGuard, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 use crate::error::{Error, Problem, Result};
 
@@ -34,6 +35,16 @@ impl Runtime {
         };
         std::thread::Builder::new().name("ccm-nats".to_owned()).spawn(run).map_err(fail)?;
         Ok(Self { handle, _stop: stop })
+    }
+
+    /// Lets something go on by itself; it ends with the runtime.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.handle.spawn(work).abort_handle()
+    }
+
+    /// Lets the calling thread start tasks while the result lives.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
     }
 
     /// Waits for something, but not after the run was cancelled.

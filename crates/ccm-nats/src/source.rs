@@ -1,5 +1,8 @@
 //! `kv://` and `obj://`: how these URLs are written.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
+
 /// A key in a bucket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Key<'a> {
@@ -71,6 +74,16 @@ impl<'a> ObjectName<'a> {
         }
         Ok(Self { bucket, name })
     }
+
+    /// The subject that the metadata of the object is stored on.
+    pub(crate) fn subject(&self) -> String {
+        object_subject(self.bucket, self.name)
+    }
+}
+
+/// The subject that the metadata of an object is stored on.
+pub(crate) fn object_subject(bucket: &str, name: &str) -> String {
+    format!("$O.{bucket}.M.{}", URL_SAFE.encode(name))
 }
 
 fn split<'a>(url: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {

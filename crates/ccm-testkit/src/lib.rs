@@ -14,6 +14,7 @@ mod not_run;
 mod random;
 mod server;
 mod snapshot;
+mod tarball;
 mod tls;
 
 pub use dns::{DnsManner, DnsRecord, DnsServer, dns_name};
@@ -21,4 +22,5 @@ pub use not_run::{is_root, lacks_program, lacks_root, lacks_strace, not_run, run
 pub use random::Random;
 pub use server::{Server, Stream, answer};
 pub use snapshot::{snapshot, snapshot_of_content};
+pub use tarball::tarball;
 pub use tls::Authority;

@@ -5,6 +5,7 @@
 //! writes is below a directory of its own, and it ends with its handle.
 
 mod cluster;
+mod objects;
 mod wire;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 pub use cluster::Cluster;
+pub use objects::{encoded, object_digest};
 pub use wire::{Message, Wire};
 
 /// How long a server may take to begin: machines can be busy.
@@ -115,6 +117,12 @@ impl NatsServer {
     pub fn wire(&self) -> Wire {
         Wire::connect(&self.address)
     }
+
+    /// Where it can be asked over HTTP, if it has `http: "127.0.0.1:-1"` in its
+    /// configuration.
+    pub fn monitor(&self) -> String {
+        address(&self.directory, "monitoring").unwrap()
+    }
 }
 
 impl Drop for NatsServer {
@@ -158,12 +166,16 @@ fn clear_ports(directory: &Path) {
     }
 }
 
-/// The address in the file that a server writes when it is ready.
-fn ports(directory: &Path) -> Option<String> {
+/// An address in the file that a server writes when it is ready.
+fn address(directory: &Path, service: &str) -> Option<String> {
     let text = std::fs::read_to_string(port_files(directory).first()?).ok()?;
-    let (_, rest) = text.split_once("\"nats\"")?;
+    let (_, rest) = text.split_once(&format!("\"{service}\""))?;
     let (_, rest) = rest.split_once("://")?;
-    let address = rest.split('"').next()?.to_owned();
+    Some(rest.split('"').next()?.to_owned())
+}
+
+fn ports(directory: &Path) -> Option<String> {
+    let address = address(directory, "nats")?;
     // It answers.
     std::net::TcpStream::connect(&address).ok()?;
     Some(address)

@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+mod agent;
+mod agent_run;
 mod api;
 mod apply;
 mod check;
@@ -58,6 +60,8 @@ const COMMANDS: &[Entry] = &[
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),
     ("hiera", hiera::command, hiera::run),
+    ("agent", agent::command, agent::run),
+    ("agent-run", agent_run::command, agent_run::run),
     ("registration", registration::command, registration::run),
     ("session", session::command, session::run),
     ("schema", schema::command, |ui, matches| Ok(schema::run(ui, matches))),
@@ -67,6 +71,11 @@ const COMMANDS: &[Entry] = &[
 
 pub(crate) fn all() -> impl Iterator<Item = Command> {
     parsers(COMMANDS)
+}
+
+/// Whether a command starts its log by itself.
+pub(crate) fn has_own_log(matches: &ArgMatches) -> bool {
+    matches.subcommand_name() == Some("agent")
 }
 
 pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

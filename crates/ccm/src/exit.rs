@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Busy,
     /// Ended by this signal.
     Interrupted(i32),
+    /// As a run of the agent ended.
+    OfRun(u8),
 }
 
 impl From<CancelReason> for Exit {
@@ -51,7 +53,7 @@ impl Exit {
     /// The same, but not success.
     pub(crate) fn or_failed(self) -> Self {
         match self {
-            Self::Done | Self::Detailed { failed: false, .. } => Self::Failed,
+            Self::Done | Self::OfRun(0) | Self::Detailed { failed: false, .. } => Self::Failed,
             other => other,
         }
     }
@@ -68,6 +70,7 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 64,
             Exit::Busy => 75,
             Exit::Interrupted(signal) => (128 + signal) as u8,
+            Exit::OfRun(code) => code,
         })
     }
 }

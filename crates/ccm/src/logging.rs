@@ -1,11 +1,19 @@
 //! Logs: to standard error, warnings and worse unless more is asked for.
 
+use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ccm_model::redact_credentials;
-use tracing::Level;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{Format, Full, Json, Writer};
+use tracing_subscriber::fmt::time::SystemTime;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Standard error, without credentials in URLs: libraries log them too.
@@ -45,4 +53,93 @@ pub(crate) fn start(debug: bool, info: bool, json: bool) {
     } else {
         builder.without_time().finish().with(filter).try_init()
     };
+}
+
+/// The log of the agent, whose level and format can change.
+pub(crate) struct AgentLog {
+    set_level: Box<dyn Fn(Level)>,
+    is_json: Arc<AtomicBool>,
+}
+
+impl AgentLog {
+    pub(crate) fn set(&self, level: Level, is_json: bool) {
+        (self.set_level)(level);
+        self.is_json.store(is_json, Ordering::Relaxed);
+    }
+}
+
+/// Starts the log of the agent: with a time, or for the journal with a
+/// priority.
+pub(crate) fn start_agent(is_journal: bool) -> AgentLog {
+    let filter_at = |level: Level| {
+        let library = if level == Level::DEBUG { LevelFilter::DEBUG } else { LevelFilter::OFF };
+        Targets::new().with_default(level).with_target("async_nats", library)
+    };
+    let (filter, handle) = reload::Layer::new(filter_at(Level::INFO));
+    let is_json = Arc::new(AtomicBool::new(false));
+    let layer = tracing_subscriber::fmt::layer()
+        .event_format(AgentFormat::new(is_journal, Arc::clone(&is_json)))
+        .with_writer(|| Redacted)
+        .with_ansi(false)
+        .log_internal_errors(false);
+    let _ = tracing_subscriber::registry().with(filter).with(layer).try_init();
+    let set_level = Box::new(move |level| {
+        let _ = handle.reload(filter_at(level));
+    });
+    AgentLog { set_level, is_json }
+}
+
+/// One line per event, as text or JSON.
+struct AgentFormat {
+    is_journal: bool,
+    is_json: Arc<AtomicBool>,
+    text: Format<Full, SystemTime>,
+    text_without_time: Format<Full, ()>,
+    json: Format<Json, SystemTime>,
+}
+
+impl AgentFormat {
+    fn new(is_journal: bool, is_json: Arc<AtomicBool>) -> Self {
+        let text = Format::default().with_target(false).with_ansi(false);
+        let text_without_time = text.clone().without_time();
+        // Spans are kept as text.
+        let json = Format::default().json().with_target(false);
+        let json = json.with_current_span(false).with_span_list(false);
+        Self { is_journal, is_json, text, text_without_time, json }
+    }
+}
+
+impl<S, N> FormatEvent<S, N> for AgentFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        if self.is_journal {
+            write!(writer, "<{}>", priority(*event.metadata().level()))?;
+        }
+        if self.is_json.load(Ordering::Relaxed) {
+            return self.json.format_event(context, writer, event);
+        }
+        if self.is_journal {
+            self.text_without_time.format_event(context, writer, event)
+        } else {
+            self.text.format_event(context, writer, event)
+        }
+    }
+}
+
+/// The priority by which syslog and the journal know a level.
+fn priority(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        _ => 7,
+    }
 }

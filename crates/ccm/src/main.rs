@@ -38,11 +38,14 @@ fn main() -> ExitCode {
         Some("never") => ColorChoice::Never,
         _ => ColorChoice::Auto,
     };
-    logging::start(
-        matches.get_flag("debug"),
-        matches.get_flag("info"),
-        matches.get_one::<String>("log-format").is_some_and(|format| format == "json"),
-    );
+    // The agent's logs are as its configuration says.
+    if !commands::has_own_log(&matches) {
+        logging::start(
+            matches.get_flag("debug"),
+            matches.get_flag("info"),
+            matches.get_one::<String>("log-format").is_some_and(|format| format == "json"),
+        );
+    }
     let mut ui = Ui::new(color);
     let exit = commands::run(&mut ui, &matches).unwrap_or_else(|error| {
         ui.error(&error);

@@ -1,4 +1,5 @@
 //! Signals: the first one cancels the run, the second ends the process at once.
+//! The agent takes them by itself.
 //!
 //! Only the binary handles signals. The engine sees a token.
 
@@ -6,10 +7,11 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use ccm_agent::Signal;
 use ccm_host::{Cancel, CancelReason};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 /// How long to wait before a system call that failed is tried again.
 const RETRY: Duration = Duration::from_millis(100);
@@ -18,13 +20,30 @@ const RETRY: Duration = Duration::from_millis(100);
 /// ignored, as `nohup` does, stay ignored.
 pub(crate) fn watch() -> io::Result<Cancel> {
     let cancel = Cancel::new()?;
+    let token = cancel.clone();
+    listen(&[SIGHUP, SIGINT, SIGTERM], move |signal| take(signal, &token))?;
+    Ok(cancel)
+}
+
+/// Hands the signals of the agent on.
+pub(crate) fn forward(take: impl Fn(Signal) + Send + 'static) -> io::Result<()> {
+    listen(&[SIGHUP, SIGINT, SIGTERM, SIGUSR1], move |signal| {
+        take(match signal {
+            SIGHUP => Signal::Reload,
+            SIGUSR1 => Signal::ApplyAll,
+            signal => Signal::Stop(signal),
+        });
+    })
+}
+
+/// Waits for these signals in a thread, without those that are ignored.
+fn listen(signals: &[i32], take: impl Fn(i32) + Send + 'static) -> io::Result<()> {
     let ignored = ccm_host::ignored_signals();
     let is_watched = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
-    let watched = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(is_watched);
+    let watched = signals.iter().copied().filter(is_watched);
     let pipes = watched.map(pipe_of).collect::<io::Result<Vec<_>>>()?;
-    let token = cancel.clone();
-    std::thread::Builder::new().name("signals".into()).spawn(move || receive(&pipes, &token))?;
-    Ok(cancel)
+    std::thread::Builder::new().name("signals".into()).spawn(move || receive(&pipes, &take))?;
+    Ok(())
 }
 
 /// Lets the handler of a signal write into a pipe; gives back its other end.
@@ -36,7 +55,7 @@ fn pipe_of(signal: i32) -> io::Result<(i32, UnixStream)> {
 }
 
 /// Takes what the handlers write, for as long as the process lives.
-fn receive(pipes: &[(i32, UnixStream)], cancel: &Cancel) {
+fn receive(pipes: &[(i32, UnixStream)], take: &dyn Fn(i32)) {
     if pipes.is_empty() {
         return;
     }
@@ -52,7 +71,7 @@ fn receive(pipes: &[(i32, UnixStream)], cancel: &Cancel) {
         for ((signal, pipe), is_ready) in pipes.iter().zip(ready) {
             // Signals of one kind that came at once are one.
             if is_ready && rustix::io::read(pipe, &mut [0_u8; 64]).is_ok_and(|got| got > 0) {
-                take(*signal, cancel);
+                take(*signal);
             }
         }
     }

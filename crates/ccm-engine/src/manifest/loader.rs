@@ -72,12 +72,23 @@ impl ManifestLoader<'_> {
         match source {
             SourceRef::Path(path) => Ok(Manifest { name, ..self.load_file(path, None)? }),
             SourceRef::Url(url) => {
-                let remote = Arc::new(RemoteSource { tree: self.fetch(url, &name)?, name });
-                let path = find(self.host, remote.tree.path(), &remote.name)?;
+                let tree = self.fetch(url, &name)?;
+                let top = tree.path().to_owned();
+                let remote = Arc::new(RemoteSource { top, _tree: Some(tree), name });
+                let path = find_manifest(self.host, &remote.top, &remote.name)?;
                 let name = remote.name.clone();
                 Ok(Manifest { name, ..self.load_file(&path, Some(remote))? })
             }
         }
+    }
+
+    /// Reads and checks the manifest `path` of a tarball that was fetched and
+    /// unpacked before, from what people call `name`.
+    pub(crate) fn load_copy(self, path: &Path, name: &str) -> Result<Manifest, ManifestError> {
+        let top = path.parent().unwrap_or(Path::new("/")).to_owned();
+        let name = redact_credentials(name).into_owned();
+        let remote = Arc::new(RemoteSource { top, _tree: None, name: name.clone() });
+        Ok(Manifest { name, ..self.load_file(path, Some(remote))? })
     }
 
     fn fetch(self, url: &str, name: &str) -> Result<ccm_archive::TempTree, ManifestError> {
@@ -290,14 +301,19 @@ impl ManifestLoader<'_> {
 /// What people know a file as.
 pub(crate) fn shown(path: &Path, remote: Option<&RemoteSource>) -> String {
     let below = remote.and_then(|remote| {
-        let inner = path.strip_prefix(remote.tree.path()).ok()?;
+        let inner = path.strip_prefix(&remote.top).ok()?;
         Some(format!("{}:{}", remote.name, inner.display()))
     });
     below.unwrap_or_else(|| path.display().to_string())
 }
 
-/// The manifest in an unpacked tarball.
-fn find(host: &Host, top: &Path, name: &str) -> Result<PathBuf, ManifestError> {
+/// The manifest in an unpacked tarball, at its top or one level down. `name` is
+/// what people call the tarball.
+///
+/// # Errors
+///
+/// Fails if there is none, or more than one a level down.
+pub fn find_manifest(host: &Host, top: &Path, name: &str) -> Result<PathBuf, ManifestError> {
     let read = |source| ManifestError::Read { path: top.to_owned(), source };
     let is_file = |path: &Path| -> Result<bool, ManifestError> {
         Ok(host.stat(path).map_err(read)?.is_some_and(|found| found.kind == FileKind::File))

@@ -33,7 +33,7 @@ impl Fetch for File {
 }
 
 /// The path that a `file` URL names.
-fn path(url: &str) -> Result<PathBuf, String> {
+pub(super) fn path(url: &str) -> Result<PathBuf, String> {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let slash = rest.find('/').unwrap_or(rest.len());
     let (host, path) = rest.split_at(slash);

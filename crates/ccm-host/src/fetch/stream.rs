@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::Request;
+use super::{Body, Request, Validators};
 use crate::file::mode;
 use crate::{Digest, Error, Host, Incoming, Result};
 
@@ -48,6 +48,8 @@ pub struct Fetched {
     pub size: u64,
     /// The SHA-256 digest of these bytes.
     pub digest: Digest,
+    /// Which version the server says it is.
+    pub validators: Validators,
 }
 
 impl Host {
@@ -95,13 +97,33 @@ impl Host {
 
     /// Fetches into a private file without a name.
     pub fn fetch_file(&self, request: &Request<'_>) -> Result<Fetched> {
-        let directory = self.temp_dir();
-        let mut file = self.unnamed_file(&directory)?;
-        let (size, digest) = self.stream(request, &mut |chunk| {
-            file.write_all(chunk).map_err(Error::std_io("write a file in", &directory))
+        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        self.receive_file(request, body, &self.temp_dir())
+    }
+
+    /// The same on the file system of a directory; `None` if the server has
+    /// nothing but what [`Request::with_validators`] names.
+    pub fn fetch_new(&self, request: &Request<'_>, directory: &Path) -> Result<Option<Fetched>> {
+        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        if body.is_unchanged {
+            return Ok(None);
+        }
+        self.receive_file(request, body, directory).map(Some)
+    }
+
+    fn receive_file(
+        &self,
+        request: &Request<'_>,
+        mut body: Body,
+        directory: &Path,
+    ) -> Result<Fetched> {
+        let validators = std::mem::take(&mut body.validators);
+        let mut file = self.unnamed_file(directory)?;
+        let (size, digest) = self.receive(request, body, &mut |chunk| {
+            file.write_all(chunk).map_err(Error::std_io("write a file in", directory))
         })?;
-        file.rewind().map_err(Error::std_io("read a file in", &directory))?;
-        Ok(Fetched { file, size, digest })
+        file.rewind().map_err(Error::std_io("read a file in", directory))?;
+        Ok(Fetched { file, size, digest, validators })
     }
 
     /// Hands the body on in chunks, and its size and digest at the end.
@@ -110,7 +132,16 @@ impl Host {
         request: &Request<'_>,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<(u64, Digest)> {
-        let mut body = self.fetchers().find(request.url)?.open(request, self)?;
+        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        self.receive(request, body, take)
+    }
+
+    fn receive(
+        &self,
+        request: &Request<'_>,
+        mut body: Body,
+        take: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<(u64, Digest)> {
         let total = body.length;
         let too_large = || request.failed(format!("it is larger than {} bytes", request.limit));
         if total.is_some_and(|total| total > request.limit) {

@@ -315,3 +315,36 @@ fn files_without_a_name_hold_what_was_fetched() {
     let meta = fetched.file.metadata().unwrap();
     assert_eq!((meta.nlink(), meta.mode() & 0o7777), (0, 0o600));
 }
+
+#[test]
+fn what_the_caller_has_is_not_fetched_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(|head, stream| {
+        let is_known = head.contains("if-none-match: \"v1\"\n")
+            && head.contains("if-modified-since: Mon, 01 Jan 2024 00:00:00 GMT\n");
+        let _ = stream.write_all(&if is_known {
+            b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec()
+        } else {
+            let headers = "ETag: \"v1\"\r\nLast-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n";
+            ccm_testkit::answer("200 OK", headers, b"hello")
+        });
+    });
+    let url = server.url("/");
+    let fetch = |known: &Validators| {
+        let request = Request::new(&url).with_validators(known);
+        Host::new().fetch_new(&request, directory.path()).unwrap()
+    };
+    let fetched = fetch(&Validators::default()).unwrap();
+    assert_eq!(fetched.digest, Digest::of(b"hello"));
+    assert!(fetch(&fetched.validators).is_none());
+    let other = Validators { etag: Some("\"v2\"".to_owned()), last_modified: None };
+    assert!(fetch(&other).is_some());
+    assert!(!server.requests()[0].contains("if-"), "{:?}", server.requests());
+}
+
+#[test]
+fn nothing_new_is_no_answer_to_who_has_nothing() {
+    let server = Server::with_bytes(b"HTTP/1.1 304 Not Modified\r\n\r\n");
+    let error = failure(&Request::new(&server.url("/")));
+    assert!(error.ends_with("the server answered 304 Not Modified"), "{error}");
+}

@@ -49,6 +49,12 @@ impl RegistryQuery {
         })
     }
 
+    /// What [`RegistryQuery::new`] makes the same query of.
+    pub fn parts(&self) -> [&str; 4] {
+        let part = |part| Option::as_deref(part).unwrap_or_default();
+        [part(&self.cluster), part(&self.protocol), part(&self.service), part(&self.address)]
+    }
+
     /// The subject that matches these entries and no others.
     pub fn filter_subject(&self) -> String {
         let part = |part: &Option<String>| part.clone().unwrap_or_else(|| "*".to_owned());

@@ -65,6 +65,12 @@ impl Wire {
         line
     }
 
+    /// A number that this connection has not given before.
+    pub(super) fn next_number(&mut self) -> usize {
+        self.subscriptions += 1;
+        self.subscriptions
+    }
+
     /// Listens to a subject.
     pub fn subscribe(&mut self, subject: &str) {
         self.subscriptions += 1;

@@ -48,7 +48,9 @@ fn page(command: &Command) -> String {
 fn write_pages(host: &Host, directory: &Path, command: &Command, name: &str) -> Result<()> {
     let path = directory.join(format!("{name}.1"));
     host.output_file(&path)?.write(page(command).as_bytes(), 0o644)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+    for sub in
+        command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
+    {
         write_pages(host, directory, sub, &format!("{name}-{}", sub.get_name()))?;
     }
     Ok(())

@@ -106,6 +106,19 @@ pub(super) fn begin(
     Ok((access, lock))
 }
 
+/// The same for a run that shows nothing.
+pub(super) fn begin_quietly(
+    options: &mut RunOptions,
+    matches: &ArgMatches,
+) -> Result<(Access, Option<RunLock>)> {
+    let mut access = Access::open(options, matches)?;
+    let lock = access.lock_with(&mut |_| {}, &options.host)?;
+    if access.is_lost() {
+        options.state.directory = None;
+    }
+    Ok((access, lock))
+}
+
 impl Access {
     /// Opens the directory and gives it to the run, but takes no lock yet. A
     /// run that changes nothing only reads what is there.
@@ -156,8 +169,16 @@ impl Access {
 
     /// Takes the lock, for as long as the result lives.
     pub(super) fn lock(&mut self, ui: &mut Ui, host: &Host) -> Result<Option<RunLock>> {
+        self.lock_with(&mut |holder| ui.waiting(&wait_for(holder)), host)
+    }
+
+    fn lock_with(
+        &mut self,
+        on_wait: &mut dyn FnMut(Option<&LockHolder>),
+        host: &Host,
+    ) -> Result<Option<RunLock>> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        let lock = directory.lock(self.timeout, &mut |holder| ui.waiting(&wait_for(holder)));
+        let lock = directory.lock(self.timeout, on_wait);
         match lock {
             Ok(lock) => {
                 host.set_run_token(lock.token());

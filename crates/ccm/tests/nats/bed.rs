@@ -5,10 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use ccm_testkit::nats::{NatsServer, Wire};
-use sha2::Digest as _;
+pub(crate) use ccm_testkit::nats::{encoded, object_digest as digest};
 
 use crate::env::TestEnv;
 
@@ -104,45 +102,12 @@ pub(crate) fn private(env: &TestEnv, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// The name of an object as its subject has it.
-pub(crate) fn encoded(name: &str) -> String {
-    URL_SAFE.encode(name)
-}
-
-pub(crate) fn digest(content: &[u8]) -> String {
-    format!("SHA-256={}", URL_SAFE.encode(sha2::Sha256::digest(content)))
-}
-
 /// Stores an object whole.
 pub(crate) fn put_object(wire: &mut Wire, bucket: &str, name: &str, content: &[u8]) {
-    let id = format!("id{}", STANDARD.encode(name).replace(['=', '+', '/'], "x"));
-    let chunks = wire.put_chunks(bucket, &id, content, 128 * 1024);
-    let metadata = serde_json::json!({
-        "name": name, "bucket": bucket, "nuid": id, "size": content.len(), "chunks": chunks,
-        "digest": digest(content),
-    });
-    wire.put_metadata(bucket, &encoded(name), &metadata.to_string());
+    wire.put_object(bucket, name, content);
 }
 
 /// A `.tar.gz` with one manifest.
 pub(crate) fn tarball(manifest: &str) -> Vec<u8> {
-    let mut header = [0_u8; 512];
-    header[..13].copy_from_slice(b"manifest.yaml");
-    header[100..107].copy_from_slice(b"0000644");
-    header[108..115].copy_from_slice(b"0000000");
-    header[116..123].copy_from_slice(b"0000000");
-    header[124..135].copy_from_slice(format!("{:011o}", manifest.len()).as_bytes());
-    header[136..147].copy_from_slice(b"00000000000");
-    header[156] = b'0';
-    header[257..263].copy_from_slice(b"ustar\0");
-    header[263..265].copy_from_slice(b"00");
-    header[148..156].copy_from_slice(b"        ");
-    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-    let mut tar = header.to_vec();
-    tar.extend_from_slice(manifest.as_bytes());
-    tar.resize(tar.len().div_ceil(512) * 512 + 1024, 0);
-    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    gzip.write_all(&tar).unwrap();
-    gzip.finish().unwrap()
+    ccm_testkit::tarball(&[("manifest.yaml", manifest.as_bytes())])
 }

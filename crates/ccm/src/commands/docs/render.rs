@@ -21,6 +21,7 @@ pub(super) fn render(what: &str) -> String {
         ["goss", "kinds"] => goss::kinds(),
         ["goss", "matchers"] => goss::matchers(),
         ["deferred", "properties"] => deferred(),
+        ["agent", "settings"] => agent_settings(),
         ["commands"] => commands(),
         ["flags", command] => of_command(command),
         ["reference"] => reference(),
@@ -52,6 +53,20 @@ fn of_type(kind: &'static dyn AnyType) -> String {
         vec![code(field.name), describe(field), taken(kind, field), arg]
     });
     table(&["Property", "Description", "Value", "At the command line"], rows)
+}
+
+/// The keys of the agent's configuration.
+fn agent_settings() -> String {
+    let rows = ccm_agent::config::KEYS.iter().map(|key| {
+        let default = match key.default {
+            "" => "required".to_owned(),
+            word @ ("none" | "all") => word.to_owned(),
+            text if text.contains('`') => text.to_owned(),
+            value => code(value),
+        };
+        vec![code(key.name), default, key.rule.to_owned()]
+    });
+    table(&["Key", "Default", "Meaning"], rows)
 }
 
 fn plain(fields: &[Field]) -> String {
@@ -181,7 +196,9 @@ fn is_own(arg: &Arg) -> bool {
 /// All commands, a line each.
 fn commands() -> String {
     fn walk(command: &Command, path: &str, rows: &mut Vec<Vec<String>>) {
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        for sub in
+            command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
+        {
             let path = format!("{path} {}", sub.get_name());
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
             if !sub.has_subcommands() {
@@ -210,7 +227,7 @@ fn reference() -> String {
     cli.build();
     let mut out = String::from("## Options of every command\n\n");
     out += &arguments(cli.get_arguments().filter(|arg| arg.get_id() != "version"));
-    for command in cli.get_subcommands() {
+    for command in cli.get_subcommands().filter(|command| !command.is_hide_set()) {
         section(command, "ccm", &mut out);
     }
     out

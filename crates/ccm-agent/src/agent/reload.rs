@@ -1,0 +1,123 @@
+//! A new configuration while the agent works.
+
+use ccm_engine::Diagnosis;
+
+use super::{Agent, AgentError, start_monitor, start_network, times};
+use crate::config::{Config, ConfigError};
+use crate::sources::Cache;
+
+impl Agent {
+    /// Reads the configuration again. If it is wrong, the old one stays.
+    pub(super) fn reload(&mut self) {
+        self.service.tell("RELOADING=1");
+        let done = Config::read(&self.host, &self.settings.config)
+            .map_err(AgentError::from)
+            .and_then(|(config, warnings)| {
+                log_findings(&warnings);
+                self.take_over(config)
+            });
+        match done {
+            Ok(()) => tracing::info!("the configuration was read again"),
+            Err(error) => {
+                if let AgentError::Config(ConfigError::Invalid(diagnosis)) = &error {
+                    log_findings(diagnosis);
+                }
+                let reason = ccm_engine::chain(&error);
+                tracing::error!("the configuration stays as it was: {reason}");
+                self.metrics.config_reload(false);
+            }
+        }
+        self.service.tell("READY=1");
+        self.tell_status();
+    }
+
+    /// Everything that can fail comes first, so that the old configuration can
+    /// stay.
+    fn take_over(&mut self, config: Config) -> Result<(), AgentError> {
+        let old = &self.config;
+        let has_new_port = (old.monitor_port, old.monitor_address)
+            != (config.monitor_port, config.monitor_address);
+        let has_new_cache = old.cache_dir != config.cache_dir;
+        let has_new_network = old.nats_context != config.nats_context
+            || old.registration_stream != config.registration_stream
+            || old.registration != config.registration
+            || old.needs_network() != config.needs_network();
+        let has_new_times = (old.interval, old.splay) != (config.interval, config.splay);
+        let monitor = if has_new_port {
+            Some(start_monitor(&config, &self.metrics, &self.health, &self.host)?)
+        } else {
+            None
+        };
+        let cache =
+            has_new_cache.then(|| Cache::open(&config.cache_dir, &self.host)).transpose()?;
+        let network = if has_new_network {
+            let (settings, system) = (&self.settings, &self.system);
+            Some(start_network(settings, &config, system, &self.metrics, &self.sender)?)
+        } else {
+            None
+        };
+        let old = std::mem::replace(&mut self.config, config);
+        if let Some(monitor) = monitor {
+            self.monitor = monitor;
+        }
+        let is_anew = has_new_cache || has_new_network || has_new_times;
+        if is_anew {
+            // A source is watched once at a time.
+            (self.workers, self.data) = (Vec::new(), None);
+        }
+        if let Some(network) = network {
+            let before = std::mem::replace(&mut self.network, network);
+            if let Some(registrar) = &before.registrar {
+                registrar.finish(&self.host);
+            }
+            self.lasting.forget("");
+        }
+        if let Some(cache) = cache {
+            self.cache = cache;
+        }
+        let now = self.host.since_boot();
+        let config = self.config.clone();
+        (self.on_config)(&config);
+        self.metrics.set_resource_metrics(config.has_resource_metrics);
+        self.schedule.reconfigure(times(&config), &config.manifests, now);
+        for url in old.manifests.iter().filter(|url| !config.manifests.contains(url)) {
+            self.metrics.forget_manifest(url);
+            self.lasting.forget(&ccm_model::redact_credentials(url));
+        }
+        let mut before = std::mem::take(&mut self.workers);
+        let mut failures = Vec::new();
+        for url in &config.manifests {
+            let kept = before.iter().position(|worker| worker.url == *url);
+            match kept
+                .map(|at| Ok(before.swap_remove(at)))
+                .unwrap_or_else(|| self.watch_manifest(url))
+            {
+                Ok(worker) => self.workers.push(worker),
+                Err(error) => failures.push(error),
+            }
+        }
+        drop(before);
+        if is_anew || old.external_data_url != config.external_data_url {
+            if let Some(url) =
+                old.external_data_url.filter(|url| config.external_data_url.as_ref() != Some(url))
+            {
+                self.metrics.forget_data(&url);
+            }
+            failures.extend(self.watch_data().err());
+        }
+        self.retain_copies();
+        self.note_availability();
+        self.metrics.config_reload(failures.is_empty());
+        match failures.into_iter().next() {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+/// Logs what was found in a configuration.
+fn log_findings(diagnosis: &Diagnosis) {
+    for diagnostic in diagnosis.diagnostics() {
+        super::log::diagnostic("", &diagnostic);
+    }
+}

@@ -1,0 +1,68 @@
+//! What can go wrong with sources.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A result of the sources.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a source or the cache cannot be used. Displayed, it never shows
+/// credentials.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another agent has locked the cache.
+    #[error("another agent uses {}{}", path.display(), shown(holder.as_ref()))]
+    CacheInUse {
+        /// The directory.
+        path: PathBuf,
+        /// Who has it, if that can be told.
+        holder: Option<ccm_host::LockHolder>,
+    },
+    /// Two sources would have their copies in one directory.
+    #[error("{source_name} is already a source of this agent")]
+    Twice {
+        /// The source, without credentials.
+        source_name: String,
+    },
+    /// A look failed.
+    #[error("{message}")]
+    Look {
+        /// What was tried and what went wrong.
+        message: String,
+    },
+    /// A look took too long.
+    #[error("cannot fetch {source_name}: no answer within {}s", limit.as_secs())]
+    Late {
+        /// The source, without credentials.
+        source_name: String,
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// Nothing can be watched.
+    #[error("cannot watch sources: {reason}")]
+    Start {
+        /// What the system said.
+        reason: String,
+    },
+    /// The machine said no.
+    #[error(transparent)]
+    Host(#[from] ccm_host::Error),
+}
+
+fn shown(holder: Option<&ccm_host::LockHolder>) -> String {
+    holder.map(|holder| format!(": {holder}")).unwrap_or_default()
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::CacheInUse { .. } => {
+                Some("stop the other agent, or give this one another `cache_dir`".to_owned())
+            }
+            Self::Host(error) => error.hint(),
+            Self::Twice { .. } | Self::Look { .. } | Self::Late { .. } | Self::Start { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The service manager that started this process, as far as it wants to be
+//! told. systemd's protocol is one datagram per message.
+
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
+
+use crate::Host;
+
+/// Variables that are for this process, not for those that it starts.
+pub const SERVICE_VARIABLES: &[&str] = &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+
+/// Who started this process, if they want to be told how it is.
+#[derive(Debug, Default)]
+pub struct ServiceManager {
+    socket: Option<(UnixDatagram, SocketAddr)>,
+    watchdog: Option<Duration>,
+}
+
+impl Host {
+    /// The service manager that the environment names.
+    pub fn service_manager(&self) -> ServiceManager {
+        let socket = self.env("NOTIFY_SOCKET").and_then(|name| {
+            let address = match name.as_bytes() {
+                [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest),
+                [b'/', ..] => SocketAddr::from_pathname(&name),
+                _ => return None,
+            };
+            let socket = UnixDatagram::unbound().ok()?;
+            // A manager that does not read must not stop this process.
+            socket.set_nonblocking(true).ok()?;
+            Some((socket, address.ok()?))
+        });
+        let number = |name| self.env(name)?.to_str()?.parse::<u64>().ok();
+        let is_for_us =
+            number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+        let watchdog = number("WATCHDOG_USEC").filter(|&limit| limit > 0 && is_for_us);
+        let watchdog = watchdog.filter(|_| socket.is_some()).map(Duration::from_micros);
+        ServiceManager { socket, watchdog }
+    }
+
+    /// Whether standard error is the journal, which adds the time by itself.
+    pub fn logs_to_journal(&self) -> bool {
+        // The variable names the file, so that it is not taken for that of
+        // another one which has inherited it.
+        let Some(stream) = self.env("JOURNAL_STREAM") else { return false };
+        let Ok(stat) = rustix::fs::fstat(std::io::stderr()) else { return false };
+        stream.to_str() == Some(&*format!("{}:{}", stat.st_dev, stat.st_ino))
+    }
+}
+
+impl ServiceManager {
+    /// Sends a message such as `READY=1`; nothing if nobody wants to know.
+    pub fn tell(&self, message: &str) {
+        if let Some((socket, address)) = &self.socket {
+            let _ = socket.send_to_addr(message.as_bytes(), address);
+        }
+    }
+
+    /// How long the manager may hear nothing before it ends this process.
+    pub fn watchdog(&self) -> Option<Duration> {
+        self.watchdog
+    }
+}

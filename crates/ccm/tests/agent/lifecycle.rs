@@ -1,0 +1,266 @@
+//! From the start of an agent to its end.
+
+use nix::sys::signal::Signal;
+
+use crate::bed::{Bed, children, is_alive, pid_in, size, wait_until};
+
+const TOUCH: &str = "exec: [{\"sh -c 'echo x >> [DIR]/ran'\": {alias: mark}}]";
+
+#[test]
+fn a_configuration_is_checked() {
+    let bed = Bed::new();
+    bed.configure("manifests: [[DIR]/m.yaml]\nlog_level: warn\n");
+    let (code, said) = bed.run(&["--check"]);
+    assert_eq!((code, said.contains("is valid")), (0, true), "{said}");
+    bed.configure("manifests: [m.yaml]\nintervall: 5m\n");
+    let (code, said) = bed.run(&["--check"]);
+    assert_eq!(code, 1, "{said}");
+    for wanted in [
+        "config.yaml:3:13",
+        "must be an absolute path",
+        "unknown setting `intervall`",
+        "did you mean `interval`?",
+    ] {
+        assert!(said.contains(wanted), "no {wanted} in {said}");
+    }
+    let (code, said) = bed.run(&["--config", "nowhere.yaml"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("cannot read the configuration"), "{said}");
+}
+
+#[test]
+fn everything_is_applied_once_with_the_worst_exit_code() {
+    let bed = Bed::new();
+    bed.manifest("a.yaml", TOUCH);
+    bed.manifest("b.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/a.yaml, [DIR]/b.yaml]\n");
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(bed.env.read("ran"), "x\nx\n");
+    assert!(said.contains("exec#mark changed"), "{said}");
+    assert!(said.contains("manifest=") && said.contains("a.yaml"), "{said}");
+    // One fails, one is invalid, one is not there: the others are applied.
+    bed.manifest("b.yaml", "exec: [{\"false\": {}}]");
+    bed.env.write("c.yaml", "ccm: {resources: [exec: [{\"true\": {no_such: 1}}]]}\n");
+    bed.manifest("d.yaml", TOUCH);
+    bed.configure(
+        "manifests: [[DIR]/a.yaml, [DIR]/b.yaml, [DIR]/c.yaml, [DIR]/none.yaml, [DIR]/d.yaml]\n",
+    );
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 1, "{said}");
+    assert_eq!(bed.env.read("ran"), "x\nx\nx\nx\n");
+    for wanted in ["exec#false failed", "no_such", "c.yaml:1:", "there is no such file"] {
+        assert!(said.contains(wanted), "no {wanted} in {said}");
+    }
+    assert!(bed.env.path("cache").is_dir());
+}
+
+#[test]
+fn facts_data_and_environment_reach_the_run() {
+    let bed = Bed::new();
+    bed.env.write("data.yaml", "data:\n  word: external\n");
+    bed.env.write(
+        "m.yaml",
+        "data: {word: own, other: kept}\nccm:\n  resources:\n    - file:\n        - [DIR]/out:\n            \
+         content: \"{{ Data.word }} {{ Data.other }} {{ Facts.host.info.os }} {{ Facts.Host.Info.os }} {{ \
+         Environ.HOME }}\"\n            ensure: present\n            owner: \"{{ Facts.site.owner }}\"\n            \
+         group: \"{{ Facts.site.owner }}\"\n            mode: \"0600\"\n",
+    );
+    let me = nix::unistd::geteuid();
+    bed.env.write(".config/choria/ccm/facts.yaml", &format!("site: {{owner: '{me}'}}\n"));
+    bed.configure("manifests: [[DIR]/m.yaml]\nexternal_data_url: file://[DIR]/data.yaml\n");
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 0, "{said}");
+    let home = bed.env.dir().display();
+    assert_eq!(bed.env.read("out"), format!("external kept linux linux {home}"));
+    // Data that cannot be used: nothing is applied.
+    bed.env.write("data.yaml", "data: [\n");
+    std::fs::remove_file(bed.env.path("out")).unwrap();
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(!bed.env.path("out").exists(), "{said}");
+}
+
+#[test]
+fn a_preview_changes_nothing() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml]\nnoop: true\n");
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("noop=\"Would have executed"), "{said}");
+    assert!(!bed.env.path("ran").exists());
+}
+
+#[test]
+fn an_agent_applies_obeys_signals_and_stops() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    let mut agent = bed.start(&[]);
+    let line = agent.wait_for(&["applied", "reason=\"schedule\""]);
+    assert!(line.contains("WARN") && line.contains("changed=1"), "{line}");
+    assert!(line.starts_with("20"), "lines have a time: {line}");
+    agent.signal(Signal::SIGUSR1);
+    agent.wait_for(&["applied", "reason=\"signal\""]);
+    // A second agent on the same cache.
+    let (code, said) = bed.run(&[]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("another agent uses"), "{said}");
+    let log = agent.stop();
+    assert!(log.contains("the agent has stopped"), "{log}");
+    assert_eq!(bed.env.read("ran"), "x\nx\n");
+}
+
+#[test]
+fn a_run_at_work_is_stopped_with_its_command() {
+    let bed = Bed::new();
+    let resources =
+        "exec: [{\"sh -c 'echo $$ > [DIR]/pid; exec sleep 1000'\": {}}, {\"echo second\": {}}]";
+    bed.manifest("m.yaml", resources);
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    let agent = bed.start(&[]);
+    let command = pid_in(&bed.env.path("pid"));
+    let log = agent.stop();
+    assert!(!is_alive(command), "{log}");
+    assert!(log.contains("the run was interrupted"), "{log}");
+    assert!(!log.contains("exec#echo second changed"), "{log}");
+}
+
+#[test]
+fn a_run_that_does_not_stop_is_killed_with_its_groups() {
+    let bed = Bed::new();
+    // The command is deaf, and the run gives it five seconds; the agent gives
+    // the run one.
+    let resources = "exec: [{\"sh -c \\\"trap '' TERM INT; echo $$ > [DIR]/pid; while :; do sleep 1; done\\\"\": {}}]";
+    bed.manifest("m.yaml", resources);
+    bed.configure("manifests: [[DIR]/m.yaml]\nstop_timeout: 1s\n");
+    let agent = bed.start(&[]);
+    let command = pid_in(&bed.env.path("pid"));
+    let run = agent.run_pid();
+    let log = agent.stop();
+    assert!(log.contains("has not stopped within 1s"), "{log}");
+    assert!(log.contains("killed by signal 9"), "{log}");
+    wait_until("the command to end", || (!is_alive(command)).then_some(()));
+    assert!(!is_alive(run));
+}
+
+#[test]
+fn a_second_signal_ends_everything_at_once() {
+    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGINT, 130)] {
+        let bed = Bed::new();
+        let resources = "exec: [{\"sh -c \\\"trap '' TERM INT; echo $$ > [DIR]/pid; while :; do sleep 1; \
+                         done\\\"\": {}}]";
+        bed.manifest("m.yaml", resources);
+        bed.configure("manifests: [[DIR]/m.yaml]\nstop_timeout: 10m\n");
+        let mut agent = bed.start(&[]);
+        let command = pid_in(&bed.env.path("pid"));
+        agent.signal(signal);
+        agent.wait_for(&["stopping after the run at work"]);
+        agent.signal(signal);
+        assert_eq!(agent.ends().code(), Some(code));
+        wait_until("the command to end", || (!is_alive(command)).then_some(()));
+    }
+}
+
+#[test]
+fn once_is_interrupted_like_apply() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", "exec: [{\"sh -c 'echo $$ > [DIR]/pid; exec sleep 1000'\": {}}]");
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    let mut agent = bed.start(&["--once"]);
+    let command = pid_in(&bed.env.path("pid"));
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.ends().code(), Some(143), "{}", agent.log());
+    assert!(!is_alive(command));
+}
+
+#[test]
+fn a_run_takes_too_long() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", "exec: [{\"sh -c 'echo $$ > [DIR]/pid; exec sleep 1000'\": {}}]");
+    bed.manifest("n.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml, [DIR]/n.yaml]\nrun_timeout: 1m\n");
+    let mut agent = bed.start(&[]);
+    let command = pid_in(&bed.env.path("pid"));
+    agent.wait_for(&["the run takes longer than 1m"]);
+    agent.wait_for(&["applied", "m.yaml", "ERROR"]);
+    assert!(!is_alive(command));
+    // The other manifest has waited for its turn.
+    agent.wait_for(&["applied", "n.yaml"]);
+    agent.stop();
+}
+
+#[test]
+fn checks_that_are_critical_lead_to_an_apply() {
+    let bed = Bed::new();
+    let resources = "exec: [{\"sh -c 'echo x >> [DIR]/ran; touch [DIR]/well'\": {health_checks: [{name: \
+                     well, command: \"/bin/sh -c 'test -e [DIR]/well || exit 2'\"}]}}, {\"true\": {}}]";
+    bed.manifest("m.yaml", resources);
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\nhealth_check_interval: 5s\n");
+    let mut agent = bed.start(&[]);
+    agent.wait_for(&["applied"]);
+    agent.wait_for(&["checked", "INFO"]);
+    std::fs::remove_file(bed.env.path("well")).unwrap();
+    agent.wait_for(&["checked", "ERROR"]);
+    agent.wait_for(&["applied", "reason=\"remediation\""]);
+    assert_eq!(bed.env.read("ran"), "x\nx\n");
+    let log = agent.stop();
+    let checks: Vec<&str> = log
+        .lines()
+        .filter(|line| line.contains("healthcheck=true") && line.contains("exec#"))
+        .collect();
+    assert!(!checks.is_empty(), "{log}");
+    assert!(checks.iter().all(|line| !line.contains("exec#true")), "{checks:?}");
+}
+
+#[test]
+fn logs_are_json_if_the_configuration_says_so() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml]\nlog_format: json\n");
+    let mut agent = bed.start(&[]);
+    agent.wait_for(&["\"applied\""]);
+    let log = agent.stop();
+    for line in log.lines() {
+        let json: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        assert!(json["level"].is_string() && json["timestamp"].is_string(), "{line}");
+        assert!(json["fields"]["message"].is_string(), "{line}");
+    }
+    assert!(log.contains("\"manifest\":"), "{log}");
+}
+
+#[test]
+fn runs_wait_for_the_lock_of_others() {
+    let bed = Bed::new();
+    bed.env.manifest(
+        "ccm: {resources: [exec: [{\"sh -c 'touch [DIR]/holds; while [ ! -e [DIR]/go ]; do sleep 0.1; \
+         done; echo first >> [DIR]/order'\": {}}]]}",
+    );
+    let mut other = bed.env.start();
+    wait_until("the lock", || bed.env.path("holds").exists().then_some(()));
+    bed.manifest("m.yaml", "exec: [{\"sh -c 'echo second >> [DIR]/order'\": {}}]");
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    let mut agent = bed.start(&[]);
+    wait_until("a run", || (!children(agent.pid()).is_empty()).then_some(()));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(size(&bed.env.path("order")), 0);
+    std::fs::write(bed.env.path("go"), "").unwrap();
+    agent.wait_for(&["applied"]);
+    assert!(other.wait().unwrap().success());
+    assert_eq!(bed.env.read("order"), "first\nsecond\n");
+    agent.stop();
+}
+
+#[test]
+fn the_hidden_command_is_not_for_people() {
+    let bed = Bed::new();
+    let output =
+        bed.env.command(["agent-run"]).stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("only the agent starts this command"), "{said}");
+    let help = bed.env.ccm(["--help"]);
+    assert!(help.contains("agent ") && !help.contains("agent-run"), "{help}");
+}
