@@ -209,9 +209,10 @@ impl Schedule {
             // The first apply is to come, and uses the newest.
             return;
         }
-        let delay = (self.random)(self.times.splay);
+        // A fleet that is told of a change at once looks at it at random times up
+        // to `splay` later. A second delay would double that.
         let worker = &mut self.workers[at];
-        let due = worker.change_at(now, delay);
+        let due = worker.change_at(now, Duration::ZERO);
         if worker.change.is_none_or(|(before, _)| due < before) {
             worker.change = Some((due, reason));
         }
