@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Result, nats, run};
 
 /// A program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 9] = [
+const TOOLS: [(&str, &str); 12] = [
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/zip", "zip"),
     ("/usr/bin/unzip", "unzip"),
@@ -16,6 +16,9 @@ const TOOLS: [(&str, &str); 9] = [
     ("/usr/bin/setpriv", "util-linux"),
     ("/usr/sbin/ip", "iproute2"),
     ("/lib/systemd/systemd", "systemd"),
+    ("/usr/bin/node", "nodejs"),
+    ("/usr/bin/npm", "npm"),
+    ("/usr/bin/chromium", "chromium"),
 ];
 
 /// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`
