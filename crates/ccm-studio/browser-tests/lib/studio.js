@@ -10,7 +10,7 @@ import { chromium } from "playwright-core";
 
 const BINARY = process.env["CCM_BINARY"] ?? "";
 /** Waiting is for words on the page. A loaded machine may take long to show them. */
-const PATIENCE = 30_000;
+const PATIENCE = Number(process.env["CCM_TEST_PATIENCE"] ?? 30_000);
 
 /** @type {Promise<Browser> | undefined} */
 let shared;
@@ -38,6 +38,8 @@ export class Server {
     this.url = url;
     this.origin = new URL(url).origin;
     this.log = "";
+    /** What stood on its standard output. */
+    this.printed = "";
     child.stderr?.on("data", (data) => (this.log += data));
   }
 
@@ -85,16 +87,19 @@ export async function start(files, { args = [], directory } = {}) {
   });
   let errors = "";
   child.stderr.on("data", (data) => (errors += data));
+  let printed = "";
+  /** @type {string} */
   const line = await new Promise((resolve, reject) => {
-    let text = "";
     child.stdout.on("data", (data) => {
-      text += data;
-      if (text.includes("\n")) resolve(text.slice(0, text.indexOf("\n")));
+      printed += data;
+      const found = printed.match(/^\{.*\}$/m);
+      if (found) resolve(found[0]);
     });
     child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`ccm studio ended with ${code}: ${errors}`)));
   });
   const server = new Server(place, child, JSON.parse(line).url);
+  server.printed = printed;
   server.log = errors;
   return server;
 }

@@ -19,6 +19,7 @@ import { Button, Segmented } from "../ui/parts.js";
  * @property {string} type the type of the resource
  * @property {boolean} [hidden] whether it has a secret that the server does not send
  * @property {number} number the place of the resource
+ * @property {(key: string, value: any) => void} [onInside] sets one key of a map whose others are not known
  * @property {(value: any) => void} onChange undefined takes the property away
  */
 

@@ -196,9 +196,10 @@ function FieldRow({ field, context, instead }) {
   const name = html`${field.name}${required && html`<span class="req" aria-hidden="true">*</span>`}`;
   return html`<div class=${`f ${problems.length > 0 ? "wrong" : ""}`} data-field=${field.name}>
     ${composite ? html`<span class="l" id=${`${id}-label`}>${name}</span>` : html`<label for=${id} id=${`${id}-label`}>${name}</label>`}
-    <div class="ctl">${property.editable === false
-      ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? "This cannot be changed in the form." }} />`
+    <div class="ctl">${property.editable === false || (property.hidden && field.shape === "list")
+      ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? (property.hidden ? "This holds secrets, which are not sent. Change it in the text." : "This cannot be changed in the form.") }} />`
       : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} hidden=${property.hidden === true} type=${entry.type} number=${entry.number}
+          onInside=${(/** @type {string} */ key, /** @type {any} */ next) => void current.peek()?.edit([{ op: "set", path: [...form.path, field.name, key], value: next }]).catch((error) => report(error, `set ${field.name}`))}
           onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} />`}</div>
     ${problems.map((finding, index) => html`<p key=${index} class="err" id=${index === 0 ? `${id}-err` : undefined}><${Icon} name="alert" /><span>${finding.message}${finding.hint && html` <span class="muted">${finding.hint}</span>`}${finding.fixes.map((fix) => html` <${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//>`)}</span></p>`)}
     <p class="help" id=${`${id}-help`}>${help(field, property, inherited, own)}</p>
