@@ -11,7 +11,7 @@ const PAGES = ["data", "templates", "graph", "plan", "history"];
 for (const theme of /** @type {const} */ (["light", "dark"])) {
   const options = { theme, bypassPolicy: true, height: 1000 };
 
-  studioTest(`design, with problems, ${theme}`, { "web.yaml": WRONG, "site/other.yaml": FILES, "templates/a.jet": "x" }, async ({ page }) => {
+  studioTest(`design, with problems, ${theme}`, { "web.yaml": WRONG, "zz/other.yaml": FILES, "templates/a.jet": "x" }, async ({ page }) => {
     await page.getByRole("option").first().waitFor();
     await checked(page);
     await accessible(page, "design, no resource chosen");

@@ -309,6 +309,13 @@ export class Document {
     }
   }
 
+  /** Asks whether the file on disk is still the one that was read. */
+  async lookAgain() {
+    if (this.draft.peek() || this.saving.peek()) return;
+    const file = await get(`files/${encodePath(this.path.peek())}`);
+    await this.changedOnDisk(file.digest);
+  }
+
   /** The file on disk is another one now. @param {string | undefined} digest */
   async changedOnDisk(digest) {
     if (this.draft.peek() || digest === this.digest || this.saving.peek()) return;
