@@ -51,7 +51,7 @@ pub(super) fn flags() -> [Arg; 5] {
     ]
 }
 
-fn duration(text: &str) -> std::result::Result<Duration, String> {
+pub(super) fn duration(text: &str) -> std::result::Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -99,7 +99,7 @@ pub(super) fn begin(
     matches: &ArgMatches,
 ) -> Result<(Access, Option<RunLock>)> {
     let mut access = Access::open(options, matches)?;
-    let lock = access.lock(ui, &options.host)?;
+    let lock = access.lock(&mut |text| ui.waiting(text), &options.host)?;
     if access.is_lost() {
         options.state.directory = None;
     }
@@ -155,9 +155,13 @@ impl Access {
     }
 
     /// Takes the lock, for as long as the result lives.
-    pub(super) fn lock(&mut self, ui: &mut Ui, host: &Host) -> Result<Option<RunLock>> {
+    pub(super) fn lock(
+        &mut self,
+        waiting: &mut dyn FnMut(&str),
+        host: &Host,
+    ) -> Result<Option<RunLock>> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        let lock = directory.lock(self.timeout, &mut |holder| ui.waiting(&wait_for(holder)));
+        let lock = directory.lock(self.timeout, &mut |holder| waiting(&wait_for(holder)));
         match lock {
             Ok(lock) => {
                 host.set_run_token(lock.token());
