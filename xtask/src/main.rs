@@ -8,6 +8,8 @@
 //! cargo xtask bench              the benchmarks
 //! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
 //! cargo xtask schemas            write the schemas anew
+//! cargo xtask studio-test        the page of ccm studio: types, modules, browser
+//! cargo xtask studio-vendor      make the page's vendored libraries anew
 //! cargo xtask dist               a static binary and a tarball of it
 //! cargo xtask deb [BINARY]       a Debian package, of a binary that is there
 //! cargo xtask rpm [BINARY]       an rpm package, of a binary that is there
@@ -21,6 +23,7 @@ mod licences;
 mod nats;
 mod quickstart;
 mod release;
+mod studio;
 mod tidy;
 mod tools;
 
@@ -44,6 +47,8 @@ fn main() -> ExitCode {
         ["nats"] => nats::build(),
         ["quickstart"] => quickstart::apply(&root(), None),
         ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
+        ["studio-test"] => studio::test(),
+        ["studio-vendor"] => studio::vendor(),
         ["dist"] => release::dist(),
         ["deb"] => release::deb(None),
         ["deb", binary] => release::deb(Some(Path::new(binary))),
@@ -51,7 +56,8 @@ fn main() -> ExitCode {
         ["rpm", binary] => release::rpm(Some(Path::new(binary))),
         ["licenses", file] => licences::write(Path::new(file)),
         _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
-                  quickstart [DIR] | dist | deb [BINARY] | rpm [BINARY] | licenses FILE"
+                  quickstart [DIR] | studio-test | studio-vendor | dist | deb [BINARY] | \
+                  rpm [BINARY] | licenses FILE"
             .into()),
     };
     match result {
@@ -119,6 +125,7 @@ fn test() -> Result {
         println!("\n{log}{} tests not run", log.lines().count());
         tested
     })?;
+    step("studio", studio::test_if_possible)?;
     println!("\nxtask: all passed");
     Ok(())
 }

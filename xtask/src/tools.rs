@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{Result, nats, run, target_directory};
 
 /// A program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 10] = [
+const TOOLS: [(&str, &str); 13] = [
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/zip", "zip"),
     ("/usr/bin/unzip", "unzip"),
@@ -17,6 +17,9 @@ const TOOLS: [(&str, &str); 10] = [
     ("/usr/sbin/ip", "iproute2"),
     ("/lib/systemd/systemd", "systemd"),
     ("/usr/bin/lintian", "lintian"),
+    ("/usr/bin/node", "nodejs"),
+    ("/usr/bin/npm", "npm"),
+    ("/usr/bin/chromium", "chromium"),
 ];
 
 /// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`

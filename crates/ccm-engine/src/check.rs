@@ -72,8 +72,20 @@ impl Engine {
     /// Checks the text of a manifest as if it were in the file `path`. Runs no
     /// command and does not use the network.
     pub fn check_text(&self, path: &Path, text: String, options: &RunOptions) -> Check {
-        let source = Source::new(path.display().to_string(), text.clone());
-        let (valid, diagnosis) = match self.load_text(path, text, options) {
+        self.check_named(&path.display().to_string(), path, text, options)
+    }
+
+    /// As [`Engine::check_text`], with a name for people in the place of the
+    /// path.
+    pub fn check_named(
+        &self,
+        name: &str,
+        path: &Path,
+        text: String,
+        options: &RunOptions,
+    ) -> Check {
+        let source = Source::new(name, text.clone());
+        let (valid, diagnosis) = match self.load_named(name, path, text, options) {
             Ok(manifest) => {
                 let diagnosis = manifest.into_diagnosis();
                 (!diagnosis.has_errors(), Some(diagnosis))

@@ -102,7 +102,22 @@ impl Engine {
         text: String,
         options: &RunOptions,
     ) -> Result<Manifest, ManifestError> {
-        self.loader(options).load_text(path, text)
+        self.load_named(&path.display().to_string(), path, text, options)
+    }
+
+    /// As [`Engine::load_text`], with a name for people in the place of the path.
+    ///
+    /// # Errors
+    ///
+    /// Returns everything that is wrong with it.
+    pub fn load_named(
+        &self,
+        name: &str,
+        path: &Path,
+        text: String,
+        options: &RunOptions,
+    ) -> Result<Manifest, ManifestError> {
+        self.loader(options).load_text(name, path, text)
     }
 
     /// Checks a manifest and those below it, as far as they are there.

@@ -1,8 +1,12 @@
 //! The types as a form needs them: every property with what it takes. A form
 //! that is made of this alone has new types and properties without a change.
 
+mod values;
+
 use ccm_model::{Common, Field, Fields as _, Format, Phase, Required, Shape};
 use serde_json::{Map, Value, json};
+
+pub use values::{FormError, ResourceForm, User, resource_form};
 
 use crate::declare::Ensure;
 use crate::resource::AnyType;

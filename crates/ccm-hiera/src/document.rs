@@ -46,6 +46,11 @@ impl Document {
         self.written.as_ref().map(|written| (written.name.as_str(), written.text.as_str()))
     }
 
+    /// What comments demand of its keys.
+    pub fn rules(&self) -> &[crate::Rule] {
+        &self.annotations.rules
+    }
+
     /// The same error with its position, where the text is known.
     pub(crate) fn located(&self, error: Error) -> Error {
         let Some(written) = &self.written else { return error };

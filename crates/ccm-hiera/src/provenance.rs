@@ -175,6 +175,15 @@ impl Explanation {
         }
     }
 
+    /// What all levels make together, whether rules hold or not.
+    pub fn data(&self) -> Map {
+        let mut data = Map::new();
+        for document in &self.documents {
+            crate::mapmerge::deep(&mut data, &document.values);
+        }
+        data
+    }
+
     /// Where the key at this path comes from.
     pub fn origin(&self, path: &[String]) -> Origin {
         let mut laid = Laid::default();

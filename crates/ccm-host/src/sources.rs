@@ -161,6 +161,16 @@ impl Host {
         }
     }
 
+    /// Records a text as that of a file, where it was not read from there.
+    pub fn record_text(&self, path: &Path, text: &str) {
+        if let Some(recorded) = &mut self.inner.sources.hold().recorded {
+            let (digest, content) = (Digest::of(text.as_bytes()), text.as_bytes().to_vec());
+            recorded.size += content.len() as u64;
+            let file = RecordedFile { digest, content: Some(content), mode: 0o644 };
+            recorded.files.insert(path.to_owned(), file);
+        }
+    }
+
     /// Records a file that was opened, from its beginning to its end.
     pub(crate) fn record_file(&self, path: &Path, file: &File, stat: Stat) -> Result<()> {
         let mut sources = self.inner.sources.hold();

@@ -60,6 +60,12 @@ pub enum BodyError {
 }
 
 impl RequestBody {
+    /// The same with a lower limit, for those whose name is not known yet.
+    #[must_use]
+    pub fn at_most(self, bytes: usize) -> Self {
+        Self { limit: self.limit.min(bytes), ..self }
+    }
+
     /// Reads all of it, within the limits of the server.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
     reason = "only tests use it, and they should stop at once"
 )]
 
+mod client;
 mod dns;
 pub mod markdown;
 pub mod nats;
@@ -17,6 +18,7 @@ mod snapshot;
 mod tarball;
 mod tls;
 
+pub use client::{Answer, Connection, Target};
 pub use dns::{DnsManner, DnsRecord, DnsServer, dns_name};
 pub use not_run::{is_root, lacks_program, lacks_root, lacks_strace, not_run, runs_as_nobody};
 pub use random::Random;

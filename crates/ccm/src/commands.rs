@@ -28,6 +28,7 @@ mod schema;
 mod session;
 mod state;
 mod status;
+mod studio;
 mod undo;
 mod validate;
 mod why;
@@ -56,6 +57,7 @@ const COMMANDS: &[Entry] = &[
     ("owed", owed::command, owed::run),
     ("history", history::command, history::run),
     ("undo", undo::command, undo::run),
+    ("studio", studio::command, studio::run),
     ("graph", graph::command, graph::run),
     ("why", why::command, why::run),
     ("facts", facts::command, facts::run),

@@ -221,6 +221,12 @@ impl Ui {
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
+    /// A line that is no result: it goes to standard error.
+    #[cfg(feature = "studio")]
+    pub(crate) fn remark(&mut self, text: &str) {
+        self.say(&format!("{}\n", printable(text)));
+    }
+
     /// A line of its own about the run.
     pub(crate) fn note(&mut self, text: &str) {
         self.has_rows = true;

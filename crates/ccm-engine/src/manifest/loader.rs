@@ -122,9 +122,14 @@ impl ManifestLoader<'_> {
         self.resolve(Source::new(name, text), findings, path, remote)
     }
 
-    /// Checks a text as if it were in the file `path`.
-    pub(crate) fn load_text(self, path: &Path, text: String) -> Result<Manifest, ManifestError> {
-        let source = Source::new(path.display().to_string(), text);
+    /// Checks a text as if it were in the file `path`, which people call `name`.
+    pub(crate) fn load_text(
+        self,
+        name: &str,
+        path: &Path,
+        text: String,
+    ) -> Result<Manifest, ManifestError> {
+        let source = Source::new(name, text);
         self.resolve(source, Vec::new(), path.to_owned(), None)
     }
 

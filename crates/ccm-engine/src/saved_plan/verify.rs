@@ -58,7 +58,7 @@ impl Engine {
         options: &RunOptions,
         observer: &mut dyn Observer,
     ) -> Result<Vec<Difference>, VerifyError> {
-        let mut differences = changed_sources(&options.host, sources);
+        let mut differences = SavedPlan::changed_sources(&options.host, sources);
         if !differences.is_empty() {
             return Ok(differences);
         }
@@ -77,8 +77,14 @@ impl Engine {
     }
 }
 
-/// The files that are still there and hold something else. One that is gone does
-/// not matter as long as the plan has its content.
+impl SavedPlan {
+    /// The files that are still there and hold something else. One that is gone
+    /// does not matter as long as the plan has its content.
+    pub fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
+        changed_sources(host, sources)
+    }
+}
+
 fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
     let mut differences = Vec::new();
     for (path, recorded) in &sources.files {

@@ -1,6 +1,6 @@
 // An open file. Its text is the editor's state, which lives here whether the
 // editor is on the page or not, so that there is one text and one undo.
-import { ChangeSet, EditorSelection, EditorState, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
+import { ChangeSet, EditorSelection, EditorState, EditorView, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
 import { computed, effect, signal } from "../vendor/preact.js";
 import { ApiError, Gone, aborted, encodePath, get, post, request } from "./api.js";
 import { announce } from "./announce.js";
@@ -147,7 +147,14 @@ export class Document {
   /** Puts the cursor at a place and shows it. @param {number} line from 0 @param {number} [column] */
   reveal(line, column = 0) {
     const at = offset(this.editor.doc, line, column);
-    this.dispatch({ selection: EditorSelection.cursor(at), scrollIntoView: true });
+    const { view } = this;
+    const box = view?.scrollDOM;
+    const top = view?.lineBlockAt(at).top ?? 0;
+    const visible = box && top > box.scrollTop && top < box.scrollTop + box.clientHeight * 0.75;
+    this.dispatch({
+      selection: EditorSelection.cursor(at),
+      ...(visible || !box ? { scrollIntoView: true } : { effects: EditorView.scrollIntoView(at, { y: "start", yMargin: Math.min(80, box.clientHeight / 4) }) }),
+    });
   }
 
   /** The line that a line was when the outline was made. @param {number} line from 0 */
@@ -300,6 +307,13 @@ export class Document {
     } finally {
       this.saving.value = false;
     }
+  }
+
+  /** Asks whether the file on disk is still the one that was read. */
+  async lookAgain() {
+    if (this.draft.peek() || this.saving.peek()) return;
+    const file = await get(`files/${encodePath(this.path.peek())}`);
+    await this.changedOnDisk(file.digest);
   }
 
   /** The file on disk is another one now. @param {string | undefined} digest */

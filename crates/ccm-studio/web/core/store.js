@@ -122,6 +122,8 @@ async function open(path) {
       current.value = document;
       openError.value = null;
     });
+    // The server tells of changes from its next look on; what happened before it is asked for.
+    setTimeout(() => void document.lookAgain().catch(() => {}), 2500);
   } catch (error) {
     if (place.peek().file !== path || aborted(error)) return;
     batch(() => {

@@ -115,6 +115,9 @@
  * @property {Range} [range]
  * @property {boolean} editable
  * @property {string} [reason]
+ * @property {boolean} [hidden] whether there is a secret that is not sent
+ * @property {boolean} [unknown] whether the type does not have it
+ * @property {string} [suggestion] what may have been meant by an unknown one
  */
 
 /**
@@ -125,6 +128,7 @@
  * @property {({resource: string, relation?: string, kind?: string} | string)[]} used_by
  * @property {number} number
  * @property {number} total
+ * @property {Path} path
  */
 
 /** @typedef {{range: Range, text: string}} Change */

@@ -100,6 +100,36 @@ export function MapControl(props) {
   </div>`;
 }
 
+/**
+ * Keys with secret values. The server sends neither, so a value is set without
+ * the others being known.
+ * @param {ControlProps} props
+ */
+export function SecretMapControl({ field, hidden = false, readOnly, describedBy, onChange, onInside }) {
+  const [key, setKey] = useState("");
+  const [value, setValue] = useState("");
+  const set = () => {
+    if (!key.trim() || !value) return;
+    if (hidden) onInside?.(key.trim(), value);
+    else onChange({ [key.trim()]: value });
+    setKey("");
+    setValue("");
+  };
+  const input = (/** @type {Event} */ event) => /** @type {HTMLInputElement} */ (event.currentTarget).value;
+  const enter = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    set();
+  };
+  return html`<div class="rows map" role="group" aria-label=${field.name}>
+    ${hidden && html`<p class="none">Set, and hidden. Setting a key replaces its value and keeps the others.</p>`}
+    ${!readOnly && html`<div class="row new"><div class="key"><input class="mono" aria-label=${`Key of ${field.name}`} aria-describedby=${describedBy} placeholder="key" value=${key} spellcheck=${false} onInput=${(/** @type {Event} */ event) => setKey(input(event))} onKeyDown=${enter} /></div>
+      <div class="cell"><div class="in"><input type="password" aria-label=${`Value for ${field.name}`} placeholder="value" autocomplete="off" value=${value} onInput=${(/** @type {Event} */ event) => setValue(input(event))} onKeyDown=${enter} /></div></div>
+      <${Button} small kind="ghost" icon="plus" label=${`Set the key of ${field.name}`} disabled=${!key.trim() || !value} onClick=${set} />
+      ${hidden && html`<${Button} small kind="ghost" icon="trash" label=${`Remove ${field.name}`} onClick=${() => onChange(undefined)} />`}</div>`}
+  </div>`;
+}
+
 /** A value of any kind, by what it is. @param {ControlProps & {shown: any, texts: boolean, label: string}} props */
 function Value({ shown, texts, label, ...props }) {
   if (Array.isArray(shown)) return html`<${ListControl} ...${props} field=${inner({ name: label, shape: "list", items: { shape: "data" } })} value=${shown} />`;

@@ -47,7 +47,7 @@ export function contextAt(doc, at) {
     if (/^\s*(#|$)/.test(text)) continue;
     const above = keyOf(text);
     if (!above || above.key === undefined) continue;
-    if (above.indent < indent || (flat >= 0 && above.indent === flat && !above.dashes)) {
+    if (above.indent < indent || above.indent === flat) {
       path.unshift(above.key);
       flat = above.dashes ? above.outer : -1;
       indent = above.dashes ? above.outer : above.indent;

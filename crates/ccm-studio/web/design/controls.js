@@ -17,7 +17,9 @@ import { Button, Segmented } from "../ui/parts.js";
  * @property {string} id of the input; a control with several parts is labelled by `${id}-label`
  * @property {string | undefined} describedBy
  * @property {string} type the type of the resource
+ * @property {boolean} [hidden] whether it has a secret that the server does not send
  * @property {number} number the place of the resource
+ * @property {(key: string, value: any) => void} [onInside] sets one key of a map whose others are not known
  * @property {(value: any) => void} onChange undefined takes the property away
  */
 
@@ -67,8 +69,7 @@ export function TextControl({ value, inherited, readOnly, invalid, id, described
         onScroll=${scroll}
         onInput=${(/** @type {Event} */ event) => {
           edited.current = true;
-          const typed = /** @type {HTMLTextAreaElement} */ (event.currentTarget).value;
-          setDraft(several ? typed : typed);
+          setDraft(/** @type {HTMLTextAreaElement} */ (event.currentTarget).value);
         }}
         onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
           if (event.isComposing) return;
@@ -96,13 +97,13 @@ export function tinted(text) {
 }
 
 /** @param {ControlProps} props */
-export function SecretControl({ value, inherited, readOnly, invalid, id, describedBy, onChange }) {
+export function SecretControl({ value, hidden = false, inherited, readOnly, invalid, id, describedBy, onChange }) {
   const text = asText(value);
   const [draft, setDraft] = useState(text);
   const [visible, setVisible] = useState(false);
   useEffect(() => setDraft(text), [text]);
   return html`<div class=${`in ${inherited ? "inherit" : ""} ${invalid ? "bad" : ""}`}>
-    <input id=${id} type=${visible ? "text" : "password"} value=${draft} readOnly=${readOnly} autocomplete="off" spellcheck=${false} aria-describedby=${describedBy} aria-invalid=${invalid ? "true" : undefined}
+    <input id=${id} type=${visible ? "text" : "password"} value=${draft} readOnly=${readOnly} autocomplete="off" spellcheck=${false} aria-describedby=${describedBy} aria-invalid=${invalid ? "true" : undefined} placeholder=${hidden ? "hidden; type to replace" : undefined}
       onInput=${(/** @type {Event} */ event) => setDraft(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && draft !== text && onChange(draft || undefined)}
       onBlur=${() => draft !== text && onChange(draft || undefined)} />
@@ -121,7 +122,7 @@ export function BooleanControl(props) {
   const { value, inherited, readOnly, id, describedBy, onChange } = props;
   if (value !== undefined && value !== null && typeof value !== "boolean") return html`<${TextControl} ...${props} convert=${(/** @type {string} */ text) => (text === "true" ? true : text === "false" ? false : text)} />`;
   const now = value === true ? "true" : value === false ? "false" : "";
-  return html`<div class="segrow"><${Segmented} labelledBy=${`${id}-label`} describedBy=${describedBy} value=${inherited ? now : now} inherited=${inherited} disabled=${readOnly}
+  return html`<div class="segrow"><${Segmented} labelledBy=${`${id}-label`} describedBy=${describedBy} value=${now} inherited=${inherited} disabled=${readOnly}
     options=${[{ value: "", label: "unset" }, { value: "true", label: "true" }, { value: "false", label: "false" }]}
     onChange=${(/** @type {string} */ word) => onChange(word === "" ? undefined : word === "true")} />${inherited && html`<span class="pill accent">default</span>`}</div>`;
 }

@@ -76,6 +76,8 @@ export const editorExtensions = [
   history(),
   drawSelection(),
   dropCursor(),
+  // It takes the focus without this; those who look for a way to scroll by keys want to read it.
+  EditorView.contentAttributes.of({ tabindex: "0" }),
   EditorState.allowMultipleSelections.of(true),
   EditorState.tabSize.of(2),
   indentUnit.of("  "),

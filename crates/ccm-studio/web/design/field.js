@@ -1,6 +1,6 @@
 // Chooses the control of a property from the table of types.
 import { html } from "../vendor/preact.js";
-import { DataControl, ListControl, MapControl, StructControl } from "./collections.js";
+import { DataControl, ListControl, MapControl, SecretMapControl, StructControl } from "./collections.js";
 import { BooleanControl, EnsureControl, IntegerControl, ModeControl, PathControl, ReferenceControl, ReferencesControl, SecretControl, TextControl, WordControl, hasPlaceholder } from "./controls.js";
 
 /** @typedef {import("./controls.js").ControlProps} ControlProps */
@@ -44,7 +44,7 @@ function choose(props) {
       if (field.items?.shape === "reference") return html`<${ReferencesControl} ...${props} />`;
       return hasPlaceholder(value) ? html`<${TextControl} ...${props} />` : html`<${ListControl} ...${props} />`;
     case "texts":
-      return html`<${MapControl} ...${props} />`;
+      return field.secret ? html`<${SecretMapControl} ...${props} />` : html`<${MapControl} ...${props} />`;
     case "data":
     case "rules":
       return html`<${DataControl} ...${props} />`;

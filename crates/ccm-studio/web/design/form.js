@@ -92,7 +92,7 @@ function Groups({ entry, form, fields, readOnly, users }) {
   const { common } = types.value;
   const { groups, relations, rest } = useMemo(() => arrange(fields, common), [fields, common]);
   const known = new Set(fields.flatMap((field) => [field.name, ...field.aliases]));
-  const unknown = Object.keys(form.properties).filter((name) => !known.has(name) && form.properties[name]?.own !== undefined);
+  const unknown = Object.keys(form.properties).filter((name) => form.properties[name]?.unknown || (!known.has(name) && form.properties[name]?.own !== undefined));
   const context = { entry, form, readOnly };
   return html`
     ${unknown.length > 0 && html`<${Unknown} names=${unknown} context=${context} />`}
@@ -184,7 +184,7 @@ function findingsOf({ entry }, field, property) {
 function FieldRow({ field, context, instead }) {
   const { form, entry, readOnly } = context;
   const property = propertyOf(form, field);
-  const own = property.own !== undefined && property.own !== null;
+  const own = (property.own !== undefined && property.own !== null) || property.hidden === true;
   const inherited = !own && property.default !== undefined;
   const value = own ? property.own : property.default?.value;
   const id = `f-${field.name}`;
@@ -196,9 +196,10 @@ function FieldRow({ field, context, instead }) {
   const name = html`${field.name}${required && html`<span class="req" aria-hidden="true">*</span>`}`;
   return html`<div class=${`f ${problems.length > 0 ? "wrong" : ""}`} data-field=${field.name}>
     ${composite ? html`<span class="l" id=${`${id}-label`}>${name}</span>` : html`<label for=${id} id=${`${id}-label`}>${name}</label>`}
-    <div class="ctl">${property.editable === false
-      ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? "This cannot be changed in the form." }} />`
-      : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} type=${entry.type} number=${entry.number}
+    <div class="ctl">${property.editable === false || (property.hidden && field.shape === "list")
+      ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? (property.hidden ? "This holds secrets, which are not sent. Change it in the text." : "This cannot be changed in the form.") }} />`
+      : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} hidden=${property.hidden === true} type=${entry.type} number=${entry.number}
+          onInside=${(/** @type {string} */ key, /** @type {any} */ next) => void current.peek()?.edit([{ op: "set", path: [...form.path, field.name, key], value: next }]).catch((error) => report(error, `set ${field.name}`))}
           onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} />`}</div>
     ${problems.map((finding, index) => html`<p key=${index} class="err" id=${index === 0 ? `${id}-err` : undefined}><${Icon} name="alert" /><span>${finding.message}${finding.hint && html` <span class="muted">${finding.hint}</span>`}${finding.fixes.map((fix) => html` <${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//>`)}</span></p>`)}
     <p class="help" id=${`${id}-help`}>${help(field, property, inherited, own)}</p>
@@ -238,8 +239,11 @@ function Folded({ field, context }) {
 function Unknown({ names, context }) {
   const findings = current.value?.check.value?.findings ?? [];
   return html`<fieldset><legend>Not known</legend>${names.map((name) => {
-    const finding = findings.find((one) => one.message.includes(`\`${name}\``) && (one.resource === undefined || one.resource === idOf(context.entry)));
-    return html`<div key=${name} class="f wrong"><span class="l">${name}</span><div class="ctl"><pre class="mono ro">${JSON.stringify(context.form.properties[name]?.own)}</pre></div>
-      <p class="err"><${Icon} name="alert" /><span>${finding?.message ?? `\`${name}\` is not a property of ${context.entry.type}`}${finding?.hint && html` <span class="muted">${finding.hint}</span>`} ${finding?.fixes.map((fix) => html`<${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//> `)}</span></p></div>`;
+    const property = context.form.properties[name];
+    const finding = findings.find((one) => one.range && property?.range && one.range[0] === property.range[0] && one.message.includes(`\`${name}\``));
+    const meant = property?.suggestion;
+    const fixes = finding?.fixes.length ? finding.fixes : meant ? [{ title: `Rename to ${meant}`, operations: [{ op: "rename", path: [...context.form.path, name], key: meant }] }] : [];
+    return html`<div key=${name} class="f wrong"><span class="l">${name}</span><div class="ctl"><pre class="mono ro">${JSON.stringify(property?.own)}</pre></div>
+      <p class="err"><${Icon} name="alert" /><span>${finding?.message ?? `\`${name}\` is not a property of ${context.entry.type}`}${finding?.hint && html` <span class="muted">${finding.hint}</span>`} ${fixes.map((fix) => html`<${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//> `)}</span></p></div>`;
   })}</fieldset>`;
 }

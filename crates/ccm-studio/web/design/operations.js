@@ -43,8 +43,16 @@ export async function addResource(type) {
     check: (text) => (doc.outline.peek().some((entry) => entry.type === type && entry.name === text) ? `${type}#${text} is there already` : null),
   });
   if (name === undefined) return;
+  const after = placeFor(type);
+  await perform([{ op: "add", type, name, ...(after ? { after: handleOf(after) } : {}) }], `add ${type}#${name}`, `${type}#${name}`);
+}
+
+/** What a new resource comes behind: the selected one, or the last of its block if that is of another type. @param {string} type */
+function placeFor(type) {
   const now = selected.peek();
-  await perform([{ op: "add", type, name, ...(now ? { after: handleOf(now) } : {}) }], `add ${type}#${name}`, `${type}#${name}`);
+  if (!now || now.type === type) return now;
+  const block = JSON.stringify(now.block.path);
+  return current.peek()?.outline.peek().findLast((entry) => JSON.stringify(entry.block.path) === block) ?? now;
 }
 
 /** @param {OutlineEntry} entry */

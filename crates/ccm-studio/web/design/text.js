@@ -3,6 +3,7 @@ import { EditorState, EditorView, yaml } from "../vendor/codemirror.js";
 import { effect, html, useLayoutEffect, useRef, useSignalEffect } from "../vendor/preact.js";
 import { copy, download } from "../core/actions.js";
 import { extensions } from "../core/document.js";
+import { place } from "../core/router.js";
 import { current, idOf, select, selected } from "../core/store.js";
 import { Button } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
@@ -82,12 +83,25 @@ function Editor({ document: doc }) {
   // The cursor's place chooses the resource.
   useSignalEffect(() => {
     const [line] = doc.cursor.value;
+    // A name that was changed in the text is the same resource still.
+    const lost = doc.outline.value && selected.value === null && place.value.resource !== "";
     const entry = entryAt(doc, line);
     const now = selected.peek();
-    if (!entry || current.peek() !== doc) return;
+    if (!entry || current.peek() !== doc || (!lost && now && !moved(doc))) return;
     if (!now || now.number !== entry.number || idOf(now) !== idOf(entry)) select(entry, { reveal: false });
   });
   return html`<div class="editor" ref=${host}></div>`;
+}
+
+/** Where the cursor was when it last chose. @type {WeakMap<Document, string>} */
+const chosenAt = new WeakMap();
+
+/** Whether the cursor is elsewhere than when it last chose: an outline that changes beneath it chooses nothing. @param {Document} doc */
+function moved(doc) {
+  const at = doc.cursor.peek().join();
+  const before = chosenAt.get(doc);
+  chosenAt.set(doc, at);
+  return before !== at;
 }
 
 /** @param {Document} doc @param {EditorView} view */

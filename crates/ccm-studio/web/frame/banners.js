@@ -21,6 +21,9 @@ export function GlobalBanners() {
   return null;
 }
 
+/** Notes that have banners of their own. */
+const SAID = new Set(["mixed_eol", "read_only"]);
+
 /** Shown where the file is worked on. */
 export function FileBanners() {
   const document = current.value;
@@ -40,8 +43,8 @@ export function FileBanners() {
       <${Button} small onClick=${() => document.keepMine()}>Keep mine<//>`}><b class="bidi">${name}</b> was changed on disk since you opened it.<//>`}
     ${document.eol.value === "mixed" && !document.locked.value && html`<${Banner} kind="warn" actions=${html`
       <${Button} small onClick=${() => void save({ eol: "lf" })}>Save with LF<//><${Button} small onClick=${() => void save({ eol: "crlf" })}>Save with CRLF<//>`}>This file has both LF and CRLF line ends. Choose one; nothing is changed silently.<//>`}
-    ${!document.writable.value && html`<${Banner} kind="info"><b class="bidi">${name}</b> cannot be written by ${studio.value?.user}: the text is read-only.<//>`}
-    ${document.notes.value.map((note) => html`<${Banner} key=${note.code} kind="warn">${note.message}<//>`)}
+    ${!document.writable.value && html`<${Banner} kind="info"><b class="bidi">${name}</b> ${studio.value?.read_only ? "cannot be saved, as this Studio was started with --read-only" : `cannot be written by ${studio.value?.user}`}. The text is read-only.<//>`}
+    ${document.notes.value.filter((note) => !SAID.has(note.code)).map((note) => html`<${Banner} key=${note.code} kind="warn">${note.message}<//>`)}
   </div>`;
 }
 

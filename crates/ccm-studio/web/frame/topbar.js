@@ -25,7 +25,7 @@ export function TopBar() {
       ${document && html`<span class="sep" aria-hidden="true">/</span><b class="bidi" title=${document.path.value}>${document.path.value}</b>
         ${document.draft.value ? html`<span class="unsaved">draft</span>` : document.saving.value ? html`<span class="muted">saving</span>` : document.dirty.value && html`<span class="unsaved">unsaved</span>`}`}
     </div>
-    <button type="button" class="omni" onClick=${() => runCommand("palette")} aria-label="Search resources, files, commands"><${Icon} name="search" /><span>Search resources, files, commands</span><kbd aria-hidden="true">${keyText("Mod+K")}</kbd></button>
+    <button type="button" class="omni" onClick=${() => runCommand("palette")}><${Icon} name="search" /><span>Search resources, files, commands</span><kbd aria-hidden="true">${keyText("Mod+K")}</kbd></button>
     <div class="tools">
       <${Button} icon="save" keys="Mod+S" class="t-save" disabled=${!document || about?.read_only} title=${about?.read_only ? "Started with --read-only" : undefined} onClick=${() => void save()}>Save<//>
       <${Button} icon="plan" kind="primary" keys="Mod+Enter" class="t-plan" disabled=${!document?.isManifest} onClick=${startPlan}>Plan<//>

@@ -233,7 +233,7 @@ impl Pipe<'_> {
         let source = Source::new("request", text);
         let request = Request::parse(&source).map_err(|error| error.to_string())?;
         // Others get their turn between two requests.
-        let _lock = match self.state.lock(self.ui, &self.host) {
+        let _lock = match self.state.lock(&mut |text| self.ui.waiting(text), &self.host) {
             Ok(lock) => {
                 if self.state.is_lost() {
                     self.run.leave_state();

@@ -51,7 +51,7 @@ pub(super) fn flags() -> [Arg; 5] {
     ]
 }
 
-fn duration(text: &str) -> std::result::Result<Duration, String> {
+pub(super) fn duration(text: &str) -> std::result::Result<Duration, String> {
     if text == "0" {
         return Ok(Duration::ZERO);
     }
@@ -99,7 +99,7 @@ pub(super) fn begin(
     matches: &ArgMatches,
 ) -> Result<(Access, Option<RunLock>)> {
     let mut access = Access::open(options, matches)?;
-    let lock = access.lock(ui, &options.host)?;
+    let lock = access.lock(&mut |text| ui.waiting(text), &options.host)?;
     if access.is_lost() {
         options.state.directory = None;
     }
@@ -112,7 +112,7 @@ pub(super) fn begin_quietly(
     matches: &ArgMatches,
 ) -> Result<(Access, Option<RunLock>)> {
     let mut access = Access::open(options, matches)?;
-    let lock = access.lock_with(&mut |_| {}, &options.host)?;
+    let lock = access.lock(&mut |_| {}, &options.host)?;
     if access.is_lost() {
         options.state.directory = None;
     }
@@ -168,17 +168,13 @@ impl Access {
     }
 
     /// Takes the lock, for as long as the result lives.
-    pub(super) fn lock(&mut self, ui: &mut Ui, host: &Host) -> Result<Option<RunLock>> {
-        self.lock_with(&mut |holder| ui.waiting(&wait_for(holder)), host)
-    }
-
-    fn lock_with(
+    pub(super) fn lock(
         &mut self,
-        on_wait: &mut dyn FnMut(Option<&LockHolder>),
+        waiting: &mut dyn FnMut(&str),
         host: &Host,
     ) -> Result<Option<RunLock>> {
         let Some(directory) = &self.directory else { return Ok(None) };
-        let lock = directory.lock(self.timeout, on_wait);
+        let lock = directory.lock(self.timeout, &mut |holder| waiting(&wait_for(holder)));
         match lock {
             Ok(lock) => {
                 host.set_run_token(lock.token());

@@ -1,0 +1,139 @@
+//! What happens in a run, as events for the page.
+
+use std::sync::Arc;
+
+use ccm_engine::{AnyResource, AnyType, Diagnosis, Finished, Observer, Stop, frame};
+use ccm_model::{Diagnostic, Event, PlannedResource, REDACTED};
+use serde_json::{Value, json};
+
+use super::Run;
+
+/// Turns what the engine says into events of a run.
+pub(super) struct Watcher {
+    run: Arc<Run>,
+    types: &'static [&'static dyn AnyType],
+    is_preview: bool,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        run: &Arc<Run>,
+        types: &'static [&'static dyn AnyType],
+        is_preview: bool,
+    ) -> Self {
+        Self { run: Arc::clone(run), types, is_preview }
+    }
+}
+
+impl Observer for Watcher {
+    fn starting(&mut self, resource: &dyn AnyResource, number: usize, _total: usize) {
+        let (kind, name) = (resource.kind(), resource.common().name.as_str());
+        let name = ccm_model::redact_credentials(name);
+        self.run.add("resource", &json!({"number": number, "type": kind, "name": name}));
+    }
+
+    fn output(&mut self, line: &str) {
+        self.run.add("output", &json!({"line": line}));
+    }
+
+    fn entering(&mut self, manifest: &str) {
+        self.run.add("entering", &json!({"manifest": manifest}));
+    }
+
+    fn leaving(&mut self) {
+        self.run.add("leaving", &json!({}));
+    }
+
+    fn diagnosed(&mut self, diagnosis: &Diagnosis) {
+        if !diagnosis.findings.is_empty() {
+            diagnosed(&self.run, self.types, diagnosis);
+        }
+    }
+
+    fn warning(&mut self, warning: &Diagnostic) {
+        self.run.add("warning", &serde_json::to_value(warning).unwrap_or_default());
+    }
+
+    fn message(&mut self, text: &str) {
+        self.run.add("message", &json!({"text": text}));
+    }
+
+    fn finished(&mut self, event: &Event, diff: Option<&str>) {
+        let mut data = json!({"event": without_hidden(event)});
+        if let Some(diff) = diff {
+            data["diff"] = diff.into();
+        }
+        if self.is_preview {
+            // The diff is there already.
+            let planned = PlannedResource::new(event, None);
+            data["planned"] = serde_json::to_value(planned).unwrap_or_default();
+        }
+        self.run.add("event", &data);
+    }
+}
+
+/// An event without the content of a file that its mode hides from others.
+pub(crate) fn without_hidden(event: &Event) -> Value {
+    let mut event = serde_json::to_value(event).unwrap_or_default();
+    hide_content(&mut event);
+    event
+}
+
+pub(crate) fn hide_content(event: &mut Value) {
+    let Some(properties) = event.get_mut("properties") else { return };
+    let mode = properties.get("mode").and_then(Value::as_str);
+    let mode = mode.map(|mode| mode.trim_start_matches("0o"));
+    let mode = mode.and_then(|mode| u32::from_str_radix(mode, 8).ok());
+    let is_hidden = mode.is_some_and(|mode| mode & 0o004 == 0);
+    if is_hidden && let Some(content) = properties.get_mut("content") {
+        *content = REDACTED.into();
+    }
+}
+
+/// Tells what is wrong with a manifest.
+pub(super) fn diagnosed(run: &Run, types: &[&'static dyn AnyType], diagnosis: &Diagnosis) {
+    /// More of them are found with a check.
+    const MAX: usize = 200;
+    let findings: Vec<Value> = diagnosis
+        .findings
+        .iter()
+        .take(MAX)
+        .map(|finding| {
+            let own = finding.span.filter(|_| finding.source.is_none());
+            let alone = Diagnosis {
+                source: Arc::clone(&diagnosis.source),
+                findings: vec![finding.clone()],
+            };
+            let mut shown = serde_json::to_value(Diagnostic::new(finding, &diagnosis.source))
+                .unwrap_or_default();
+            shown["frame"] = frame::render(&alone, types, false).trim_end().into();
+            if let Some(span) = own {
+                shown["range"] = json!(diagnosis.source.range(span));
+            }
+            shown
+        })
+        .collect();
+    run.add("diagnosis", &json!({"findings": findings}));
+}
+
+/// The last event of a run; gives the state that it ends in.
+pub(super) fn ended(run: &Run, finished: &Finished, summary: &Value) -> &'static str {
+    let (stop, state) = match finished.stop {
+        None if finished.losses.is_empty() => (None, "finished"),
+        None => (None, "failed"),
+        Some(Stop::Cancelled(_)) => (Some("cancelled"), "stopped"),
+        Some(Stop::Failed) => (Some("failed"), "finished"),
+    };
+    for loss in &finished.losses {
+        run.add("message", &json!({"text": ccm_engine::chain(loss)}));
+    }
+    if let Some(message) = finished.post_message.as_ref().filter(|_| finished.is_without_errors()) {
+        run.add("message", &json!({"text": message}));
+    }
+    let mut data = json!({"summary": summary});
+    if let Some(stop) = stop {
+        data["stop"] = stop.into();
+    }
+    run.add("finished", &data);
+    state
+}

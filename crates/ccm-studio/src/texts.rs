@@ -1,0 +1,241 @@
+//! What is known about a text: findings, outline, forms, the graph. Nothing
+//! here runs a command or uses the network.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use ccm_engine::form::{FormError, resource_form};
+use ccm_engine::graph::{GraphDocument, GraphFormat};
+use ccm_engine::{ManifestError, RunOptions};
+use ccm_host::{Cancel, Digest};
+use ccm_http::{Request, Response, StatusCode, header};
+use ccm_yaml::Source;
+use ccm_yaml::edit::Document;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{ApiError, ApiResult, json_response};
+use crate::facts::FactsChoice;
+use crate::files::MAX_SIZE;
+use crate::routes::check_place;
+
+pub(crate) fn studio(app: &App) -> Response {
+    let settings = &app.settings;
+    let host = &settings.host;
+    let (version, commit) = settings.version;
+    let mut answer = json!({
+        "version": version,
+        "commit": commit,
+        "host": host.uname().hostname,
+        "user": *host.user_name(host.whoami().0),
+        "root": host.is_root(),
+        "directory": settings.directory.path().display().to_string(),
+        "apply_allowed": settings.allow_apply,
+        "read_only": settings.read_only,
+        "limits": {
+            "file_bytes": MAX_SIZE,
+            "files": crate::files::LIMITS.files,
+            "body_bytes": crate::LIMITS.body_bytes,
+            "graph_nodes": 400,
+        },
+    });
+    if let Some(file) = &settings.file {
+        answer["file"] = file.as_str().into();
+    }
+    json_response(StatusCode::OK, &answer)
+}
+
+pub(crate) fn types(app: &App, request: &Request) -> Response {
+    let table = ccm_engine::form::types(app.settings.engine.types());
+    let body = serde_json::to_vec(&table).unwrap_or_default();
+    let tag = format!("\"{}\"", Digest::of(&body));
+    let is_known = request.header(header::IF_NONE_MATCH).is_some_and(|known| known == tag);
+    let response = if is_known {
+        Response::empty(StatusCode::NOT_MODIFIED)
+    } else {
+        Response::new(StatusCode::OK, "application/json", body)
+    };
+    response.with(header::ETAG, &tag)
+}
+
+/// Refuses a text with other line ends than LF, or with a byte order mark.
+pub(crate) fn check_text(text: &str) -> ApiResult<()> {
+    if text.contains('\r') || text.starts_with('\u{feff}') {
+        let message = "a text has LF at the end of lines and no byte order mark here";
+        return Err(ApiError::malformed(message));
+    }
+    Ok(())
+}
+
+/// A text that a request is about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TextRequest {
+    pub(crate) path: String,
+    pub(crate) text: String,
+    #[serde(default)]
+    pub(crate) facts: Option<FactsChoice>,
+    #[serde(default)]
+    pub(crate) revision: Option<u64>,
+    #[serde(default)]
+    resource: Option<ccm_engine::edit::ResourceId>,
+    #[serde(default)]
+    format: Option<String>,
+}
+
+impl TextRequest {
+    /// Checks what was sent; gives the path that the text would be read from.
+    pub(crate) fn checked(&self, app: &App) -> ApiResult<PathBuf> {
+        check_text(&self.text)?;
+        check_place(&self.path)?;
+        Ok(app.settings.directory.path().join(&self.path))
+    }
+
+    pub(crate) fn choose_facts(&self, app: &App, options: &mut RunOptions) -> ApiResult<()> {
+        match &self.facts {
+            Some(choice) => choice.apply(app, &mut options.inputs),
+            None => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn check(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+    let started = Instant::now();
+    let path = request.checked(app)?;
+    let (engine, mut options) = app.quiet(cancel)?;
+    request.choose_facts(app, &mut options)?;
+    let may_guard = GUARDS.iter().any(|guard| request.text.contains(guard));
+    let text = may_guard.then(|| request.text.clone());
+    let found = engine.check_named(&request.path, &path, request.text, &options);
+    let mut answer = serde_json::to_value(&found).unwrap_or_default();
+    let manifest = text
+        .filter(|_| found.valid)
+        .map(|text| engine.load_named(&request.path, &path, text, &options));
+    answer["guards"] = match manifest {
+        Some(Ok(manifest)) => guards(&manifest, &options),
+        _ => json!([]),
+    };
+    let warnings = options.host.take_warnings().into_iter();
+    let warnings = warnings.map(|message| {
+        json!({"severity": "warning", "message": message, "file": "", "line": null,
+               "column": null, "frame": format!("warning: {message}"), "fixes": []})
+    });
+    if let Some(findings) = answer["findings"].as_array_mut() {
+        findings.extend(warnings);
+    }
+    {
+        let redactor = options.host.redactor();
+        redactor.value(&mut answer["findings"]);
+        redactor.value(&mut answer["guards"]);
+    }
+    answer["micros"] = (started.elapsed().as_micros() as u64).into();
+    answer["revision"] = request.revision.into();
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
+/// Properties with commands that a plan runs.
+const GUARDS: [&str; 2] = ["onlyif", "unless"];
+
+/// The commands that a plan of a manifest runs, and as whom.
+fn guards(manifest: &ccm_engine::Manifest, options: &RunOptions) -> Value {
+    let host = &options.host;
+    let me = host.user_name(host.whoami().0);
+    let mut found = Vec::new();
+    for resource in &manifest.declarations.resources {
+        let properties = resource.properties();
+        let set = |name: &str| properties.get(name).filter(|value| !value.is_null());
+        for property in GUARDS {
+            if let Some(command) = set(property).and_then(Value::as_str).filter(|c| !c.is_empty()) {
+                let user = set("user").and_then(Value::as_str).unwrap_or(&me);
+                found.push(json!({"resource": resource.display(), "property": property,
+                                  "command": command, "user": user}));
+            }
+        }
+    }
+    found.into()
+}
+
+pub(crate) fn form(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+    let path = request.checked(app)?;
+    let Some(resource) = &request.resource else {
+        return Err(ApiError::malformed("the request does not name a `resource`"));
+    };
+    let source = Source::new(request.path.as_str(), request.text.as_str());
+    let document = Document::parse(source).map_err(|error| not_valid(&error.message))?;
+    let (engine, mut options) = app.quiet(cancel)?;
+    let mut form =
+        resource_form(engine.types(), &document, resource).map_err(|error| match error {
+            FormError::NotYaml(message) => not_valid(&message),
+            FormError::Missing { message, hint } => {
+                ApiError::new(StatusCode::NOT_FOUND, "not_found", message).maybe_hint(hint)
+            }
+        })?;
+    if form.has_placeholders() {
+        request.choose_facts(app, &mut options)?;
+        let text = request.text.clone();
+        if let Ok(manifest) = engine.load_text(&path, text, &options) {
+            form.add_resolved(&manifest);
+        }
+    }
+    let mut answer = serde_json::to_value(&form).unwrap_or_default();
+    // What is written is in the page already; what was made of it may be secret.
+    if let Some(properties) = answer["properties"].as_object_mut() {
+        let redactor = options.host.redactor();
+        for property in properties.values_mut() {
+            if let Some(resolved) = property.get_mut("resolved") {
+                redactor.value(resolved);
+            }
+        }
+    }
+    answer["revision"] = request.revision.into();
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
+fn not_valid(message: &str) -> ApiError {
+    ApiError::conflict("not_valid", format!("the text is not YAML: {message}"))
+}
+
+pub(crate) fn graph(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+    let path = request.checked(app)?;
+    let (engine, mut options) = app.quiet(cancel)?;
+    request.choose_facts(app, &mut options)?;
+    let manifest = engine
+        .load_named(&request.path, &path, request.text, &options)
+        .map_err(|error| invalid(engine.types(), &error))?;
+    let graph = engine.graph(&manifest, &options, None);
+    let answer = match request.format.as_deref() {
+        None | Some("json") => {
+            let document = GraphDocument::new(&graph, &graph.layout());
+            serde_json::to_value(&document).unwrap_or_default()
+        }
+        Some("svg") => json!({"svg": graph.render(GraphFormat::Svg)}),
+        Some("dot") => json!({"dot": graph.render(GraphFormat::Dot)}),
+        Some("mermaid") => json!({"mermaid": graph.render(GraphFormat::Mermaid)}),
+        Some(_) => return Err(ApiError::malformed("`format` is json, svg, dot or mermaid")),
+    };
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
+/// A manifest that cannot be used, with its findings.
+pub(crate) fn invalid(
+    types: &[&'static dyn ccm_engine::AnyType],
+    error: &ManifestError,
+) -> ApiError {
+    let message = match error {
+        ManifestError::Invalid(_) => "the manifest is not valid".to_owned(),
+        other => ccm_engine::chain(other),
+    };
+    let findings: Vec<Value> = match error {
+        ManifestError::Invalid(diagnosis) => {
+            let all = diagnosis.diagnostics().take(50);
+            all.map(|found| serde_json::to_value(found).unwrap_or_default()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let frame = match error {
+        ManifestError::Invalid(diagnosis) => ccm_engine::frame::render(diagnosis, types, false),
+        _ => String::new(),
+    };
+    ApiError::conflict("not_valid", message).with("findings", findings).with("frame", frame)
+}
