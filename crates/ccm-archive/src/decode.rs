@@ -31,12 +31,20 @@ pub(crate) struct Ahead<F> {
 
 impl<F: Read + Send + 'static> Ahead<F> {
     /// Begins to decompress; more than `most` bytes are an error.
-    pub(crate) fn start(file: F, compression: Compression, most: u64) -> Result<Self> {
+    pub(crate) fn start(file: F, size: u64, compression: Compression, most: u64) -> Result<Self> {
         let (full, filled) = sync_channel(AHEAD);
         let (empty, emptied) = sync_channel(AHEAD + 2);
         let work = move || {
             let mut file = Digesting::new(file);
-            let source = BufReader::with_capacity(BUFFER, &mut file);
+            let mut source = BufReader::with_capacity(BUFFER, &mut file);
+            if let Some((name, beginning)) = compression.beginning()
+                && !source.fill_buf()?.starts_with(beginning)
+            {
+                // An error page saved in its place is told from a damaged archive.
+                let error = Error::not_a(name, size);
+                let _ = full.send(Err(io::Error::other(error)));
+                return Err(io::Error::other("it was not read"));
+            }
             let mut pump = Pump { full, emptied, left: most };
             let is_all = match compression {
                 Compression::None => pump.run(source),

@@ -6,6 +6,9 @@ use std::path::Path;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// How the reason begins where something else was sent in the place of an archive.
+const NOT_A: &str = "not a ";
+
 /// Why an archive was not unpacked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -57,12 +60,15 @@ impl Error {
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Damaged { .. } => Some("fetch or build the archive again".to_owned()),
+            Self::Damaged { reason, .. } if reason.starts_with(NOT_A) => {
+                Some("check the URL; the server may have sent an error page".to_owned())
+            }
+            Self::Damaged { .. } => Some("download or build the archive again".to_owned()),
             Self::Refused { .. } => {
                 Some("nothing was written; only unpack archives from those you trust".to_owned())
             }
             Self::Unsupported { .. } => {
-                Some(format!("it is one of {}", crate::Format::known_tarballs()))
+                Some(format!("supported: {}", crate::Format::known_tarballs()))
             }
             Self::Host(error) => error.hint(),
             Self::Excessive { .. } | Self::Interrupted { .. } => None,
@@ -71,6 +77,10 @@ impl Error {
 
     pub(crate) fn damaged(reason: impl Into<String>) -> Self {
         Self::Damaged { archive: String::new(), reason: reason.into() }
+    }
+
+    pub(crate) fn not_a(kind: &str, size: u64) -> Self {
+        Self::damaged(format!("{NOT_A}{kind} file ({size} bytes)"))
     }
 
     pub(crate) fn excessive(reason: impl Into<String>) -> Self {

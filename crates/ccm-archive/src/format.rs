@@ -24,6 +24,19 @@ pub enum Compression {
     Zstd,
 }
 
+impl Compression {
+    /// Its name, and the bytes that every file of it begins with, if there are
+    /// any: Zstandard may begin with frames that are skipped.
+    pub(crate) fn beginning(self) -> Option<(&'static str, &'static [u8])> {
+        match self {
+            Self::Gzip => Some(("gzip", b"\x1f\x8b")),
+            Self::Bzip2 => Some(("bzip2", b"BZh")),
+            Self::Xz => Some(("xz", b"\xfd7zXZ\0")),
+            Self::None | Self::Zstd => None,
+        }
+    }
+}
+
 const EXTENSIONS: [(&str, Format); 13] = [
     (".tar.gz", Format::Tar(Compression::Gzip)),
     (".tgz", Format::Tar(Compression::Gzip)),

@@ -169,7 +169,7 @@ impl Extractor<'_> {
                 let most = self.limits.bytes_from(size);
                 // Headers and padding come on top of what is counted.
                 let most = most.saturating_add(self.limits.entries.saturating_mul(4096));
-                let mut input = decode::Ahead::start(file, compression, most)?;
+                let mut input = decode::Ahead::start(file, size, compression, most)?;
                 tar::read(&mut input, self.limits, visitor)?;
                 input.finish()
             }

@@ -37,9 +37,9 @@ pub struct Properties {
     pub(crate) noop: Option<bool>,
     /// Only look at the health of resources; a run that does so keeps to it
     pub(crate) health_check_only: Option<bool>,
-    /// Whether the manifest may apply others, true when unset
+    /// Whether the child manifest may apply further manifests; defaults to `true`
     pub(crate) allow_apply: Option<bool>,
-    /// Data for the manifest; all data of this one when unset
+    /// Data for the child manifest; defaults to all data of this one
     pub(crate) data: Option<Data>,
     /// Resources whose change counts as a refresh, as `type#name`
     #[property(value = "TYPE#NAME")]

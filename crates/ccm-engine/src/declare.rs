@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ccm_host::{Fetchers, Host};
-use ccm_model::{Properties, ResourceRef, Stage};
+use ccm_model::{Properties, ResourceRef, Severity, Stage};
 
 use crate::cli::CommandLine;
 use crate::manifest_run::{Child, Mode};
@@ -97,6 +97,17 @@ pub(crate) struct PropertyFinding {
     pub(crate) property: &'static str,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    pub(crate) severity: Severity,
+}
+
+impl PropertyFinding {
+    fn error(property: &'static str, message: String, hint: Option<String>) -> Self {
+        Self { property, message, hint, severity: Severity::Error }
+    }
+
+    fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
 }
 
 impl Findings {
@@ -107,7 +118,18 @@ impl Findings {
 
     /// Something is wrong with a property.
     pub fn add(&mut self, property: &'static str, message: impl Into<String>) {
-        self.found.push(PropertyFinding { property, message: message.into(), hint: None });
+        self.found.push(PropertyFinding::error(property, message.into(), None));
+    }
+
+    /// Something about a property is likely a mistake, and this helps.
+    pub fn warn(
+        &mut self,
+        property: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let finding = PropertyFinding::error(property, message.into(), Some(hint.into()));
+        self.found.push(PropertyFinding { severity: Severity::Warning, ..finding });
     }
 
     /// Something is wrong with a property, and this helps.
@@ -117,8 +139,7 @@ impl Findings {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        let hint = Some(hint.into());
-        self.found.push(PropertyFinding { property, message: message.into(), hint });
+        self.found.push(PropertyFinding::error(property, message.into(), Some(hint.into())));
     }
 
     /// A path must be absolute, and written without detours.
@@ -141,13 +162,13 @@ impl Findings {
             ccm_host::Error::Fetch { reason, .. } => reason,
             error => error.to_string(),
         };
-        self.found.push(PropertyFinding { property, message, hint });
+        self.found.push(PropertyFinding::error(property, message, hint));
         false
     }
 
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        !self.found.iter().any(PropertyFinding::is_error)
     }
 
     pub(crate) fn into_inner(self) -> Vec<PropertyFinding> {
@@ -156,7 +177,7 @@ impl Findings {
 
     /// The first finding as a resource's failure.
     pub(crate) fn into_result(self) -> Result<()> {
-        match self.found.into_iter().next() {
+        match self.found.into_iter().find(PropertyFinding::is_error) {
             Some(PropertyFinding { property, message, .. }) => {
                 Err(Error::Invalid { property: property.to_owned(), message })
             }

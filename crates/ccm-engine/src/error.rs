@@ -69,6 +69,14 @@ pub enum Error {
         /// The reference.
         reference: ResourceRef,
     },
+    /// Another resource of the same name was managed before.
+    #[error("{resource} is already managed by the one in line {line}")]
+    AlreadyManaged {
+        /// Which resource.
+        resource: String,
+        /// Where the first one is.
+        line: usize,
+    },
     /// What is there does not allow what is wanted.
     #[error("{reason}")]
     Refused {

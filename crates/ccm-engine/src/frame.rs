@@ -85,7 +85,7 @@ fn one(
     }
     let hint = finding.hint.as_deref().map(visible);
     if let Some(hint) = &hint {
-        report = report.element(Level::HELP.message(&**hint));
+        report = report.element(Level::HELP.with_name("hint").message(&**hint));
     }
     renderer.render(&[report])
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::time::Instant;
 
 use ccm_host::Host;
@@ -40,6 +41,15 @@ struct TurnDiffs {
     kept: Option<String>,
 }
 
+/// What it means for a resource that others of its manifest have its name.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Repeated {
+    /// Its own line, if there are others.
+    line: Option<usize>,
+    /// The line of the one that was managed before it.
+    managed: Option<usize>,
+}
+
 /// What the lifecycle of a resource needs beside the resource.
 pub(crate) struct LifecycleContext<'r, 'a> {
     pub(crate) types: &'static [&'static dyn AnyType],
@@ -48,6 +58,11 @@ pub(crate) struct LifecycleContext<'r, 'a> {
     pub(crate) frame: &'r ManifestFrame,
     pub(crate) record: &'r mut Record<'a>,
     pub(crate) observer: &'r RefCell<&'a mut dyn Observer>,
+}
+
+/// Whether control skipped the resource.
+fn is_closed(event: &Event) -> bool {
+    event.skipped && event.unmet_requirements.is_empty()
 }
 
 impl<'a> LifecycleContext<'_, 'a> {
@@ -71,6 +86,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     ) -> Option<Stop> {
         let cancel = self.options.host.cancel();
         let total = resources.len();
+        let mut managed: HashMap<String, usize> = HashMap::new();
         for (index, mut resource) in resources.into_iter().enumerate() {
             if let Some(reason) = cancel.reason() {
                 return Some(Stop::Cancelled(reason));
@@ -80,7 +96,12 @@ impl<'a> LifecycleContext<'_, 'a> {
                 continue;
             }
             self.observer.borrow_mut().starting(&*resource, index + 1, total);
-            let event = self.run_resource(&mut *resource);
+            let line = self.frame.repeated.get(&index).copied();
+            let first = line.and_then(|_| managed.get(&resource.display()).copied());
+            let event = self.run_resource(&mut *resource, Repeated { line, managed: first });
+            if let Some(line) = line.filter(|_| !event.skipped) {
+                managed.entry(resource.display()).or_insert(line);
+            }
             each(&event);
             let failed = event.failed;
             self.record.keep(event);
@@ -92,9 +113,13 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// The key of a resource among the decisions, if anyone looks at them.
-    fn decision_key(&self, resource: &dyn AnyResource) -> String {
+    fn decision_key(&self, resource: &dyn AnyResource, repeated: Repeated) -> String {
         if self.options.decisions.are_watched() {
-            decision_log::key(&self.frame.files, &resource.display())
+            let mut name = resource.display();
+            if let Some(line) = repeated.line {
+                name += &format!("\n{line}");
+            }
+            decision_log::key(&self.frame.files, &name)
         } else {
             String::new()
         }
@@ -114,7 +139,11 @@ impl<'a> LifecycleContext<'_, 'a> {
     /// Takes a resource through its lifecycle and records what became of it.
     /// Whatever goes wrong becomes part of the event; nothing of one resource
     /// aborts the run.
-    pub(crate) fn run_resource(&mut self, resource: &mut dyn AnyResource) -> Event {
+    pub(crate) fn run_resource(
+        &mut self,
+        resource: &mut dyn AnyResource,
+        repeated: Repeated,
+    ) -> Event {
         let begin = Instant::now();
         let options = self.options;
         let mode = resource.mode(self.frame.mode);
@@ -132,8 +161,12 @@ impl<'a> LifecycleContext<'_, 'a> {
         };
         let mut diffs = TurnDiffs::default();
         options.host.set_preview(mode.noop.then(|| resource.display()).as_deref());
-        let done = self.steps(resource, mode, &mut event, &mut diffs);
-        self.settle(resource, mode, done.is_ok(), &event);
+        let done = self.steps(resource, repeated, mode, &mut event, &mut diffs);
+        // Another one of this name may be the one that owes a reaction.
+        let is_left_to_another = repeated.line.is_some() && is_closed(&event);
+        if !is_left_to_another {
+            self.settle(resource, mode, done.is_ok(), &event);
+        }
         if let Err(error) = &done
             && let Some(waits_for) = self.waits_for(resource, mode, error)
         {
@@ -146,13 +179,12 @@ impl<'a> LifecycleContext<'_, 'a> {
             event.failed = true;
             let mut message = chain(&error);
             if let Some(hint) = error.hint() {
-                let gap = if message.contains('\n') { '\n' } else { ' ' };
-                message = format!("{message}{gap}({hint})");
+                message = format!("{message}\nhint: {hint}");
             }
             event.error.push(message);
         }
         if options.decisions.are_watched() {
-            let key = self.decision_key(resource);
+            let key = self.decision_key(resource, repeated);
             options.decisions.finished(&key, resource.display(), &event);
         }
         if options.detail >= Detail::Report {
@@ -163,7 +195,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         let kept_diff = diffs.kept.as_deref().map(|diff| options.host.redactor().text(diff));
         event.timestamp = options.host.now();
         event.duration = begin.elapsed();
-        self.record.add(&mut event, &options.host);
+        let counts_for_others = repeated.managed.is_none() || !is_closed(&event);
+        self.record.add(&mut event, counts_for_others, &options.host);
         self.record.note_aside(resource, mode.is_aside);
         self.record.note_waiting(resource, &event);
         self.record.history.event(&event, &self.frame.route, kept_diff.as_deref());
@@ -176,6 +209,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     fn steps(
         &mut self,
         resource: &mut dyn AnyResource,
+        repeated: Repeated,
         mode: Mode,
         event: &mut Event,
         diffs: &mut TurnDiffs,
@@ -183,7 +217,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let host = &self.options.host;
         let (provider, name) = resource.select_provider(host)?;
         event.provider = Cow::Borrowed(name);
-        match self.gate(resource)? {
+        match self.gate(resource, repeated)? {
             Gate::Open => {}
             Gate::Closed => {
                 event.skipped = true;
@@ -208,7 +242,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let awaited = awaited.filter(|_| event.owed.is_none());
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
-        let key = self.decision_key(resource);
+        let key = self.decision_key(resource, repeated);
         let (diff, kept_diff) = (None, None);
         let mut turn = Turn { run: self, mode, trigger, awaited, key, is_chosen, diff, kept_diff };
         let managed = resource.manage(provider, &mut turn, event);
@@ -241,8 +275,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             return;
         }
         debts.after_change(event, is_done, host);
-        let is_closed = event.skipped && event.unmet_requirements.is_empty();
-        if is_closed && is_done {
+        if is_closed(event) && is_done {
             debts.skipped(resource, route, host);
         } else if !is_done || event.skipped {
             debts.kept(resource, route, host);
@@ -250,10 +283,13 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// Control, deferred templates, requirements: may this resource be managed?
-    fn gate(&mut self, resource: &mut dyn AnyResource) -> Result<Gate> {
+    fn gate(&mut self, resource: &mut dyn AnyResource, repeated: Repeated) -> Result<Gate> {
         let templates = &self.frame.templates;
         if !is_managed(resource, templates)? {
             return Ok(Gate::Closed);
+        }
+        if let Some(line) = repeated.managed {
+            return Err(Error::AlreadyManaged { resource: resource.display(), line });
         }
         let templates = TrackingTemplates { templates, is_used: Cell::new(false) };
         if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {

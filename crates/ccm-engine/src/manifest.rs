@@ -9,6 +9,7 @@ mod loader;
 mod references;
 mod structure;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,6 +65,9 @@ pub struct Declarations {
     /// Errors in `control` that are known before anything is evaluated. Each
     /// fails its resource when the manifest is applied, not the manifest.
     pub(crate) control_errors: Vec<Finding>,
+    /// The line of each resource, by index, whose name another one has too. At
+    /// most one of a name may be managed.
+    pub(crate) repeated: HashMap<usize, usize>,
 }
 
 /// A directory of fetched files, and what people know it as.

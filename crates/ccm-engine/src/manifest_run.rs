@@ -4,6 +4,7 @@
 //! Every manifest of a run has a [`ManifestFrame`] of its own, so what holds for
 //! a child (working directory, data, noop) ends with it, however it ends.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -134,6 +135,8 @@ pub(crate) struct ManifestFrame {
     pub(crate) route: Vec<String>,
     /// What the resources that apply it and those above it are called.
     pub(crate) above: Vec<String>,
+    /// The line of each resource, by index, whose name another one has too.
+    pub(crate) repeated: HashMap<usize, usize>,
 }
 
 impl ManifestFrame {
@@ -149,6 +152,7 @@ impl ManifestFrame {
             is_chosen: false,
             route: Vec::new(),
             above: Vec::new(),
+            repeated: HashMap::new(),
         }
     }
 
@@ -193,6 +197,7 @@ impl LifecycleContext<'_, '_> {
             is_chosen,
             route,
             above,
+            repeated: declarations.repeated,
         };
         if let Some(message) = declarations.pre_message {
             let message = host.redactor().text(&message).into_owned();

@@ -1,6 +1,6 @@
 //! Reading a request: declare, resolve, validate.
 
-use ccm_model::{Field, Finding, Reader, Request, RequestError, Required, did_you_mean};
+use ccm_model::{Field, Finding, Reader, Request, RequestError, Required, Severity};
 use ccm_template::Resolver;
 use ccm_yaml::{Entry, Key, Node};
 
@@ -25,6 +25,10 @@ pub(crate) fn read_request(
     // A value of the wrong type was not taken, so more would be said of it.
     if findings.is_empty() {
         findings = resolve_and_check(&mut *resource, templates, None);
+        for warning in findings.extract_if(.., |found| found.severity == Severity::Warning) {
+            let hint = warning.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            templates.host().warn(format!("{}{hint}", warning.message));
+        }
     }
     if findings.is_empty() {
         return Ok(resource);
@@ -74,8 +78,7 @@ fn find_offered(
     find_type(types, kind).filter(is_offered).ok_or_else(|| {
         let offered = types.iter().copied().filter(is_offered).map(AnyType::name);
         let offered: Vec<&str> = offered.collect();
-        let hint = did_you_mean(kind, offered.iter().copied())
-            .unwrap_or_else(|| format!("it is one of {}", offered.join(", ")));
+        let hint = crate::type_hint(kind, &offered);
         let message = format!("the type `{kind}` is not offered here");
         Finding::error(None, message).hint(hint).into()
     })

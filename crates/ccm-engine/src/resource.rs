@@ -291,7 +291,8 @@ impl<T: Manage> AnyResource for Declared<T> {
                 continue;
             }
             let message = format!("{}: {}", found.property, found.message);
-            all.push(Finding::error(self.places.of(index), message).hint(found.hint));
+            let finding = Finding::error(self.places.of(index), message).hint(found.hint);
+            all.push(Finding { severity: found.severity, ..finding });
         }
         if !all.is_empty() {
             let name = self.display();

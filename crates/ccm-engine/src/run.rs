@@ -10,7 +10,7 @@ use ccm_state::history::{Former, RecordedTurn};
 
 use crate::debts::Debts;
 use crate::history::History;
-use crate::lifecycle::LifecycleContext;
+use crate::lifecycle::{LifecycleContext, Repeated};
 use crate::manifest::{Diagnosis, Manifest};
 use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
 use crate::options::RunOptions;
@@ -136,12 +136,19 @@ impl<'a> Record<'a> {
     }
 
     /// Gives an event its id, and records and counts it.
-    pub(crate) fn add(&mut self, event: &mut Event, host: &Host) {
+    /// Where `counts_for_others` is false, those that refer to the resource do not
+    /// see the event.
+    pub(crate) fn add(&mut self, event: &mut Event, counts_for_others: bool, host: &Host) {
         // Ids sort in the order of recording, even if the clock is set back.
         let fresh = EventId::new(event.timestamp, host.random());
         self.last_id = if fresh > self.last_id { fresh } else { self.last_id.next() };
         event.event_id = self.last_id;
-        if let Err(error) = self.session.record(event) {
+        let recorded = if counts_for_others {
+            self.session.record(event)
+        } else {
+            self.session.record_unseen(event)
+        };
+        if let Err(error) = recorded {
             self.session_error.get_or_insert(error);
         }
         self.summary.add(event);
@@ -323,7 +330,7 @@ impl<'a> Run<'a> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
         self.record.debts.begin_request(&self.options);
-        let event = self.context().run_resource(&mut *resource);
+        let event = self.context().run_resource(&mut *resource, Repeated::default());
         self.record.debts.finish_request(&self.options.host);
         Ok(event)
     }
@@ -352,7 +359,7 @@ impl<'a> Run<'a> {
     /// Records, shows and keeps an event that was made elsewhere.
     pub(crate) fn add(&mut self, mut event: Event) {
         self.options.host.redactor().event(&mut event);
-        self.record.add(&mut event, &self.options.host);
+        self.record.add(&mut event, true, &self.options.host);
         self.record.history.event(&event, &self.frame.route, None);
         self.context().take_warnings(None);
         self.observer.borrow_mut().finished(&event, None);

@@ -55,6 +55,10 @@ pub trait Session {
     /// Records one event.
     fn record(&mut self, event: &Event) -> Result<(), SessionError>;
 
+    /// Records an event that says nothing about the resource to those that refer
+    /// to it: control skipped it, and another one of its name was managed.
+    fn record_unseen(&mut self, event: &Event) -> Result<(), SessionError>;
+
     /// What became of a resource, by name or alias.
     fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome>;
 }
@@ -88,6 +92,10 @@ impl Session for MemorySession {
         Ok(())
     }
 
+    fn record_unseen(&mut self, _event: &Event) -> Result<(), SessionError> {
+        Ok(())
+    }
+
     fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome> {
         self.last.get(&reference.to_string()).copied()
     }
@@ -99,6 +107,10 @@ pub struct NoSession;
 
 impl Session for NoSession {
     fn record(&mut self, _event: &Event) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn record_unseen(&mut self, _event: &Event) -> Result<(), SessionError> {
         Ok(())
     }
 
@@ -316,6 +328,10 @@ enum Record {
 impl Session for DirectorySession {
     fn record(&mut self, event: &Event) -> Result<(), SessionError> {
         self.known.remember(event);
+        self.record_unseen(event)
+    }
+
+    fn record_unseen(&mut self, event: &Event) -> Result<(), SessionError> {
         let is_current = self.seen.is_some() && self.changed() == self.seen;
         self.write(event.event_id, event)?;
         // Our own file is no reason to look for those of others.

@@ -55,7 +55,7 @@ pub(crate) fn check_table<T: Declare>(
         let article = if T::NAME.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let message = format!("ensure cannot be `{}` for {article} {}", common.ensure, T::NAME);
         let finding = Finding::error(places.of(at), message)
-            .hint(format!("it is one of {}", words.join(", ")))
+            .hint(format!("allowed: {}", words.join(", ")))
             .suggest(&common.ensure, words.iter().copied());
         findings.push(finding);
     }

@@ -418,7 +418,7 @@ fn check_setting(name: &str, value: &Value) -> Result<(), String> {
     let text = value.as_str().unwrap_or_default();
     match name {
         "method" if !HTTP_METHODS.contains(&text.to_ascii_uppercase().as_str()) => {
-            Err(format!("unknown method `{text}`: it is one of {}", HTTP_METHODS.join(", ")))
+            Err(format!("unknown method `{text}`: allowed: {}", HTTP_METHODS.join(", ")))
         }
         "local-address" if text.parse::<IpAddr>().is_err() => {
             Err(format!("`{text}` is not an IP address"))

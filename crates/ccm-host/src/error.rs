@@ -24,7 +24,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A path that must be a directory.
-    #[error("{} is not a directory", path.display())]
+    #[error("{}", not_a_directory(path))]
     NotADirectory {
         /// The path as the caller gave it.
         path: PathBuf,
@@ -234,13 +234,13 @@ pub enum Error {
         actual: crate::Digest,
     },
     /// The user database has no user of this name.
-    #[error("could not lookup user `{name}`")]
+    #[error("could not lookup user `{name}`: it does not exist")]
     UnknownUser {
         /// The name asked for.
         name: String,
     },
     /// The group database has no group of this name.
-    #[error("could not lookup group `{name}`")]
+    #[error("could not lookup group `{name}`: it does not exist")]
     UnknownGroup {
         /// The name asked for.
         name: String,
@@ -307,6 +307,20 @@ pub enum Error {
     },
 }
 
+/// Why a download over https fails where the server speaks plain http.
+pub(crate) const NO_TLS: &str = "the TLS handshake failed: the server did not respond with TLS";
+
+/// A missing directory and something else in its place are two mistakes.
+fn not_a_directory(path: &Path) -> String {
+    let path_shown = path.display();
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("directory {path_shown} does not exist")
+        }
+        _ => format!("{path_shown} is not a directory"),
+    }
+}
+
 impl Error {
     /// What to do next.
     pub fn hint(&self) -> Option<String> {
@@ -321,6 +335,12 @@ impl Error {
             {
                 Some("make room on the file system".to_owned())
             }
+            Self::UnknownUser { .. } => {
+                Some("create the user in an earlier resource, or use a numeric ID".to_owned())
+            }
+            Self::UnknownGroup { .. } => {
+                Some("create the group in an earlier resource, or use a numeric ID".to_owned())
+            }
             Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),
             Self::PlantedFile { .. } => {
                 Some("without `write: in_place`, ccm replaces the file".to_owned())
@@ -331,6 +351,9 @@ impl Error {
             }
             Self::UnknownScheme { known, .. } => {
                 Some(format!("available schemes: {}", known.join(", ")))
+            }
+            Self::Fetch { reason, .. } if reason.ends_with(NO_TLS) => {
+                Some("if the server uses plain HTTP, write http://".to_owned())
             }
             Self::Network { hint, .. } => hint.clone(),
             Self::Exposed { path, .. } => Some(format!("chmod 600 {}", path.display())),
@@ -352,7 +375,7 @@ impl Error {
                 Some(format!("choose another directory with --state-dir, or make {path} safe"))
             }
             Self::NotADirectory { path } if !path.exists() => {
-                Some("create it first, or declare it earlier with `ensure: directory`".to_owned())
+                Some("declare it in an earlier resource, with `ensure: directory`".to_owned())
             }
             _ => None,
         }

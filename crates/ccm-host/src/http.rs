@@ -202,9 +202,18 @@ fn reason(at: &str, idle_timeout: Duration, error: &ureq::Error) -> String {
         ureq::Error::Timeout(_) => format!("{at}it took too long"),
         // The value may be a secret, and the client's words may show it.
         ureq::Error::Http(_) => format!("{at}a header or the URL is not valid"),
-        ureq::Error::Io(error) => format!("{at}{error}"),
-        error => format!("{at}{error}"),
+        ureq::Error::Io(error) => format!("{at}{}", without_tls(error)),
+        error => format!("{at}{}", without_tls(error)),
     }
+}
+
+/// The TLS library's words for an answer that is no TLS tell people nothing.
+fn without_tls(error: &dyn std::error::Error) -> String {
+    let words = error.to_string();
+    if words.contains("InvalidContentType") {
+        return crate::error::NO_TLS.to_owned();
+    }
+    words
 }
 
 /// An answer whose body is still to come.

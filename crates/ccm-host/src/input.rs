@@ -2,11 +2,13 @@
 
 use std::io::{self, Read};
 use std::os::fd::AsFd as _;
+use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use crate::{Cancel, Host};
+use crate::file::utf8;
+use crate::{Cancel, Error, Host, Result};
 
 /// Standard input without a buffer of its own; ends when a signal comes.
 #[derive(Debug)]
@@ -18,6 +20,22 @@ impl Host {
     /// Standard input, which ends when a signal comes.
     pub fn standard_input(&self) -> StandardInput {
         StandardInput { cancel: self.cancel().clone() }
+    }
+
+    /// All of standard input as text.
+    ///
+    /// # Errors
+    ///
+    /// Returns that it cannot be read, is not UTF-8, or is longer than `limit`.
+    pub fn read_standard_input(&self, limit: u64) -> Result<String> {
+        let path = Path::new("standard input");
+        let mut bytes = Vec::new();
+        let read = self.standard_input().take(limit + 1).read_to_end(&mut bytes);
+        read.map_err(Error::std_io("read", path))?;
+        if bytes.len() as u64 > limit {
+            return Err(Error::TooLarge { path: path.to_owned(), limit });
+        }
+        utf8(bytes, path)
     }
 }
 

@@ -217,11 +217,11 @@ mod tests {
         let host = Host::new();
         assert_eq!(
             host.uid("nobody-here").unwrap_err().to_string(),
-            "could not lookup user `nobody-here`"
+            "could not lookup user `nobody-here`: it does not exist"
         );
         assert_eq!(
             host.gid("no-group").unwrap_err().to_string(),
-            "could not lookup group `no-group`"
+            "could not lookup group `no-group`: it does not exist"
         );
         assert_eq!(host.uid("").unwrap_err().to_string(), "user name cannot be empty");
         assert_eq!(host.gid("").unwrap_err().to_string(), "group name cannot be empty");

@@ -18,28 +18,28 @@ const RULES_TIMEOUT: Duration = Duration::from_mins(1);
 /// A command or rules that tell whether a resource does what it is there for.
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct HealthCheck {
-    /// Command in the manner of a Nagios plugin
+    /// Nagios-compatible command
     #[property(
         required_unless(set = "goss_rules"),
         conflicts("goss_rules"),
         format = Command
     )]
     pub command: Option<String>,
-    /// Goss rules, or a placeholder that becomes such a map
+    /// Goss rules, or a placeholder that resolves to such a map
     #[property(template = never)]
     pub goss_rules: Option<GossRules>,
-    /// Name of the check, the base name of the command or `goss` when unset
+    /// Name of the check; defaults to the base name of the command, or `goss`
     pub name: Option<String>,
-    /// How often to try until the check is OK, 1 when unset
+    /// Attempts until the check succeeds; defaults to 1
     #[property(format = Count)]
     pub tries: Option<i32>,
-    /// Time between tries, `1s` when unset
+    /// Time between attempts; defaults to `1s`
     #[property(format = Duration)]
     pub try_sleep: Option<String>,
-    /// Longest time that one try may take, `1m` for rules when unset
+    /// Timeout of one attempt; defaults to `1m` for rules, none for commands
     #[property(format = Duration)]
     pub timeout: Option<String>,
-    /// How the outcome is told, `nagios` for a command and `goss` for rules
+    /// Format of the result: `nagios` for a command, `goss` for rules
     #[property(format = OneOf(&["nagios", "goss"]))]
     pub format: Option<String>,
 }

@@ -63,5 +63,5 @@ pub use resolve::{
     Resolve, Stage, TemplateError, TemplatePlace, Templates, has_placeholder,
     has_script_placeholder,
 };
-pub use suggest::{closest, did_you_mean};
+pub use suggest::{closest, did_you_mean, property_hint};
 pub use summary::Summary;

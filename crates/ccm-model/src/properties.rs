@@ -75,22 +75,22 @@ pub struct Common {
     pub name: String,
     /// Desired state
     pub ensure: String,
-    /// Another name to refer to this resource by
+    /// Another name for references to this resource
     pub alias: Option<String>,
-    /// Provider to use, chosen automatically when unset
+    /// Provider to use; ccm detects it by default
     pub provider: Option<String>,
-    /// Resources that must have succeeded before, as `type#name`
+    /// Resources that must not have failed, as `type#name`
     #[property(value = "TYPE#NAME")]
     pub require: Vec<ResourceRef>,
-    /// Words to choose the resource by, with `--only` and `--skip`
+    /// Words that select the resource in `--only` and `--skip`
     #[property(value = "TAG")]
     pub tags: Vec<String>,
-    /// Conditions for managing the resource at all
+    /// Conditions under which ccm manages the resource
     #[property(template = never)]
     pub control: Option<Control>,
-    /// Checks that must hold once the resource is as desired
+    /// Checks to run after the resource is applied
     pub health_checks: Vec<Spanned<HealthCheck>>,
-    /// Services to publish in a registry once the resource is as desired
+    /// Services to publish once the resource is in its desired state
     pub register_when_stable: Vec<Spanned<Registration>>,
 }
 

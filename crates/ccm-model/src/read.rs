@@ -3,7 +3,9 @@
 use ccm_yaml::{Entry, Kind, Node, Span};
 use serde::{Serialize, Serializer};
 
-use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates};
+use crate::{
+    Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates, property_hint,
+};
 
 /// Collects what is wrong while values are read.
 #[derive(Debug, Default)]
@@ -56,7 +58,9 @@ impl Reader {
             let Some(index) = T::FIELDS.iter().position(|field| field.is_called(&key.text)) else {
                 let names = T::FIELDS.iter().map(|field| field.name);
                 let message = format!("unknown {what} `{}`", key.text);
-                self.findings.push(Finding::error(key.span, message).suggest(&key.text, names));
+                let hint = property_hint(&key.text).map(str::to_owned);
+                let finding = Finding::error(key.span, message).hint(hint);
+                self.findings.push(finding.suggest(&key.text, names));
                 continue;
             };
             if places.iter().any(|&(at, _)| usize::from(at) == index) {

@@ -45,6 +45,79 @@ pub fn split(text: &str) -> Result<Vec<String>, QuoteError> {
     Ok(words)
 }
 
+/// The first thing in a command, outside of quotes, that only a shell understands:
+/// an operator, a variable, a substitution or a pattern.
+///
+/// ```
+/// use ccm_model::shellquote::shell_syntax;
+///
+/// assert_eq!(shell_syntax("ls | wc -l"), Some("|"));
+/// assert_eq!(shell_syntax("echo $HOME"), Some("$"));
+/// assert_eq!(shell_syntax("echo '$HOME' a\\|b 5>4"), None);
+/// ```
+pub fn shell_syntax(text: &str) -> Option<&str> {
+    const OPERATORS: [&str; 11] = ["|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "|&"];
+    let mut quote = None;
+    let mut characters = text.char_indices();
+    // Where the word begins, and whether any of it is quoted.
+    let mut word: Option<(usize, bool)> = None;
+    let is_operator = |word: Option<(usize, bool)>, end: usize| match word {
+        Some((start, false)) => OPERATORS.contains(&&text[start..end]),
+        _ => false,
+    };
+    while let Some((at, character)) = characters.next() {
+        if quote.is_some() {
+            // Double quotes keep variables alive in a shell.
+            let is_variable =
+                quote == Some('"') && character == '$' && begins_variable(&text[at..]);
+            if is_variable || quote == Some('"') && character == '`' {
+                return Some(&text[at..=at]);
+            }
+            if character == '\\' && quote == Some('"') {
+                characters.next();
+            } else if quote == Some(character) {
+                quote = None;
+            }
+            continue;
+        }
+        match character {
+            ' ' | '\t' | '\n' => {
+                if is_operator(word, at) {
+                    return word.map(|(start, _)| &text[start..at]);
+                }
+                word = None;
+                continue;
+            }
+            '\'' | '"' => {
+                quote = Some(character);
+                word = Some((word.map_or(at, |(start, _)| start), true));
+                continue;
+            }
+            '\\' => {
+                characters.next();
+                word = Some((word.map_or(at, |(start, _)| start), true));
+                continue;
+            }
+            '$' if begins_variable(&text[at..]) => return Some("$"),
+            '`' => return Some("`"),
+            '*' => return Some("*"),
+            _ => {}
+        }
+        word.get_or_insert((at, false));
+        let ends_command = character == ';' && text[at + 1..].starts_with([' ', '\n']);
+        if ends_command {
+            return Some(";");
+        }
+    }
+    if is_operator(word, text.len()) { word.map(|(start, _)| &text[start..]) } else { None }
+}
+
+/// Whether a `$` is followed by what makes it a variable or a substitution.
+fn begins_variable(text: &str) -> bool {
+    let next = text.chars().nth(1);
+    next.is_some_and(|next| next.is_ascii_alphabetic() || "_{(".contains(next))
+}
+
 fn single_quoted(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), QuoteError> {
     loop {
         match chars.next().ok_or(QuoteError::SingleQuote)? {

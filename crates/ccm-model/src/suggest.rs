@@ -25,3 +25,21 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let tolerance = (closest.1.chars().count() / 3).max(1);
     (closest.0 <= tolerance).then_some(closest.1)
 }
+
+/// The hint for a property that other tools have.
+pub fn property_hint(name: &str) -> Option<&'static str> {
+    match name {
+        "notify" | "listen" => {
+            Some("the resource that reacts says so: give it `subscribe` with this one's name")
+        }
+        "before" => Some("resources run in the order written; for a condition use `require`"),
+        "when" | "only_if" | "not_if" => {
+            Some("for a condition use `control: {if: EXPRESSION}`; `exec` also has guards")
+        }
+        "loop" | "with_items" => Some("for loops, use `resources_jet_file`"),
+        "state" => Some("the desired state is `ensure`"),
+        "dest" | "path" => Some("the path is the name of the resource"),
+        "become" | "sudo" => Some("ccm does not change users: run it as the user that you need"),
+        _ => None,
+    }
+}

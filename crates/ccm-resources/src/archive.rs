@@ -29,19 +29,19 @@ pub struct Archive;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// URL to fetch the archive from
+    /// URL to download the archive from
     #[property(required_unless(ensure = "absent"), format = Url, group = "Download")]
     pub(crate) url: String,
     /// SHA-256 checksum that the archive must have
     #[property(value = "SHA256", group = "Download")]
     pub(crate) checksum: Option<String>,
-    /// Directory to unpack the archive into
+    /// Directory to extract the archive into
     #[property(flag = "extract", value = "DIR", format = Path, group = "Extraction")]
     pub(crate) extract_parent: Option<String>,
-    /// File that shows that the archive is unpacked
+    /// Skip download and extraction if this file exists
     #[property(value = "FILE", format = Path, group = "Extraction")]
     pub(crate) creates: Option<String>,
-    /// Remove the archive once it is unpacked
+    /// Remove the archive after it is extracted
     #[property(group = "Extraction")]
     pub(crate) cleanup: bool,
     /// User for basic authentication
@@ -50,7 +50,7 @@ pub struct Properties {
     /// Password for basic authentication
     #[property(secret, env = "HTTP_PASSWORD", group = "Authentication")]
     pub(crate) password: Option<String>,
-    /// Headers to send
+    /// HTTP headers to send
     #[property(
         secret_values,
         flag = "header",
@@ -59,7 +59,7 @@ pub struct Properties {
         group = "Authentication"
     )]
     pub(crate) headers: Headers,
-    /// User who owns the archive, by name or number
+    /// Owner of the archive, as user name or ID
     #[property(
         required_unless(ensure = "absent"),
         value = "USER[:GROUP]",
@@ -67,7 +67,7 @@ pub struct Properties {
         group = "Permissions"
     )]
     pub(crate) owner: String,
-    /// Group that owns the archive, by name or number
+    /// Group of the archive, as name or ID
     #[property(required_unless(ensure = "absent"), format = Group, group = "Permissions")]
     pub(crate) group: String,
 }
@@ -359,7 +359,7 @@ impl Declare for Archive {
         let format = Format::of(&want.common.name);
         if format.is_none() {
             let message = "archive type not supported: the name has no extension of an archive";
-            findings.add_with_hint("name", message, format!("it is one of {}", Format::known()));
+            findings.add_with_hint("name", message, format!("supported: {}", Format::known()));
         }
         if !want.url.is_empty() {
             check_url(&want.url, format, findings);
@@ -522,7 +522,7 @@ fn check_url(url: &str, of_name: Option<Format>, findings: &mut Findings) {
         (None, _) => {
             let message =
                 "archive type not supported: the URL's path has no extension of an archive";
-            findings.add_with_hint("url", message, format!("it is one of {}", Format::known()));
+            findings.add_with_hint("url", message, format!("supported: {}", Format::known()));
         }
         (Some(of_url), Some(of_name)) if of_url != of_name => {
             findings.add("url", "its extension and that of `name` mean different archives");

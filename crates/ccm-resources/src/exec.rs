@@ -5,6 +5,18 @@ mod command_line;
 mod posix;
 mod script;
 mod shell;
+/// Warns of what only a shell would understand. Whoever means the character quotes
+/// it, here as in a shell.
+fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Findings) {
+    if let Some(found) = shellquote::shell_syntax(command) {
+        findings.warn(
+            property,
+            format!("`{found}` is passed to the program as it is: this provider uses no shell"),
+            "set `provider: shell`, or quote the character",
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -31,13 +43,13 @@ pub struct Exec;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Command to run, the name when unset
+    /// Command to run; defaults to the name
     #[property(template = deferred, format = Command, group = "Command")]
     pub(crate) command: Option<Script>,
     /// Directory to run the command in
     #[property(template = deferred, value = "DIR", format = Path, group = "Command")]
     pub(crate) cwd: Option<String>,
-    /// Variables to add to the environment, as `KEY=value`
+    /// Environment variables to add, as `KEY=value`
     #[property(
         secret_values,
         template = deferred,
@@ -47,16 +59,16 @@ pub struct Properties {
         group = "Command"
     )]
     pub(crate) environment: Vec<Assignment>,
-    /// Directories to find executables in, separated by colons
+    /// Search path for executables, separated by colons
     #[property(group = "Command")]
     pub(crate) path: Option<String>,
-    /// Exit codes that mean success, 0 when unset
+    /// Exit codes that mean success; defaults to 0
     #[property(value = "CODE", group = "Command")]
     pub(crate) returns: Vec<i32>,
-    /// Longest time the command may take, such as `30s` or `5m`
+    /// Timeout of the command, such as `30s` or `5m`
     #[property(value = "DURATION", cli_default = "1m", format = Duration, group = "Command")]
     pub(crate) timeout: Option<String>,
-    /// File that shows that the command need not run
+    /// Skip the command if this file exists and no subscribed resource changed
     #[property(template = deferred, value = "FILE", format = Path, group = "When to run")]
     pub(crate) creates: Option<String>,
     /// Guard: run only if this command exits 0
@@ -77,10 +89,10 @@ pub struct Properties {
         group = "When to run"
     )]
     pub(crate) unless: Option<Script>,
-    /// Run only when something subscribed to has changed
+    /// Run only if a subscribed resource changed
     #[property(alias = "refreshonly", group = "When to run")]
     pub(crate) refresh_only: bool,
-    /// Resources whose change makes the command run, as `type#name`
+    /// Run the command if one of these resources changed, as `type#name`
     #[property(short = 'S', value = "TYPE#NAME", group = "When to run")]
     pub(crate) subscribe: Vec<ResourceRef>,
     /// Show the command's output while it runs
@@ -278,8 +290,12 @@ impl Declare for Exec {
             let script = script.as_ref()?;
             (stage == Stage::Apply || !script.has_placeholder()).then(|| script.as_str().to_owned())
         };
-        if let Err(error) = shellquote::split(&want.common.name) {
-            findings.add("name", error.to_string());
+        match shellquote::split(&want.common.name) {
+            Err(error) => findings.add("name", error.to_string()),
+            Ok(_) if want.command.is_none() && !want.is_shell() && settled(&want.common.name) => {
+                warn_of_shell_syntax("name", &want.common.name, findings);
+            }
+            Ok(_) => {}
         }
         if let Some(command) = script(&want.command) {
             if !command.is_empty() && command.trim().is_empty() {
@@ -287,10 +303,11 @@ impl Declare for Exec {
                 let message =
                     if is_shell { "no command to execute" } else { "no command specified" };
                 findings.add("command", message);
-            } else if !want.is_shell()
-                && let Err(error) = shellquote::split(&command)
-            {
-                findings.add("command", error.to_string());
+            } else if !want.is_shell() {
+                match shellquote::split(&command) {
+                    Err(error) => findings.add("command", error.to_string()),
+                    Ok(_) => warn_of_shell_syntax("command", &command, findings),
+                }
             }
         }
         for (property, guard) in [("onlyif", &want.onlyif), ("unless", &want.unless)] {

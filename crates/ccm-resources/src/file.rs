@@ -29,7 +29,7 @@ pub struct File;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Desired contents; unmanaged when unset
+    /// Desired content; if omitted, ccm does not manage the content
     #[property(
         template = deferred,
         alias = "contents",
@@ -38,10 +38,10 @@ pub struct Properties {
         group = "Content"
     )]
     pub(crate) content: Option<String>,
-    /// Local file to copy the contents from
+    /// Local file to copy, relative to the manifest
     #[property(template = deferred, value = "FILE", format = Path, group = "Content")]
     pub(crate) source: Option<String>,
-    /// Owning user, by name or number
+    /// Owner, as user name or ID
     #[property(
         required_unless(ensure = "absent"),
         value = "USER[:GROUP]",
@@ -49,13 +49,13 @@ pub struct Properties {
         group = "Permissions"
     )]
     pub(crate) owner: String,
-    /// Owning group, by name or number
+    /// Group, as name or ID
     #[property(required_unless(ensure = "absent"), format = Group, group = "Permissions")]
     pub(crate) group: String,
-    /// Permissions in octal notation
+    /// Permissions in octal, `0777` at most
     #[property(required_unless(ensure = "absent"), format = Mode, group = "Permissions")]
     pub(crate) mode: String,
-    /// Remove directories that are not empty too
+    /// Remove a directory even if it is not empty; only with `absent`
     #[property(group = "Behavior")]
     pub(crate) force: bool,
     /// How to write content: `replace` the file atomically, the default, or write

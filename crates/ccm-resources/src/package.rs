@@ -267,7 +267,7 @@ impl Declare for Package {
             } else if !version.contains(|c: char| c.is_ascii_digit()) {
                 let words = ["present", "absent", "latest"];
                 let hint = did_you_mean(version, words)
-                    .unwrap_or_else(|| format!("it is one of {}, or a version", words.join(", ")));
+                    .unwrap_or_else(|| format!("allowed: {}, or a version", words.join(", ")));
                 let message = format!("`{version}` is neither a state nor a version");
                 findings.add_with_hint("ensure", message, hint);
             }

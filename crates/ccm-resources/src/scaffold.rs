@@ -40,7 +40,7 @@ pub struct Properties {
     /// Directory of templates, or the URL of a tarball of one
     #[property(required, value = "SOURCE", format = Path, group = "Templates")]
     pub(crate) source: String,
-    /// Template language, `jet` or `go`; `jet` when unset
+    /// Template language: `jet` (default) or `go`
     #[property(template = never, format = OneOf(&["jet", "go"]), group = "Templates")]
     pub(crate) engine: Option<String>,
     /// Leave out files that come out empty

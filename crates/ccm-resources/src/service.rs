@@ -25,7 +25,7 @@ pub struct Service;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Start the service at boot; unmanaged when unset
+    /// Start the service at boot; if omitted, ccm does not change this
     pub(crate) enable: Option<bool>,
     /// Resources whose change restarts the service, as `type#name`
     #[property(short = 'S', value = "TYPE#NAME")]

@@ -28,7 +28,7 @@ pub(crate) fn environment(restricted: bool) -> Environment {
     }
     base.function("readFile", Function::new(read_file).arity(1, 1))
         .function("file", Function::new(read_file).arity(1, 1))
-        .function("template", Function::new(template).arity(1, 1))
+        .function("template", Function::new(template).arity(1, 2))
         .function("jet", Function::new(jet))
         .function("registrations", Function::new(registrations).arity(4, 4))
         .function("kvGet", Function::new(kv_get).arity(2, 2))
@@ -105,24 +105,38 @@ fn read_file(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionErro
 fn template(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let text = string(args.first().unwrap_or(&Value::Nil), "the template")?;
     let call = call(context)?;
-    call.resolver.template(text, call.nesting()).map_err(|error| nested(&error))
+    let resolver = call.resolver.for_template(args.get(1))?;
+    resolver.template(text, call.nesting()).map_err(|error| nested(&error))
 }
 
 fn jet(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
     let call = call(context)?;
-    let (body, delimiters) = match args {
-        [body] => (body, None),
-        [body, left, right] => {
-            let left = string(left, "the left delimiter")?;
-            (body, Some((left, string(right, "the right delimiter")?)))
-        }
-        _ => return Err(format!("takes 1 or 3 arguments, not {}", args.len()).into()),
+    nested_jet(&call.resolver, args, call.nesting())
+}
+
+/// What `jet()` gives in all languages: a template, optional delimiters, and
+/// optional data in the place of the manifest's.
+pub(crate) fn nested_jet(
+    resolver: &Resolver,
+    args: &[Value],
+    nesting: &Nesting,
+) -> Result<Value, FunctionError> {
+    let (body, delimiters, data) = match args {
+        [body] => (body, None, None),
+        [body, data] => (body, None, Some(data)),
+        [body, left, right] => (body, Some((left, right)), None),
+        [body, left, right, data] => (body, Some((left, right)), Some(data)),
+        _ => return Err(format!("takes 1 to 4 arguments, not {}", args.len()).into()),
     };
-    let body = string(body, "the body")?;
-    call.resolver
-        .nested_jet(body, delimiters, call.nesting())
-        .map(Value::from)
-        .map_err(|error| nested(&error))
+    let delimiters = match delimiters {
+        None => None,
+        Some((left, right)) => {
+            Some((string(left, "the left delimiter")?, string(right, "the right delimiter")?))
+        }
+    };
+    let rendered =
+        resolver.for_template(data)?.nested_jet(string(body, "the body")?, delimiters, nesting);
+    rendered.map(Value::from).map_err(|error| nested(&error))
 }
 
 impl Resolver {

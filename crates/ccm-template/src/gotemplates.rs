@@ -4,8 +4,8 @@ use gotemplate::Failure;
 use govalue::{Map, Value};
 
 use crate::budget::Nesting;
-use crate::functions::{find, nested, string};
-use crate::{Error, Resolver, network};
+use crate::functions::{find, nested, nested_jet, string};
+use crate::{Resolver, network};
 
 impl Resolver {
     /// The functions of Go templates, Sprig's included, and the data that they
@@ -45,18 +45,7 @@ impl Resolver {
             });
         }
         let resolver = self.clone();
-        go = go.function("jet", move |args| {
-            let (body, delimiters) = match args {
-                [body] => (body, None),
-                [body, left, right] => {
-                    let left = string(left, "the left delimiter")?;
-                    (body, Some((left, string(right, "the right delimiter")?)))
-                }
-                _ => return Err(wrong_count("jet", "a template, or a template and delimiters")),
-            };
-            let rendered = resolver.nested_jet(string(body, "the template")?, delimiters, &nesting);
-            rendered.map(Value::from).map_err(|error: Error| nested(&error))
-        });
+        go = go.function("jet", move |args| nested_jet(&resolver, args, &nesting));
         let resolver = self.clone();
         go = go.function("registrations", move |args| network::registrations(&resolver, args));
         let resolver = self.clone();

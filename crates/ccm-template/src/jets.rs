@@ -1,7 +1,10 @@
 //! Jet templates within the resolver.
 
+use std::path::{Component, Path, PathBuf};
+
+use expr::FunctionError;
 use govalue::{Map, Str, Value};
-use jet::{Function, Limits, Param, Set, Variables};
+use jet::{Function, Limits, Loader, Param, Set, Variables};
 
 use crate::budget::Nesting;
 use crate::functions::{find, names_jet, nested, string};
@@ -72,10 +75,20 @@ impl Resolver {
         let set = Set::new()
             .with_delimiters(left, right)
             .with_limits(limits)
+            .with_loader(Files::beside(self, name, nesting))
             .on_missing(self.warn_of_unknown());
         let template = set.parse(name, text)?;
         let (variables, context) = self.nested_scope(nesting);
         Ok(set.render(&template, &variables, &context)?)
+    }
+
+    /// The same resolver for a template that is given its data by its caller.
+    pub(crate) fn for_template(&self, data: Option<&Value>) -> Result<Self, FunctionError> {
+        match data {
+            None => Ok(self.clone()),
+            Some(Value::Map(data)) => Ok(self.with_data(Map::clone(data))),
+            Some(other) => Err(format!("the data must be a map, not {}", other.type_name()).into()),
+        }
     }
 
     /// The functions of Jet templates alone, without the variables.
@@ -119,8 +132,9 @@ impl Resolver {
         let (resolver, nesting) = (self.clone(), nesting.clone());
         variables.set_function(
             "template",
-            Function::new(1..=1, move |args| {
+            Function::new(1..=2, move |args| {
                 let text = string(&args[0], "the template")?;
+                let resolver = resolver.for_template(args.get(1))?;
                 resolver.template(text, &nesting).map_err(|error| nested(&error))
             }),
         );
@@ -133,5 +147,119 @@ impl Resolver {
             .set_function("kvGet", Function::typed(&[Param::String; 2], kv_get))
             .set_list_method(network::FILE_SD, Function::new(1..=1, network::file_sd));
         variables
+    }
+}
+
+/// Templates that a template includes, extends, imports or executes: files beside
+/// it. Where a template is no file, they are looked for in the directory of the
+/// resolver.
+struct Files {
+    resolver: Resolver,
+    nesting: Nesting,
+    /// What the paths of the template language begin with, and the directory
+    /// that this is.
+    root: (String, PathBuf),
+}
+
+impl Files {
+    fn beside(resolver: &Resolver, name: &str, nesting: &Nesting) -> Self {
+        let file = Path::new(name);
+        let climbs = file.components().any(|part| part == Component::ParentDir);
+        let root = if climbs {
+            // The language has nothing above its root: that is the template's
+            // own directory then.
+            let mut parts: Vec<&str> = Vec::new();
+            for part in name.split('/') {
+                match part {
+                    "" | "." => {}
+                    ".." => drop(parts.pop()),
+                    part => parts.push(part),
+                }
+            }
+            parts.pop();
+            let directory = resolver.directory().join(file);
+            let directory = directory.parent().map(Path::to_path_buf).unwrap_or_default();
+            (parts.iter().map(|part| format!("/{part}")).collect(), directory)
+        } else if file.is_absolute() {
+            (String::new(), PathBuf::from("/"))
+        } else {
+            (String::new(), resolver.directory().to_owned())
+        };
+        Self { resolver: resolver.clone(), nesting: nesting.clone(), root }
+    }
+}
+
+impl Loader for Files {
+    fn load(&self, path: &str) -> Result<Option<String>, String> {
+        let (root, directory) = &self.root;
+        let Some(inner) = path.strip_prefix(&**root).and_then(|rest| rest.strip_prefix('/')) else {
+            return Ok(None);
+        };
+        let file = directory.join(inner);
+        if !matches!(self.resolver.host().stat(&file), Ok(Some(_))) {
+            return Ok(None);
+        }
+        let text = self.resolver.counted_file(&file.to_string_lossy(), &self.nesting);
+        text.map(Some).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the test sets its stage by itself")]
+mod tests {
+    use ccm_host::Host;
+    use govalue::{Map, Value};
+
+    use crate::{Resolver, Scope};
+
+    fn resolver(directory: &std::path::Path) -> Resolver {
+        let host = Host::new();
+        let data = Map::from_iter([("name", "outer")]);
+        Resolver::new(Scope { data, directory: directory.to_owned(), ..Scope::new(&host) })
+    }
+
+    #[test]
+    fn a_template_is_given_its_data_by_its_caller() {
+        let stage = tempfile::tempdir().unwrap();
+        std::fs::write(stage.path().join("a.jet"), "[[ Data.name ]]").unwrap();
+        std::fs::write(stage.path().join("a.templ"), "{{ Data.name }}").unwrap();
+        let resolver = resolver(stage.path());
+        for (expression, result) in [
+            ("jet('a.jet')", "outer"),
+            ("jet('a.jet', {'name': 'inner'})", "inner"),
+            ("jet('<% data.name %>', '<%', '%>', {'name': 'inner'})", "inner"),
+            ("template('a.jet', {'name': 'inner'})", "inner"),
+            ("template('a.templ', {'name': 'inner'})", "inner"),
+            ("map(['x', 'y'], jet('a.jet', {'name': #})) | join(' ')", "x y"),
+        ] {
+            assert_eq!(resolver.evaluate(expression).unwrap(), Value::from(result), "{expression}");
+        }
+        let error = resolver.evaluate("jet('a.jet', 'x')").unwrap_err().to_string();
+        assert!(error.contains("the data must be a map, not string"), "{error}");
+    }
+
+    #[test]
+    fn templates_find_others_beside_them() {
+        let stage = tempfile::tempdir().unwrap();
+        let inner = stage.path().join("manifest/templates");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::fs::create_dir_all(stage.path().join("shared")).unwrap();
+        std::fs::write(inner.join("a.jet"), "a [[ include \"b.jet\" ]]").unwrap();
+        std::fs::write(inner.join("b.jet"), "b [[ data.name ]]").unwrap();
+        std::fs::write(inner.join("up.jet"), "[[ include \"../top.jet\" ]]").unwrap();
+        std::fs::write(stage.path().join("manifest/top.jet"), "top").unwrap();
+        std::fs::write(stage.path().join("shared/c.jet"), "c [[ include \"d.jet\" ]]").unwrap();
+        std::fs::write(stage.path().join("shared/d.jet"), "d").unwrap();
+        let resolver = resolver(&stage.path().join("manifest"));
+        let jet = |body: &str| resolver.jet(body, None).map(|text| text.to_string());
+        assert_eq!(jet("templates/a.jet").unwrap(), "a b outer");
+        assert_eq!(jet("templates/up.jet").unwrap(), "top");
+        assert_eq!(jet("../shared/c.jet").unwrap(), "c d");
+        assert_eq!(jet(inner.join("a.jet").to_str().unwrap()).unwrap(), "a b outer");
+        assert_eq!(jet("[[ include \"templates/b.jet\" ]]").unwrap(), "b outer");
+        assert!(jet("[[ include \"templates/none.jet\" ]]").is_err());
+        // One that includes itself ends with an error, not with the stack.
+        std::fs::write(inner.join("loop.jet"), "[[ include \"loop.jet\" ]]").unwrap();
+        assert!(jet("templates/loop.jet").is_err());
     }
 }

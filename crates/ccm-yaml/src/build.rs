@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, StrInput, Tag};
 
-use crate::{Entry, Key, Kind, Node, Scalar, Source, Span};
+use crate::{Entry, Key, Kind, Node, Scalar, Source, Span, mistakes};
 
 /// Deeper nesting than this is nonsense or an attack.
 pub(crate) const MAX_DEPTH: usize = 100;
@@ -102,6 +102,7 @@ fn read_bounded<'a>(
         root: None,
     }
     .build(parser, text.len() as u32, comments, observe)
+    .map_err(|error| mistakes::explain(text, error))
 }
 
 /// A parser of a text, and how many bytes before it are left out.

@@ -21,6 +21,7 @@ mod comments;
 pub mod edit;
 mod emit;
 mod json;
+mod mistakes;
 mod node;
 mod source;
 mod value;

@@ -83,6 +83,9 @@ impl Error {
                 ccm_host::Error::Symlink { .. } | ccm_host::Error::NotAFile { .. } => {
                     Some("give the path of a regular file, or `-` for standard output".to_owned())
                 }
+                ccm_host::Error::NotADirectory { .. } => {
+                    Some("create the directory first".to_owned())
+                }
                 source => source.hint(),
             },
             Self::Lock(LockError::Busy { .. }) => {

@@ -7,10 +7,12 @@ mod exit;
 mod logging;
 mod signals;
 mod ui;
+mod usage;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, Command, ValueHint};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use crate::exit::Exit;
 use crate::ui::{ColorChoice, Ui};
@@ -24,9 +26,14 @@ const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CCM_COMMIT"), ", ", env!("CCM_DATE"), ")");
 
 fn main() -> ExitCode {
-    let matches = match cli().try_get_matches() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let matches = match parse(args) {
         Ok(matches) => matches,
         Err(error) => {
+            if let Some(error) = usage::explain(&error) {
+                Ui::new(ColorChoice::Auto).error(&error);
+                return error.exit().into();
+            }
             // Help and version are what was asked for; the rest is misuse.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let _ = error.print();
@@ -61,12 +68,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// Parses the command line. Only one of `ensure` may need its flags moved.
+fn parse(args: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
+    let mut cli = cli();
+    let ensure = args.iter().position(|arg| arg == "ensure");
+    let next = ensure.and_then(|at| args.get(at + 1)).map(|arg| arg.as_encoded_bytes());
+    if !next.is_some_and(|next| next.starts_with(b"-")) {
+        return cli.try_get_matches_from(args);
+    }
+    cli.build();
+    let args = usage::flags_behind_type(&cli, args);
+    cli.try_get_matches_from(args)
+}
+
 /// The whole command line.
 fn cli() -> Command {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     Command::new("ccm")
         .version(VERSION)
-        .about("Describe the state of a machine, preview it, apply it, trust the report")
+        .about("Configure a Linux machine from a YAML manifest")
         .after_help("Example:\n  ccm plan manifest.yaml")
         .arg_required_else_help(true)
         .subcommand_required(true)
@@ -75,10 +95,10 @@ fn cli() -> Command {
             Arg::new("debug")
                 .long("debug")
                 .action(ArgAction::SetTrue)
-                .help("Log everything that is done"),
+                .help("Log everything that ccm does"),
         ))
         .arg(global(
-            Arg::new("info").long("info").action(ArgAction::SetTrue).help("Log what is being done"),
+            Arg::new("info").long("info").action(ArgAction::SetTrue).help("Log main steps"),
         ))
         .arg(global(
             Arg::new("color")
@@ -95,7 +115,7 @@ fn cli() -> Command {
                 .value_name("FORMAT")
                 .value_parser(["text", "json"])
                 .default_value("text")
-                .help("How logs are written"),
+                .help("Format of logs"),
         ))
         .subcommands(commands::all())
 }

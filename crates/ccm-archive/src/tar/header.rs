@@ -74,7 +74,8 @@ fn text(field: &[u8]) -> &[u8] {
 
 /// A number in octal digits or, where they do not suffice, in binary.
 pub(super) fn number(field: &[u8]) -> Result<i64> {
-    let wrong = || Error::damaged("a header holds a number that is none");
+    let wrong =
+        || Error::damaged("a header has an invalid number: it is damaged, or not a tar archive");
     let (&first, rest) = field.split_first().ok_or_else(wrong)?;
     if first & 0x80 != 0 {
         // Two's complement, its sign in the second bit.

@@ -30,6 +30,8 @@ pub enum SourceRef {
     Path(PathBuf),
     /// A tarball of manifests that others serve.
     Url(String),
+    /// Standard input. Relative paths begin in the working directory.
+    StandardInput,
 }
 
 impl SourceRef {
@@ -37,6 +39,7 @@ impl SourceRef {
     pub fn new(text: impl Into<PathBuf>) -> Self {
         let path = text.into();
         match path.to_str() {
+            Some("-") => Self::StandardInput,
             Some(url) if url.contains("://") => Self::Url(url.to_owned()),
             _ => Self::Path(path),
         }
@@ -47,6 +50,7 @@ impl SourceRef {
         match self {
             Self::Path(path) => path.display().to_string(),
             Self::Url(url) => redact_credentials(url).into_owned(),
+            Self::StandardInput => "-".to_owned(),
         }
     }
 }
@@ -71,6 +75,15 @@ impl ManifestLoader<'_> {
         let name = source.name();
         match source {
             SourceRef::Path(path) => Ok(Manifest { name, ..self.load_file(path, None)? }),
+            SourceRef::StandardInput => {
+                let read = |source| ManifestError::Read { path: PathBuf::from("-"), source };
+                let text = self.host.read_standard_input(Self::MAX_SIZE).map_err(read)?;
+                if let Some(reason) = self.host.cancel().reason() {
+                    return Err(ManifestError::Interrupted { name, reason });
+                }
+                let path = self.host.current_dir().map_err(read)?.join("-");
+                self.resolve(Source::new(name, text), Vec::new(), path, None)
+            }
             SourceRef::Url(url) => {
                 let tree = self.fetch(url, &name)?;
                 let top = tree.path().to_owned();
@@ -275,7 +288,8 @@ impl ManifestLoader<'_> {
         if declared.resources.is_empty() && findings.is_empty() {
             findings.push(Finding::error(Span::default(), "there are no resources"));
         }
-        references::check(source, &declared.resources, self.types, self.has_history, findings);
+        declared.repeated =
+            references::check(source, &declared.resources, self.types, self.has_history, findings);
         declared.control_errors = control::check(source, &declared.resources, templates);
     }
 

@@ -7,13 +7,19 @@ use ccm_yaml::Source;
 
 use crate::resource::{AnyResource, AnyType};
 
+/// Adds what is wrong to `findings`. Returns the resources, by index, whose name
+/// or alias another one has too, each with its line.
 pub(super) fn check(
     source: &Source,
     resources: &[Box<dyn AnyResource>],
     types: &[&'static dyn AnyType],
     has_history: bool,
     findings: &mut Vec<Finding>,
-) {
+) -> HashMap<usize, usize> {
+    let mut repeated = HashMap::new();
+    let line = |resource: &dyn AnyResource| {
+        resource.span().map(|span| source.position(span.start).line as usize)
+    };
     let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
     for (index, resource) in resources.iter().enumerate() {
         let common = resource.common();
@@ -25,12 +31,24 @@ pub(super) fn check(
             if first == index {
                 continue;
             }
-            let line = resources[first].span().map(|span| source.position(span.start).line);
+            // `control` chooses between them when the manifest is applied.
+            let same = [first, index].map(|at| &resources[at]);
+            if same.iter().all(|resource| resource.common().control.is_some()) {
+                let lines = [first, index].map(|at| (at, line(&*resources[at]).unwrap_or(0)));
+                repeated.extend(lines);
+                continue;
+            }
+            let line = line(&*resources[first]);
             let message = match word {
                 "name" => format!("{}#{name} is declared twice", resource.kind()),
                 _ => format!("the alias `{name}` is taken by another {}", resource.kind()),
             };
-            let hint = line.map(|line| format!("the first one is in line {line}"));
+            let hint = line.map(|line| {
+                format!(
+                    "the first one is in line {line}; two are allowed if each has `control` and \
+                     only one applies"
+                )
+            });
             let finding = Finding::error(resource.property_span(word), message);
             findings.push(finding.hint(hint).of(resource.display()));
         }
@@ -69,6 +87,7 @@ pub(super) fn check(
         }
         nested |= resource.child().is_some();
     }
+    repeated
 }
 
 fn is_type(types: &[&'static dyn AnyType], name: &str) -> bool {

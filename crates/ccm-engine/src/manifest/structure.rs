@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use ccm_model::{Finding, Node, Reader, Span};
+use ccm_model::{Finding, Node, Reader, Span, property_hint};
 use ccm_yaml::{Entry, Key, Kind, Scalar};
 
 use super::Declarations;
+use crate::foreign::type_hint;
 use crate::resource::{AnyResource, AnyType};
 
 /// The file that resources are rendered from, where it stands.
@@ -129,9 +130,14 @@ impl Reading<'_> {
 
     fn unknown(&mut self, key: &Key<'_>, what: &str, known: &[&str]) {
         let message = format!("unknown {what} `{}`", key.text);
-        let finding = Finding::error(key.span, message)
-            .hint(format!("it is one of {}", known.join(", ")))
-            .suggest(&key.text, known.iter().copied());
+        let hint = if what == "resource type" {
+            type_hint(&key.text, known)
+        } else {
+            ccm_model::did_you_mean(&key.text, known.iter().copied())
+                .unwrap_or_else(|| format!("available: {}", known.join(", ")))
+        };
+        let finding =
+            Finding::error(key.span, message).suggest(&key.text, known.iter().copied()).hint(hint);
         self.reader.findings.push(finding);
     }
 
@@ -336,7 +342,8 @@ impl Reading<'_> {
             if !known {
                 let names = fields.iter().map(|field| field.name);
                 let message = format!("unknown property `{}`", entry.key.text);
-                let finding = Finding::error(entry.key.span, message);
+                let hint = property_hint(&entry.key.text).map(str::to_owned);
+                let finding = Finding::error(entry.key.span, message).hint(hint);
                 self.reader.findings.push(finding.suggest(&entry.key.text, names));
             }
             known && entry.key.text != "name"

@@ -37,7 +37,7 @@ pub(super) fn command() -> Command {
             Arg::new("stream")
                 .long("stream")
                 .action(ArgAction::SetTrue)
-                .help("One request per line until the end, in one session"),
+                .help("Read one request per line, in one session"),
         )
         .arg(
             Arg::new("data")
@@ -45,7 +45,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Data for templates, hierarchical or a plain map"),
+                .help("Data for templates: hierarchical data or a plain map"),
         )
         .args(inputs::flags())
         .arg(flags::register())
@@ -54,7 +54,7 @@ pub(super) fn command() -> Command {
         .arg(flags::no_sync())
         .args(state::flags());
     Command::new("api")
-        .about("Manage resources on behalf of other programs")
+        .about("Apply resources on request of other programs")
         .after_help(example("ccm ensure api pipe --stream < requests.jsonl"))
         .subcommand_required(true)
         .arg_required_else_help(true)

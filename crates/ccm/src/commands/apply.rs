@@ -23,8 +23,8 @@ pub(super) fn command() -> Command {
         .arg(manifest::argument())
         .arg(flags::noop())
         .arg(flags::diff())
-        .arg(flag("monitor-only", "Only run health checks, change nothing").conflicts_with("noop"))
-        .arg(flag("render", "Print the resolved manifest, change nothing"))
+        .arg(flag("monitor-only", "Only run health checks").conflicts_with("noop"))
+        .arg(flag("render", "Print the resolved manifest without applying it"))
         .arg(
             flag("report", "Print the summary at the end (the default)")
                 .overrides_with("no-report"),
@@ -39,7 +39,7 @@ pub(super) fn command() -> Command {
                 .help("Write all events and the summary to this file, as JSON; `-` prints them"),
         )
         .args(flags::amount_flags())
-        .arg(flags::json("Print the report as JSON instead of lines"))
+        .arg(flags::json("Print the report as JSON"))
         .arg(flags::events())
         .args(flags::selection_flags())
         .args(inputs::flags())
@@ -49,7 +49,7 @@ pub(super) fn command() -> Command {
         .args(saved_plan::apply_flags())
         .arg(flags::no_sync())
         .args(state::flags())
-        .arg(flag("profile", "Show the slowest resources at the end"))
+        .arg(flag("profile", "Print the slowest resources at the end"))
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

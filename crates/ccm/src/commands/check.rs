@@ -38,14 +38,14 @@ pub(super) fn command() -> Command {
                 .value_name("DURATION")
                 .default_value("1m")
                 .value_parser(timeout)
-                .help("Longest time that all tests together may take"),
+                .help("Timeout for all tests together"),
         )
         .arg(
             Arg::new("verbose")
                 .long("verbose")
                 .short('v')
                 .action(ArgAction::SetTrue)
-                .help("Show tests that hold or are skipped too"),
+                .help("Also show tests that pass or are skipped"),
         )
         .arg(flags::json("Print all results as JSON"))
         .arg(

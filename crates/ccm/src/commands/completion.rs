@@ -10,14 +10,14 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     Command::new("completion")
-        .about("Print completions for a shell")
+        .about("Print shell completions")
         .after_help(example("ccm completion bash > /etc/bash_completion.d/ccm"))
         .arg(
             Arg::new("shell")
                 .value_name("SHELL")
                 .required(true)
                 .value_parser(clap::value_parser!(Shell))
-                .help("Shell to complete in"),
+                .help("Shell to print completions for"),
         )
 }
 

@@ -34,7 +34,7 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).value_name("TYPE#NAME").help(help)
     };
     Command::new("edit")
-        .about("Edit resources of a manifest, and nothing else in the file")
+        .about("Edit resources of a manifest and keep the rest of the file")
         .after_help(example(
             "ccm edit manifest.yaml set file#/etc/motd mode 0600\n  \
              ccm edit manifest.yaml --noop add package zsh ensure=latest",
@@ -53,14 +53,14 @@ pub(super) fn command() -> Command {
                 .long("noop")
                 .global(true)
                 .action(ArgAction::SetTrue)
-                .help("Print the diff, change nothing"),
+                .help("Print the diff without saving"),
         )
         .arg(
             Arg::new("force")
                 .long("force")
                 .global(true)
                 .action(ArgAction::SetTrue)
-                .help("Edit also where that gives the manifest new errors"),
+                .help("Edit even if that gives the manifest new errors"),
         )
         .arg(flags::json("Print the changes as JSON").global(true))
         .subcommand(
@@ -100,7 +100,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(
             Command::new("mv")
-                .about("Move a resource in the order in which they run")
+                .about("Move a resource in the run order")
                 .after_help(example(
                     "ccm edit manifest.yaml mv package#zsh --before file#/etc/zshrc",
                 ))

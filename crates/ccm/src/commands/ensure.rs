@@ -18,7 +18,7 @@ const FLAGGED: [&str; 3] = ["alias", "provider", "require"];
 
 pub(super) fn command() -> Command {
     Command::new("ensure")
-        .about("Bring one resource to its desired state")
+        .about("Apply one resource")
         .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -141,18 +141,19 @@ fn health_check_flags() -> [Arg; 3] {
             .long("check")
             .value_name("COMMAND")
             .action(ArgAction::Append)
-            .help("Check its health afterwards with this Nagios plugin"),
+            .help("Run this Nagios plugin as a health check afterwards"),
         Arg::new("check-tries")
             .long("check-tries")
             .value_name("N")
             .requires("check")
             .value_parser(clap::value_parser!(i32).range(1..))
-            .help("How often to try until a check is OK, 1 when unset"),
+            .default_value("5")
+            .help("Attempts until a check succeeds"),
         Arg::new("check-sleep")
             .long("check-sleep")
             .value_name("DURATION")
             .requires("check")
-            .help("Time between tries, 1s when unset"),
+            .help("Time between attempts [default: 1s]"),
     ]
 }
 

@@ -11,7 +11,7 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     Command::new("facts")
-        .about("Show what is known of this machine")
+        .about("Print facts about this machine")
         .after_help(example("ccm facts host.info.platformFamily"))
         .arg(Arg::new("path").value_name("PATH").help("GJSON path of the facts to show"))
         .args(inputs::fact_flags())

@@ -8,6 +8,7 @@ use ccm_engine::{Diffs, DirectorySession, Engine, Manifest, RunOptions};
 use ccm_host::{Host, OutputFile, Registry, System};
 use ccm_nats::{ContextChoice, Nats};
 use ccm_resources::TYPES;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
 use super::Result;
@@ -19,7 +20,7 @@ pub(super) fn noop() -> Arg {
     Arg::new("noop")
         .long("noop")
         .action(ArgAction::SetTrue)
-        .help("Say what would be done, change nothing")
+        .help("Preview changes without applying them (dry run)")
 }
 
 pub(super) fn diff() -> Arg {
@@ -30,7 +31,7 @@ pub(super) fn diff() -> Arg {
         .require_equals(true)
         .default_missing_value("public")
         .value_parser(["public", "all"])
-        .help("Show what changes in texts; `all` includes files hidden from others")
+        .help("Show diffs; `all` includes files that are not world-readable")
 }
 
 /// The flags that say how many rows are printed.
@@ -39,7 +40,7 @@ pub(super) fn amount_flags() -> [Arg; 2] {
         Arg::new(name).long(name).short(short).action(ArgAction::SetTrue).help(help)
     };
     [
-        flag("verbose", 'v', "Show stable and skipped resources too"),
+        flag("verbose", 'v', "Also show stable and skipped resources"),
         flag("quiet", 'q', "Show only failures and the final line").conflicts_with("verbose"),
     ]
 }
@@ -73,8 +74,8 @@ pub(super) fn selection_flags() -> [Arg; 2] {
         Arg::new(name).long(name).value_name("SELECTOR").action(ArgAction::Append).help(help)
     };
     [
-        flag("only", "Look only at this `type#name`, alias or tag; a trailing `*` matches any end"),
-        flag("skip", "Leave out this `type#name`, alias or tag"),
+        flag("only", "Select this `type#name`, alias or tag; a trailing `*` matches any ending"),
+        flag("skip", "Skip this `type#name`, alias or tag"),
     ]
 }
 
@@ -101,7 +102,7 @@ pub(super) fn no_sync() -> Arg {
     Arg::new("no-sync")
         .long("no-sync")
         .action(ArgAction::SetTrue)
-        .help("Do not wait until what was written is on disk")
+        .help("Skip the final sync to disk")
 }
 
 pub(super) fn session() -> Arg {
@@ -140,7 +141,7 @@ pub(super) fn register() -> Arg {
         .long("register")
         .value_name("WHERE")
         .value_parser(["nats", "jetstream"])
-        .help("Publish the services of resources that are as desired")
+        .help("Publish the services of resources in their desired state")
 }
 
 /// Where services are to be published.
@@ -229,9 +230,25 @@ pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
 }
 
 /// The session that was asked for, if one was.
+///
+/// # Errors
+///
+/// Returns that it cannot be used. `CCM_SESSION_STORE` may still name one that
+/// was removed: making it anew would hide that.
 pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Option<DirectorySession>> {
-    let path = session_path(matches);
-    Ok(path.map(|path| DirectorySession::open(host, &path)).transpose()?)
+    let Some(path) = session_path(matches) else { return Ok(None) };
+    let from_environment = matches.value_source("session") == Some(ValueSource::EnvVariable);
+    if from_environment && host.stat(&path)?.is_none() {
+        return Err(Error::Invalid {
+            message: format!("there is no session in {}", path.display()),
+            hint: Some(
+                "it was removed: run `unset CCM_SESSION_STORE`, or begin one with `eval \"$(ccm \
+                 session new)\"`"
+                    .to_owned(),
+            ),
+        });
+    }
+    Ok(Some(DirectorySession::open(host, &path)?))
 }
 
 /// Refuses to write a result over a file that it was made from. The host must

@@ -14,7 +14,7 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     Command::new("graph")
-        .about("Draw the resources of a manifest and what they refer to")
+        .about("Draw the resources of a manifest and their references")
         .after_help(example(
             "ccm graph manifest.yaml --plan --output graph.svg\n  \
              ccm graph manifest.yaml --format mermaid",
@@ -26,7 +26,7 @@ pub(super) fn command() -> Command {
                 .value_name("FORMAT")
                 .value_parser(["svg", "dot", "mermaid", "json"])
                 .default_value("svg")
-                .help("How the graph is written"),
+                .help("Output format"),
         )
         .arg(
             Arg::new("plan")

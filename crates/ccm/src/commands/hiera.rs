@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use ccm_hiera::DataSource;
 use ccm_host::{Cancel, Host};
-use ccm_model::shellquote;
 use ccm_template::Facts;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use govalue::{Map, Value};
@@ -17,6 +16,7 @@ use crate::ui::Ui;
 pub(super) fn command() -> Command {
     let parse = Command::new("parse")
         .about("Resolve hierarchical data and print it")
+        .alias("resolve")
         .after_help(example("ccm hiera parse data.yaml -S --query packages"))
         .arg(Arg::new("source").value_name("SOURCE").required(true).help("Document to resolve"))
         .arg(flags::context())
@@ -31,7 +31,7 @@ pub(super) fn command() -> Command {
                 .long("env-prefix")
                 .value_name("PREFIX")
                 .default_value("HIERA")
-                .help("What the variables begin with"),
+                .help("Prefix of the variables"),
         )
         .arg(
             Arg::new("query")
@@ -53,7 +53,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Override data with that in this file"),
+                .help("Override data with this file"),
         );
     let facts = Command::new("facts")
         .about("Print the facts that data would be resolved with")
@@ -62,7 +62,7 @@ pub(super) fn command() -> Command {
         .arg(flags::json("Print JSON (the default)"))
         .arg(facts::yaml());
     Command::new("hiera")
-        .about("Work with hierarchical data")
+        .about("Resolve hierarchical data")
         .after_help(example("ccm hiera parse data.yaml role=web"))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -84,7 +84,7 @@ fn fact_sources() -> Vec<Arg> {
         Arg::new("fact")
             .value_name("FACT=VALUE")
             .action(ArgAction::Append)
-            .help("Facts to resolve with"),
+            .help("Facts to resolve the data with"),
         switch("system-facts", Some('S'), "Use the facts of this machine"),
         switch("env-facts", Some('E'), "Use the variables of the environment as facts"),
         file,
@@ -172,7 +172,17 @@ fn variables(map: &Map, prefix: &str) -> String {
             Value::Nil => String::new(),
             scalar => scalar.to_string(),
         };
-        lines.push_str(&format!("{key}={}\n", shellquote::quote(&value)));
+        lines.push_str(&format!("{key}={}\n", quoted(&value)));
     }
     lines
+}
+
+/// A value as shells, `EnvironmentFile` and `--env-file` read it: bare if that
+/// is safe, else in single quotes.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if value.chars().all(is_plain) {
+        return value.to_owned();
+    }
+    format!("'{}'", value.replace('\'', r"'\''"))
 }

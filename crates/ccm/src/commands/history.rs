@@ -51,7 +51,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(
             Command::new("prune")
-                .about("Remove runs beyond the limits now")
+                .about("Remove runs that exceed the limits now")
                 .after_help(example("ccm history prune"))
                 .arg(state::directory_flag())
                 .arg(flags::json("Print what was removed as JSON")),

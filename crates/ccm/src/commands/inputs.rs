@@ -28,7 +28,7 @@ pub(super) fn fact_flags() -> [Arg; 2] {
             .value_name("FILE")
             .value_parser(clap::value_parser!(PathBuf))
             .value_hint(ValueHint::FilePath)
-            .help("Lay the facts in this file over those of the machine"),
+            .help("Override detected facts with facts from this file"),
     ]
 }
 
@@ -44,7 +44,7 @@ pub(super) fn flags() -> Vec<Arg> {
             .value_name("SOURCE")
             .env("CCM_HIERA_DATA")
             .hide_env_values(true)
-            .help("Hierarchical data that wins over that of the manifest"),
+            .help("Hierarchical data that overrides the manifest's data"),
         super::flags::context(),
         switch("read-env", "no-read-env", "Read variables from ./.env too (the default)"),
         switch("no-read-env", "read-env", "Do not read ./.env"),

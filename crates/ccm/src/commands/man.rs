@@ -40,9 +40,69 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 
 fn page(command: &Command) -> String {
     let mut page = Vec::new();
+    // The examples get a section of their own.
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let examples = help.trim_start_matches("Example:").trim();
     // Writing to memory does not fail.
-    let _ = Man::new(command.clone()).render(&mut page);
-    String::from_utf8_lossy(&page).into_owned()
+    let _ = Man::new(command.clone().after_help("")).render(&mut page);
+    let mut page = String::from_utf8_lossy(&page).into_owned();
+    section(&mut page, "EXIT STATUS", EXIT_STATUS);
+    section(&mut page, "FILES", FILES);
+    section(&mut page, "ENVIRONMENT", ENVIRONMENT);
+    page.push_str(&format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", roff(examples)));
+    page
+}
+
+/// What the codes mean that a command ends with.
+const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "Success, whether anything changed or not."),
+    ("1", "The command failed, or at least one resource failed."),
+    (
+        "2, 4, 6",
+        "With --detailed-exitcodes: changes, failures, both. 2 also: reactions are owed, rules fail.",
+    ),
+    ("64", "The command line is invalid."),
+    ("75", "Another run is in progress."),
+    ("129, 130, 143", "Interrupted by SIGHUP, SIGINT, SIGTERM."),
+];
+
+/// What ccm reads and writes besides what its arguments name.
+const FILES: &[(&str, &str)] = &[
+    (
+        "/var/lib/ccm, ~/.local/state/ccm",
+        "Lock, owed reactions and history, for root and for other users.",
+    ),
+    ("/etc/choria/ccm, ~/.config/choria/ccm", "Custom facts: facts.json, facts.yaml, facts.d."),
+    ("./.env", "Variables for templates."),
+    ("./.hiera", "Data for ccm ensure."),
+];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("CCM_HIERA_DATA", "External data, as --hiera."),
+    ("CCM_SESSION_STORE", "Directory of the session, as --session."),
+    ("CCM_STATE_DIR", "State directory, as --state-dir."),
+    ("CCM_STRICT", "If 1, refuse files that other users can change, when run as root."),
+    ("NATS_CONTEXT", "NATS context, as --context."),
+    ("NO_COLOR", "Any value switches color off."),
+    ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies for downloads."),
+];
+
+fn section(page: &mut String, title: &str, rows: &[(&str, &str)]) {
+    page.push_str(&format!(".SH \"{title}\"\n"));
+    for (name, text) in rows {
+        page.push_str(&format!(".TP\n\\fB{}\\fR\n{}\n", roff(name), roff(text)));
+    }
+}
+
+/// Text that roff prints as it is: dashes that can be copied, and no line that
+/// begins with a control character.
+fn roff(text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-");
+    let line = |line: &str| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line.to_owned(),
+    };
+    escaped.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn write_pages(host: &Host, directory: &Path, command: &Command, name: &str) -> Result<()> {

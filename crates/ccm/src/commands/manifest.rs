@@ -14,7 +14,7 @@ pub(super) fn argument() -> Arg {
         .required(true)
         .value_parser(clap::value_parser!(PathBuf))
         .value_hint(ValueHint::FilePath)
-        .help("Manifest to read: a file, or the URL of a .tar.gz that holds a manifest.yaml")
+        .help("Manifest: a file, `-` for standard input, or the URL of a .tar.gz with a manifest.yaml")
 }
 
 pub(super) fn source(matches: &ArgMatches) -> Result<SourceRef> {

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn command() -> Command {
     Command::new("owed")
-        .about("List reactions that runs have left undone")
+        .about("List reactions that earlier runs still owe")
         .after_help(example("ccm owed site.yaml"))
         .arg(
             Arg::new("manifest")
@@ -33,7 +33,7 @@ pub(super) fn command() -> Command {
                 .long("forget")
                 .value_name("TYPE#NAME")
                 .action(ArgAction::Append)
-                .help("Forget what this subscriber owes"),
+                .help("Drop the reactions that this subscriber owes"),
         )
         .arg(state::directory_flag())
         .arg(flags::json("Print the list as JSON"))
@@ -75,6 +75,7 @@ fn identity(host: &Host, path: &std::path::Path) -> String {
             let path = flags::from_here(host, &path);
             host.canonicalize(&path).unwrap_or(path).display().to_string()
         }
+        SourceRef::StandardInput => flags::from_here(host, path).display().to_string(),
         url @ SourceRef::Url(_) => url.name(),
     }
 }

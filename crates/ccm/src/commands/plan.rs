@@ -10,7 +10,7 @@ use crate::ui::{Output, PlanView, Show, Ui};
 
 pub(super) fn command() -> Command {
     Command::new("plan")
-        .about("Show what applying a manifest would change")
+        .about("Preview the changes that a manifest would make")
         .after_help(example("ccm plan manifest.yaml"))
         // `show` and `diff` are about saved plans and take no manifest.
         .args_conflicts_with_subcommands(true)
@@ -22,7 +22,7 @@ pub(super) fn command() -> Command {
                 .long("no-diff")
                 .action(ArgAction::SetTrue)
                 .overrides_with("diff")
-                .help("Do not show what changes in texts"),
+                .help("Do not show diffs"),
         )
         .args(flags::amount_flags())
         .arg(flags::json("Print the plan as JSON"))

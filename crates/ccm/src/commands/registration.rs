@@ -22,7 +22,7 @@ const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) fn command() -> Command {
     Command::new("registration")
         .visible_aliases(["reg", "r"])
-        .about("Work with the registry of services in NATS")
+        .about("Manage the service registry in NATS")
         .after_help(example("ccm registration query production http web"))
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -11,7 +11,7 @@ use ccm_host::{OutputFile, Replay};
 use ccm_model::{Plan, duration};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags};
+use super::{Result, example, flags, manifest};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{PlanView, Ui};
@@ -45,7 +45,7 @@ pub(super) fn apply_flags() -> [Arg; 2] {
             .value_name("DURATION")
             .default_value(MAX_AGE)
             .value_parser(|text: &str| duration::parse_positive(text))
-            .help("Refuse a saved plan that is older"),
+            .help("Reject a saved plan that is older"),
     ]
 }
 
@@ -86,6 +86,12 @@ impl Saving {
     /// could not be written later.
     pub(super) fn start(options: &mut RunOptions, matches: &ArgMatches) -> Result<Option<Self>> {
         let Some(path) = matches.get_one::<PathBuf>("out") else { return Ok(None) };
+        if manifest::source(matches)? == SourceRef::StandardInput {
+            return Err(Error::usage(
+                "a plan of standard input cannot be saved",
+                "save the manifest to a file: `ccm apply` reads it again to check the plan",
+            ));
+        }
         let path = flags::from_here(&options.host, path);
         let file = options.host.output_file(&path);
         let file = file.map_err(|source| Error::File { path: path.clone(), source })?;

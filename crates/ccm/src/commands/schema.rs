@@ -22,7 +22,7 @@ pub(super) fn command() -> Command {
                 .value_name("NAME")
                 .value_parser(NAMES)
                 .default_value("manifest")
-                .help("What the schema is of"),
+                .help("Document to print the schema of"),
         )
 }
 

@@ -14,17 +14,27 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     let new = Command::new("new")
-        .about("Begin a session that several commands share")
+        .about("Start a session and print the variable that selects it")
+        .aliases(["start", "create"])
         .after_help(example("eval \"$(ccm session new)\""))
         .arg(
             Arg::new("directory")
                 .value_name("DIR")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::DirPath)
-                .help("Where to keep it, a new temporary directory when unset"),
+                .help("Directory for the session [default: a new temporary directory]"),
+        )
+        // The original's way to say the same.
+        .arg(
+            Arg::new("directory-flag")
+                .long("directory")
+                .value_name("DIR")
+                .value_parser(clap::value_parser!(PathBuf))
+                .conflicts_with("directory")
+                .hide(true),
         );
     let report = Command::new("report")
-        .about("Show what became of the resources of a session")
+        .about("Print the results of a session")
         .after_help(example("ccm session report --remove"))
         .arg(flags::session())
         .arg(flags::json("Print the report as JSON"))
@@ -35,7 +45,7 @@ pub(super) fn command() -> Command {
                 .help("Delete the session, if it is a temporary one"),
         );
     Command::new("session")
-        .about("Record what several commands do together")
+        .about("Share results between several ccm commands")
         .after_help(example("eval \"$(ccm session new)\""))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -52,7 +62,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 
 fn new(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = Host::new();
-    let path = match matches.get_one::<PathBuf>("directory") {
+    let given = matches.get_one::<PathBuf>("directory");
+    let path = match given.or_else(|| matches.get_one("directory-flag")) {
         Some(path) => {
             let path = flags::from_here(&host, path);
             DirectorySession::open(&host, &path)?;

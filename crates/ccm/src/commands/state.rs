@@ -47,7 +47,7 @@ pub(super) fn flags() -> [Arg; 5] {
         Arg::new("no-history")
             .long("no-history")
             .action(ArgAction::SetTrue)
-            .help("Do not keep what this run replaces; it cannot be undone"),
+            .help("Keep no former contents; you cannot undo this run"),
     ]
 }
 

@@ -31,7 +31,7 @@ pub(super) fn command() -> Command {
         )
         .arg(flag("force", "Restore what was changed after the run, too"))
         .args(flags::amount_flags())
-        .arg(flags::json("Print the report as JSON instead of lines"))
+        .arg(flags::json("Print the report as JSON"))
         .arg(flags::no_sync())
         .args(state::flags())
 }

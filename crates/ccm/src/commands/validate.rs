@@ -1,6 +1,9 @@
-//! `ccm validate MANIFEST`
+//! `ccm validate MANIFEST…`
 
-use ccm_engine::ManifestError;
+use std::path::PathBuf;
+
+use ccm_engine::{ManifestError, SourceRef, Validation};
+use ccm_host::Host;
 use ccm_model::Diagnostic;
 use clap::{ArgMatches, Command};
 use serde::Serialize;
@@ -11,9 +14,9 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     Command::new("validate")
-        .about("Check a manifest as `apply` would before it acts")
+        .about("Check manifests without applying them")
         .after_help(example("ccm validate manifest.yaml"))
-        .arg(manifest::argument())
+        .arg(manifest::argument().num_args(1..))
         .args(inputs::flags())
         .arg(flags::json("Print the findings as JSON"))
 }
@@ -27,26 +30,38 @@ struct ValidationReport {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "validate");
     let mut options = flags::options(&engine)?;
-    let source = manifest::source(matches)?;
     options.inputs = inputs::inputs(&options, matches)?;
-    let found = engine.validate(&source, &options);
-    let valid = found.is_valid();
-    if matches.get_flag("json") {
+    let is_json = matches.get_flag("json");
+    let mut report = ValidationReport { valid: true, findings: Vec::new() };
+    for path in matches.get_many::<PathBuf>("manifest").into_iter().flatten() {
+        let found = engine.validate(&SourceRef::new(path), &options);
         if let Some(ManifestError::Interrupted { reason, .. }) = found.error {
             return Ok(reason.into());
         }
-        let noted = options.host.take_warnings().into_iter().map(Diagnostic::warning);
-        let findings = noted.chain(found.diagnostics()).collect();
-        ui.print_json(&ValidationReport { valid, findings });
-        return Ok(if valid { Exit::Done } else { Exit::Failed });
+        report.valid &= found.is_valid();
+        if is_json {
+            let noted = options.host.take_warnings().into_iter().map(Diagnostic::warning);
+            report.findings.extend(noted.chain(found.diagnostics()));
+        } else {
+            show(ui, &options.host, found);
+        }
     }
-    ui.warnings(&options.host);
+    let exit = if report.valid { Exit::Done } else { Exit::Failed };
+    if is_json {
+        ui.print_json(&report);
+    }
+    Ok(exit)
+}
+
+/// Shows what was found in one manifest.
+fn show(ui: &mut Ui, host: &Host, found: Validation) {
+    ui.warnings(host);
     found.diagnoses.iter().for_each(|diagnosis| ui.diagnosis(diagnosis));
-    if let Some(error) = found.error {
-        return Err(error.into());
-    }
-    if !valid {
-        return Ok(Exit::Failed);
+    if !found.is_valid() {
+        if let Some(error) = found.error {
+            ui.error(&error.into());
+        }
+        return;
     }
     let resources = plural(found.resources, "resource");
     let below = match found.children {
@@ -54,7 +69,6 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         count => format!(", {} below", plural(count, "manifest")),
     };
     ui.print(&format!("{} is valid: {resources}{below}\n", found.name));
-    Ok(Exit::Done)
 }
 
 fn plural(count: usize, word: &str) -> String {

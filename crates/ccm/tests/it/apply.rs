@@ -136,9 +136,9 @@ ccm:
       · exec#dependent  skipped, requires exec#broken
       · exec#second  skipped, requires exec#dependent
       ✗ exec#nowhere
-            command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+            command not found: no-such-command …
       ✗ exec#other
-            unknown provider `powershell` for type `exec` (the providers are posix, shell)
+            unknown provider `powershell` for type `exec` …
       » exec#fine  true
 
     Failures
@@ -146,9 +146,11 @@ ccm:
             failed to reach desired state: the command exited with code 7, not 0
             reason
       ✗ exec#nowhere
-            command not found: no-such-command (searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
+            command not found: no-such-command
+            hint: searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
       ✗ exec#other
-            unknown provider `powershell` for type `exec` (the providers are posix, shell)
+            unknown provider `powershell` for type `exec`
+            hint: the providers are posix, shell
 
     Applied manifest.yaml in [TIME]: 1 ran, 3 failed, 2 skipped for unmet requirements
     ");

@@ -48,7 +48,7 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
     exit: 1
     --- stderr ---
     error: archive#[DIR]/a.tar: property `url` is required
-    hint: url: URL to fetch the archive from
+    hint: url: URL to download the archive from
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "ftp://u:secret@h/a.tar"]), @"
     exit: 1

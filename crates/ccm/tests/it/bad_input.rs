@@ -40,7 +40,7 @@ ccm:
     2 | dta: {}
       | ^^^
       |
-      = help: did you mean `data`?
+      = hint: did you mean `data`?
 
     error: unknown property `ownr`
      --> manifest.yaml:6:22
@@ -48,7 +48,7 @@ ccm:
     6 |         - defaults: {ownr: root, group: root}
       |                      ^^^^
       |
-      = help: did you mean `owner`?
+      = hint: did you mean `owner`?
 
     error: a block has at most one `defaults`
      --> manifest.yaml:7:11
@@ -80,7 +80,7 @@ ccm:
     9 |         - /x/../y: {ensure: presnt, owner: root, mode: "0644"}
       |           ^^^^^^^
       |
-      = help: write it as `/y`
+      = hint: write it as `/y`
 
     error: file#/x/../y: ensure cannot be `presnt` for a file
      --> manifest.yaml:9:29
@@ -88,7 +88,7 @@ ccm:
     9 |         - /x/../y: {ensure: presnt, owner: root, mode: "0644"}
       |                             ^^^^^^
       |
-      = help: did you mean `present`?
+      = hint: did you mean `present`?
 
     error: file#/a: file#/a is declared twice
       --> manifest.yaml:11:11
@@ -96,7 +96,7 @@ ccm:
     11 |         - /a: {owner: root, mode: "0644", alias: /b}
        |           ^^
        |
-       = help: the first one is in line 10
+       = hint: the first one is in line 10; two are allowed if each has `control` and only one applies
 
     error: the name is given already, as the key above
       --> manifest.yaml:12:43
@@ -110,7 +110,7 @@ ccm:
     13 |     - servce: {}
        |       ^^^^^^
        |
-       = help: did you mean `service`?
+       = hint: did you mean `service`?
 
     error: an entry has one type, this has `exec` and `file`
       --> manifest.yaml:15:7
@@ -118,7 +118,7 @@ ccm:
     15 |       file: {}
        |       ^^^^
        |
-       = help: begin each type with its own `-`; indent properties below the name
+       = hint: begin each type with its own `-`; indent properties below the name
 
     error: exec#late: exec#later comes later in the manifest
       --> manifest.yaml:17:28
@@ -126,7 +126,7 @@ ccm:
     17 |         - late: {require: ["exec#later"], timeout: soon}
        |                            ^^^^^^^^^^^^
        |
-       = help: resources run in the order written: move it up
+       = hint: resources run in the order written: move it up
 
     error: exec#late: timeout: `soon` is not a duration: write numbers with units, such as `30s`, `5m` or `1h30m`
       --> manifest.yaml:17:52
@@ -140,7 +140,7 @@ ccm:
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
        |                               ^^^^^^^^^^^
        |
-       = help: did you mean `exec#late`?
+       = hint: did you mean `exec#late`?
 
     error: exec#later: fle#/a has an unknown resource type
       --> manifest.yaml:18:44
@@ -148,7 +148,7 @@ ccm:
     18 |         - later: {subscribe: ["exec#ltae", "fle#/a", "exec#later"]}
        |                                            ^^^^^^^^
        |
-       = help: did you mean `file`?
+       = hint: did you mean `file`?
 
     error: exec#later: exec#later refers to itself
       --> manifest.yaml:18:54
@@ -180,7 +180,7 @@ ccm:
     21 |   resource: []
        |   ^^^^^^^^
        |
-       = help: did you mean `resources`?
+       = hint: did you mean `resources`?
     "#);
     let verdict = env.run(["validate", "manifest.yaml", "--json"]);
     assert_eq!(verdict.status.code(), Some(1));

@@ -162,7 +162,7 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
     3 |   pre_message: "{{ Data.nothing }}"
       |                    ^^^^^^^^^^^^
       |
-      = help: for an optional value, write `Data.nothing ?? "default"`
+      = hint: for an optional value, write `Data.nothing ?? "default"`
 
     error: file#/a: alias: `Data.prot` has no value; did you mean `Data.port`?
       --> manifest.yaml:10:21
@@ -176,7 +176,7 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
     12 |         - echo ${ Data.none }: {provider: posix}
        |                   ^^^^^^^^^
        |
-       = help: for an optional value, write `Data.none ?? "default"`
+       = hint: for an optional value, write `Data.none ?? "default"`
 
     error: exec#echo {{ Data.port }: name: `{{` is never closed
       --> manifest.yaml:13:16
@@ -184,7 +184,7 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
     13 |         - echo {{ Data.port }: {}
        |                ^^^^^^^^^^^^^^
        |
-       = help: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
+       = hint: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
 
     error: exec#echo {{ Data.port + 'x }}: name: `{{` is never closed, because a quote behind it is never closed
       --> manifest.yaml:14:17
@@ -198,7 +198,7 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
     15 |         - echo ${ Data.port: {}
        |                ^^^^^^^^^^^^
        |
-       = help: close it with `}`, or write `${ "${" }` for a literal `${`
+       = hint: close it with `}`, or write `${ "${" }` for a literal `${`
     "#);
     let json = env.run(["validate", "--json", "manifest.yaml"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -222,7 +222,7 @@ fn errors_in_the_data_section_have_a_place() {
     3 |   merge: deap
       |          ^^^^
       |
-      = help: did you mean `deep`?
+      = hint: did you mean `deep`?
     ");
     insta::assert_snapshot!(shown("hierarchy:\n  order: [a]\n  merges: deep\n"), @"
     exit: 1
@@ -233,7 +233,7 @@ fn errors_in_the_data_section_have_a_place() {
     3 |   merges: deep
       |   ^^^^^^
       |
-      = help: did you mean `merge`?
+      = hint: did you mean `merge`?
     ");
     insta::assert_snapshot!(shown("data:\n  a:\n    b: \"x {{ Facts.hostt }}\"\n"), @r#"
     exit: 1
@@ -253,7 +253,7 @@ fn errors_in_the_data_section_have_a_place() {
     2 |   a: "x {{ Facts.host"
       |      ^^^^^^^^^^^^^^^^^
       |
-      = help: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
+      = hint: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
     "#);
 }
 
@@ -273,7 +273,7 @@ fn a_failed_name_brings_no_other_errors() {
     4 |         - "{{ Data.path }}/a": {ensure: absent}
       |               ^^^^^^^^^
       |
-      = help: for an optional value, write `Data.path ?? "default"`
+      = hint: for an optional value, write `Data.path ?? "default"`
 
     error: file#{{ Data.path }}/a: name: `Data.path` has no value
      --> manifest.yaml:5:15
@@ -281,7 +281,7 @@ fn a_failed_name_brings_no_other_errors() {
     5 |         - "{{ Data.path }}/a": {ensure: absent}
       |               ^^^^^^^^^
       |
-      = help: for an optional value, write `Data.path ?? "default"`
+      = hint: for an optional value, write `Data.path ?? "default"`
 
     error: file#/b: ensure: unknown name nope
      --> manifest.yaml:6:28
@@ -311,7 +311,7 @@ fn expressions_of_secrets_are_not_shown() {
     9 |             password: *********************
       |                           ^^^^^^^^^^^^^
       |
-      = help: ccm does not show expressions of secret properties; test the expression in another property
+      = hint: ccm does not show expressions of secret properties; test the expression in another property
 
     error: archive#[DIR]/a.tgz: headers: the template cannot be resolved
       --> manifest.yaml:10:36
@@ -319,7 +319,7 @@ fn expressions_of_secrets_are_not_shown() {
     10 |             headers: {X-Token: ***************}
        |                                    ^^^^^^^
        |
-       = help: ccm does not show expressions of secret properties; test the expression in another property
+       = hint: ccm does not show expressions of secret properties; test the expression in another property
     ");
     env.manifest(
         "ccm:\n  resources:\n    - exec:\n        - deferred: {command: \"true\", environment: \
@@ -331,7 +331,8 @@ fn expressions_of_secrets_are_not_shown() {
     exit: 1
     --- stdout ---
       ✗ exec#deferred
-            cannot resolve property `environment`: the template cannot be resolved (ccm does not show expressions of secret properties; test the expression in another property)
+            cannot resolve property `environment`: the template cannot be resolved
+            hint: ccm does not show expressions of secret properties; test the expression in another property
     ");
 }
 
@@ -355,14 +356,14 @@ fn nil_in_deferred_placeholders_fails_the_resource() {
             cannot resolve property `content`: `Data.missing` has no value
              | {{ Data.missing }}
              |    ^^^^^^^^^^^^
-            (for an optional value, write `Data.missing ?? "default"`)
+            hint: for an optional value, write `Data.missing ?? "default"`
       + file#[DIR]/c  content +1, [ME], mode 0644
       » exec#shell  echo ${HOME#/} 80 > [DIR]/d
       ✗ exec#unclosed
             cannot resolve property `command`: `{{` is never closed
              | echo {{ x
              |      ^^^^
-            (close it with `}}`, or write `{{ "{{" }}` for a literal `{{`)
+            hint: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
     "#);
     assert!(!env.path("a").exists() && !env.path("b").exists());
     assert_eq!(env.read("c"), "none x");
@@ -488,9 +489,9 @@ fn hiera_documents_are_resolved() {
         env.ccm(["hiera", "parse", "data.yaml", "role=web", "--env", "--env-prefix", "APP", "-D", "text=x y"]), @r#"
     exit: 0
     --- stdout ---
-    APP_LIST=\[1,2]
+    APP_LIST='[1,2]'
     APP_LOG_LEVEL=info
-    APP_NESTED=\{\"a\":1}
+    APP_NESTED='{"a":1}'
     APP_TEXT='x y'
     "#);
     insta::assert_snapshot!(env.ccm(["hiera", "facts", "a.b=c", "--yaml"]), @"

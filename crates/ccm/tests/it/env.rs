@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -22,7 +24,10 @@ impl TestEnv {
     /// The same with a session in the environment.
     pub(crate) fn with_session() -> Self {
         let mut env = Self::new();
-        env.session = Some(env.path("session"));
+        let session = env.path("session");
+        std::fs::create_dir(&session).unwrap();
+        std::fs::set_permissions(&session, Permissions::from_mode(0o700)).unwrap();
+        env.session = Some(session);
         env
     }
 

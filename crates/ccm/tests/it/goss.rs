@@ -194,7 +194,7 @@ ccm:
     8 |                   prot: {"tcp:80": {listening: true}}
       |                   ^^^^
       |
-      = help: did you mean `port`?
+      = hint: did you mean `port`?
 
     error: exec#true: health_checks: `goss`: goss_rules: file: /a: size: only one matcher is allowed in a map, found `gt` and `lt`
      --> manifest.yaml:9:59
@@ -202,7 +202,7 @@ ccm:
     9 |                   file: {/a: {exists: true, size: {gt: 1, lt: 5}}}
       |                                                           ^^
       |
-      = help: combine matchers with `and: […]` or `or: […]`
+      = hint: combine matchers with `and: […]` or `or: […]`
 
     error: exec#true: health_checks: `goss`: goss_rules: http: http://a/: unknown attribute `satus`
       --> manifest.yaml:10:40
@@ -210,7 +210,7 @@ ccm:
     10 |                   http: {"http://a/": {satus: 200}}
        |                                        ^^^^^
        |
-       = help: did you mean `status`?
+       = hint: did you mean `status`?
 
     error: exec#true: health_checks: `goss`: `command` and `goss_rules` cannot both be set
       --> manifest.yaml:11:17
@@ -499,7 +499,7 @@ fn rules_that_cannot_be_used_exit_with_three() {
     1 | files: {}
       | ^^^^^
       |
-      = help: did you mean `file`?
+      = hint: did you mean `file`?
     ");
 }
 

@@ -193,12 +193,12 @@ fn the_graph_goes_to_a_file() {
     assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"));
     let printed = env.run(["graph", "manifest.yaml", "-o", "-"]);
     assert_eq!(String::from_utf8(printed.stdout).unwrap(), svg);
-    insta::assert_snapshot!(env.ccm(["graph", "manifest.yaml", "-o", "no/graph.svg"]), @r"
+    insta::assert_snapshot!(env.ccm(["graph", "manifest.yaml", "-o", "no/graph.svg"]), @"
     exit: 1
     --- stderr ---
     error: cannot write [DIR]/no/graph.svg
-    caused by: [DIR]/no is not a directory
-    hint: create it first, or declare it earlier with `ensure: directory`
+    caused by: directory [DIR]/no does not exist
+    hint: declare it in an earlier resource, with `ensure: directory`
     ");
     // What it is drawn from stays.
     let child = env.read("sub/child.yaml");

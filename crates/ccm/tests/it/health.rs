@@ -197,7 +197,7 @@ fn checks_at_the_command_line() {
     --- stdout ---
       » exec#true
             health check check_ok OK: OK - all fine
-            health check check_warn WARNING: WARNING - slow
+            health check check_warn WARNING after 5 tries: WARNING - slow
     ");
     let script = "sh -c 'echo x >> [DIR]/tries; test $(wc -l < [DIR]/tries) = 3'";
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", script, "--check-tries", "5", "--check-sleep", "10ms"]), @"
@@ -210,7 +210,7 @@ fn checks_at_the_command_line() {
     exit: 1
     --- stdout ---
       ✗ exec#true
-            health check check_crit CRITICAL: CRITICAL - refused
+            health check check_crit CRITICAL after 5 tries: CRITICAL - refused
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--check", "x", "--check-sleep", "soon"]), @"
     exit: 1
@@ -247,7 +247,7 @@ ccm:
               - check_x
 "#,
     );
-    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @r#"
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
     exit: 1
     --- stderr ---
     error: exec#true: health_checks: `check_x`: tries: must be at least 1, not 0
@@ -286,14 +286,14 @@ ccm:
     11 |               - {comand: check_x}
        |                  ^^^^^^
        |
-       = help: did you mean `command`?
+       = hint: did you mean `command`?
 
     error: exec#true: health_checks: expected a map, found text
       --> manifest.yaml:12:17
        |
     12 |               - check_x
        |                 ^^^^^^^
-    "#);
+    ");
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn what_is_wrong_is_shown_with_its_place_in_the_tarball() {
     4 |         - ls: {comand: x}
       |                ^^^^^^
       |
-      = help: did you mean `command`?
+      = hint: did you mean `command`?
     ");
     let child = "ccm:\n  resources:\n    - exec:\n        - ls: {comand: x}\n";
     let server = serve(&[
@@ -185,7 +185,7 @@ fn what_is_wrong_is_shown_with_its_place_in_the_tarball() {
     4 |         - ls: {comand: x}
       |                ^^^^^^
       |
-      = help: did you mean `command`?
+      = hint: did you mean `command`?
     ");
     let server =
         serve(&[("manifest.yaml", FILE, "ccm: {resources: [{apply: {name: manifest.yaml}}]}\n")]);
@@ -263,7 +263,7 @@ fn other_addresses_are_refused() {
     exit: 1
     --- stderr ---
     error: archive type not supported: http://127.0.0.1:1/manifest.yaml
-    hint: it is one of .tar.gz, .tgz, .tar, .tar.xz, .txz, .tar.zst, .tar.zstd, .tzst, .tar.bz2, .tbz2, .tbz, .tb2
+    hint: supported: .tar.gz, .tgz, .tar, .tar.xz, .txz, .tar.zst, .tar.zstd, .tzst, .tar.bz2, .tbz2, .tbz, .tb2
     ");
     let picture = env.ccm(["apply", "http://me:hunter2@127.0.0.1:1/m.tgz"]);
     assert!(picture.starts_with("exit: 1\n") && !picture.contains("hunter2"), "{picture}");

@@ -55,7 +55,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     2 |     - /x: {contnet: a}
       |       ^^
       |
-      = help: owner: Owning user, by name or number
+      = hint: owner: Owner, as user name or ID
 
     error: file#/x: property `group` is required
      --> [DIR]/resources.jet (rendered):2:7
@@ -63,7 +63,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     2 |     - /x: {contnet: a}
       |       ^^
       |
-      = help: group: Owning group, by name or number
+      = hint: group: Group, as name or ID
 
     error: file#/x: property `mode` is required
      --> [DIR]/resources.jet (rendered):2:7
@@ -71,7 +71,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     2 |     - /x: {contnet: a}
       |       ^^
       |
-      = help: mode: Permissions in octal notation
+      = hint: mode: Permissions in octal, `0777` at most
 
     error: file#/x: unknown property `contnet`
      --> [DIR]/resources.jet (rendered):2:12
@@ -79,7 +79,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     2 |     - /x: {contnet: a}
       |            ^^^^^^^
       |
-      = help: did you mean `content`?
+      = hint: did you mean `content`?
     ");
     insta::assert_snapshot!(validate("- file: [\n"), @"
     exit: 1

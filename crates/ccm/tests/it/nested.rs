@@ -366,7 +366,7 @@ fn ten_levels_run_and_the_eleventh_does_not() {
                                    9 [DIR]/level9.yaml
                                   10 [DIR]/level10.yaml
                                   11 [DIR]/level11.yaml
-                                (a manifest that applies itself needs a `control` that ends it)
+                                hint: a manifest that applies itself needs a `control` that ends it
     ");
     assert!((0..=10).all(|level| env.path(&format!("ran{level}")).exists()));
     assert!(!env.path("ran11").exists());
@@ -432,7 +432,7 @@ fn whoever_is_not_trusted_applies_nothing_further() {
     4 |     - apply: {name: other.yaml}
       |       ^^^^^
       |
-      = help: take it out, or drop `allow_apply: false` above
+      = hint: take it out, or drop `allow_apply: false` above
     ");
     assert!(!env.path("child").exists() && !env.path("other").exists());
     env.manifest("ccm: {resources: [{apply: {name: other.yaml, allow_apply: false}}]}\n");
@@ -515,7 +515,7 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
     4 |         - ls: {comand: x, returns: [a]}
       |                ^^^^^^
       |
-      = help: did you mean `command`?
+      = hint: did you mean `command`?
 
     error: exec#ls: returns: expected a whole number, found text
      --> [DIR]/child.yaml:4:37
@@ -606,7 +606,7 @@ fn urls_are_refused_without_showing_credentials() {
     3 |     - apply: ["https://**********@host/m.tgz"]
       |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = help: apply a manifest that lies beside this one
+      = hint: apply a manifest that lies beside this one
     "#);
     let output = env.run(["validate", "manifest.yaml", "--json"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -631,7 +631,7 @@ fn validation_looks_at_children_that_are_there() {
     4 |         - ls: {comand: x}
       |                ^^^^^^
       |
-      = help: did you mean `command`?
+      = hint: did you mean `command`?
     ");
     insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--json"]), @r#"
     exit: 1
@@ -760,7 +760,7 @@ fn what_a_template_brings_below_is_checked_too() {
     3 |     - other.yaml:
       |       ^^^^^^^^^^
       |
-      = help: take it out, or drop `allow_apply: false` above
+      = hint: take it out, or drop `allow_apply: false` above
     ");
     assert!(!env.path("other").exists());
     env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");

@@ -56,7 +56,7 @@ fn reports_replace_only_regular_files() {
     assert_refused(&env, Path::new("/dev/null"), "is a socket, FIFO or device");
     assert_refused(&env, &fifo, "is a socket, FIFO or device");
     assert_refused(&env, &env.path("directory"), "is a directory");
-    assert_refused(&env, &env.path("missing/report.json"), "is not a directory");
+    assert_refused(&env, &env.path("missing/report.json"), "create the directory first");
     assert_eq!(env.read("real.json"), "old");
     assert!(!env.path("nothing").exists());
 

@@ -116,11 +116,12 @@ fn failures_are_repeated_in_full() {
     Plan for manifest.yaml on [HOST]
 
       ✗ file#[DIR]/private
-            could not lookup user `nobody-made-this-user`
+            could not lookup user `nobody-made-this-user`: it does not exist …
 
     Failures
       ✗ file#[DIR]/private
-            could not lookup user `nobody-made-this-user`
+            could not lookup user `nobody-made-this-user`: it does not exist
+            hint: create the user in an earlier resource, or use a numeric ID
 
     1 failed; 7 not selected
     ");
@@ -128,7 +129,8 @@ fn failures_are_repeated_in_full() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/private
-            could not lookup user `nobody-made-this-user`
+            could not lookup user `nobody-made-this-user`: it does not exist
+            hint: create the user in an earlier resource, or use a numeric ID
 
     1 failed; 7 not selected
     ");
@@ -274,7 +276,8 @@ fn a_quiet_plan_has_only_failures_and_counts() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/no/f
-            [DIR]/no is not a directory (create it first, or declare it earlier with `ensure: directory`)
+            directory [DIR]/no does not exist
+            hint: declare it in an earlier resource, with `ensure: directory`
 
     1 failed
     ");
@@ -295,7 +298,7 @@ fn tags_are_words() {
     5 |             tags: [web, "two words"]
       |                   ^^^^^^^^^^^^^^^^^^
       |
-      = help: a tag has no blanks, `#` or `*`; write several as a list
+      = hint: a tag has no blanks, `#` or `*`; write several as a list
     "#);
     for tag in ["", "a#b", "c*", "a\\tb"] {
         env.manifest(&format!("ccm: {{resources: [{{exec: {{name: x, tags: [\"{tag}\"]}}}}]}}\n"));

@@ -359,7 +359,7 @@ ccm:
     6 |         - /a/../b: {source: src, engine: perl}
       |           ^^^^^^^
       |
-      = help: write it as `/b`
+      = hint: write it as `/b`
 
     error: scaffold#/a/../b: engine: unknown scaffold engine `perl`
      --> manifest.yaml:6:42
@@ -367,7 +367,7 @@ ccm:
     6 |         - /a/../b: {source: src, engine: perl}
       |                                          ^^^^
       |
-      = help: it is jet or go
+      = hint: it is jet or go
 
     error: scaffold#/c: property `source` is required
      --> manifest.yaml:7:11
@@ -375,7 +375,7 @@ ccm:
     7 |         - /c: {engine: jet, left_delimiter: "<<"}
       |           ^^
       |
-      = help: source: Directory of templates, or the URL of a tarball of one
+      = hint: source: Directory of templates, or the URL of a tarball of one
 
     error: scaffold#/c: left_delimiter: both left_delimiter and right_delimiter must be set
      --> manifest.yaml:7:45
@@ -389,7 +389,7 @@ ccm:
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
       |                        ^^^^^^^^^^^^^^^
       |
-      = help: available schemes: file, http, https, kv, obj
+      = hint: available schemes: file, http, https, kv, obj
 
     error: scaffold#/d: post: the pattern `[` is wrong: a `[` is not closed
      --> manifest.yaml:8:47

@@ -154,7 +154,7 @@ fn what_is_roots_alone_is_read_without_a_word() {
 /// A session in which a file has changed; a command waits for that.
 fn with_event(env: &TestEnv, session: &Path, directory_mode: u32) {
     let mut command = env.command(["ensure", "file", "--alias", "conf", "--content", "x"]);
-    command.arg(env.path("f")).env("CCM_SESSION_STORE", session);
+    command.arg(env.path("f")).arg("--session").arg(session);
     assert!(command.output().unwrap().status.success());
     chmod(session, directory_mode);
 }

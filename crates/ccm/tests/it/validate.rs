@@ -72,7 +72,7 @@ ccm:
     16 |         - echo d: {control: {if: "{{ Data.port }}", unless: "1 + 1"}}
        |                                    ^
        |
-       = help: write the expression without `{{ }}` or `${ }` around it
+       = hint: write the expression without `{{ }}` or `${ }` around it
 
     error: exec#echo d: control.unless: `1 + 1` must be true or false, but is of type int
       --> manifest.yaml:16:62

@@ -12,6 +12,9 @@ fn completions_and_manual_pages_know_the_types() {
     }
     let page = String::from_utf8(env.run(["man"]).stdout).unwrap();
     assert!(page.contains(".TH ccm 1"), "{page}");
+    for title in ["EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES"] {
+        assert!(page.contains(title), "{title} is missing: {page}");
+    }
     std::fs::create_dir(env.path("man")).unwrap();
     assert!(env.run(["man", "--dir", "man"]).status.success());
     let names = env.names();

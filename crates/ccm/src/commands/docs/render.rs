@@ -102,13 +102,13 @@ fn describe(field: &Field) -> String {
         Required::Never => {}
     }
     for other in field.conflicts {
-        let _ = write!(text, "; not together with `{other}`");
+        let _ = write!(text, "; conflicts with `{other}`");
     }
     for alias in field.aliases {
-        let _ = write!(text, "; `{alias}` is the same");
+        let _ = write!(text, "; alias `{alias}`");
     }
     if field.secret {
-        text += "; never shown";
+        text += "; redacted in output";
     }
     text
 }
@@ -125,12 +125,12 @@ fn taken(kind: &dyn AnyType, field: &Field) -> String {
 
 fn value(shape: &Shape) -> String {
     match shape {
-        Shape::Text => "text".into(),
+        Shape::Text => "string".into(),
         Shape::Boolean => "`true` or `false`".into(),
         Shape::Integer => "number".into(),
         Shape::Reference => "`type#name`".into(),
         Shape::List(inner) => format!("list of {}", value(inner)),
-        Shape::Texts => "map of texts".into(),
+        Shape::Texts => "map of strings".into(),
         Shape::Data | Shape::Rules => "map".into(),
         Shape::Struct(fields) => {
             let names: Vec<String> = fields.iter().map(|field| code(field.name)).collect();
@@ -172,7 +172,7 @@ fn purpose(arg: &Arg) -> String {
     let defaults: Vec<String> =
         arg.get_default_values().iter().map(|value| code(&value.to_string_lossy())).collect();
     if arg.get_action().takes_values() && !defaults.is_empty() {
-        let _ = write!(text, "; {} when unset", defaults.join(", "));
+        let _ = write!(text, "; defaults to {}", defaults.join(", "));
     }
     if let Some(variable) = arg.get_env() {
         let _ = write!(text, "; also from `{}`", variable.to_string_lossy());

@@ -1,0 +1,145 @@
+//! The mistakes that people make, and what ccm says to each.
+
+use crate::TestEnv;
+
+/// What a manifest gets: a title, its text, and what the errors contain.
+const MANIFESTS: &[(&str, &str, &[&str])] = &[
+    (
+        "an unquoted placeholder",
+        "ccm:\n  resources:\n    - file:\n        - /a:\n            owner: {{ Data.owner }}\n",
+        &["unquoted placeholder", "m.yaml:5:20", r#"quote the value: owner: "{{ Data.owner }}""#],
+    ),
+    (
+        "a tab",
+        "ccm:\n  resources:\n\t- exec: []\n",
+        &["a tab in the indentation", "m.yaml:3:1", "indent with spaces"],
+    ),
+    (
+        "a colon in a value",
+        "ccm:\n  resources:\n    - exec:\n        - x:\n            command: echo port: 8080\n",
+        &["unquoted value contains `: `", "m.yaml:5:22", r#"quote the value: command: "…""#],
+    ),
+    (
+        "a quote without an end",
+        "ccm:\n  resources:\n    - exec:\n        - x:\n            command: \"echo a\n        - y:\n            command: b\n",
+        &["this quote is never closed", "m.yaml:5:22", r#"add the closing ""#],
+    ),
+    (
+        "notify",
+        "ccm: {resources: [{file: [{/a: {ensure: absent, notify: [\"exec#x\"]}}]}]}",
+        &["unknown property `notify`", "give it `subscribe`"],
+    ),
+    (
+        "users",
+        "ccm: {resources: [{user: [{bob: {}}]}]}",
+        &["unknown resource type `user`", "available types: apply, archive, exec", "`useradd`"],
+    ),
+    (
+        "cron jobs",
+        "ccm: {resources: [{cron: [{backup: {}}]}]}",
+        &["unknown resource type `cron`", "/etc/cron.d"],
+    ),
+    (
+        "a misspelled type",
+        "ccm: {resources: [{pacakge: [{zsh: {}}]}]}",
+        &["unknown resource type `pacakge`", "did you mean `package`?"],
+    ),
+    (
+        "a pipe without a shell",
+        "ccm: {resources: [{exec: [{x: {command: ls | wc}}]}]}",
+        &["warning: exec#x: command: `|` is passed to the program", "set `provider: shell`"],
+    ),
+    (
+        "a variable without a shell",
+        "ccm: {resources: [{exec: [{echo $HOME: {}}]}]}",
+        &["name: `$` is passed to the program", "set `provider: shell`"],
+    ),
+];
+
+#[test]
+fn mistakes_in_manifests_are_explained() {
+    let env = TestEnv::new();
+    for (title, text, wanted) in MANIFESTS {
+        env.write("m.yaml", text);
+        let said = String::from_utf8(env.run(["validate", "m.yaml"]).stderr).unwrap();
+        for words in *wanted {
+            assert!(said.contains(words), "{title}: {words:?} is not in\n{said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_quoted_or_meant_for_a_shell_gets_no_warning() {
+    let env = TestEnv::new();
+    for command in ["find /tmp -name '*.txt'", "echo 'a | b' \\$HOME", "echo 5>4 a=b#c"] {
+        let text = format!("ccm: {{resources: [{{exec: [{{x: {{command: {command:?}}}}}]}}]}}");
+        env.write("m.yaml", &text);
+        let output = env.run(["validate", "m.yaml"]);
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{command}");
+    }
+    env.write("m.yaml", "ccm: {resources: [{exec: [{x: {command: ls | wc, provider: shell}}]}]}");
+    assert_eq!(String::from_utf8(env.run(["validate", "m.yaml"]).stderr).unwrap(), "");
+}
+
+#[test]
+fn flags_and_types_of_other_tools_are_explained() {
+    let env = TestEnv::new();
+    env.write("m.yaml", "ccm: {resources: [{exec: [{/bin/true: {}}]}]}");
+    for (args, wanted) in [
+        (&["apply", "m.yaml", "--dry-run"][..], ["unknown option `--dry-run`", "use `--noop`"]),
+        (&["apply", "m.yaml", "--check"], ["unknown option `--check`", "`ccm plan`"]),
+        (&["apply", "m.yaml", "--nop"], ["unknown option `--nop`", "did you mean `--noop`?"]),
+        (&["ensure", "user", "bob"], ["unknown resource type `user`", "`useradd`"]),
+        (&["ensure", "fiel", "/a"], ["unknown resource type `fiel`", "did you mean `file`?"]),
+        (&["aply", "m.yaml"], ["unknown command `aply`", "did you mean `apply`?"]),
+    ] {
+        let output = env.command(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(64), "{said}");
+        for words in wanted {
+            assert!(said.contains(words), "{args:?}: {words:?} is not in\n{said}");
+        }
+        assert!(said.contains("\nhint: "), "{said}");
+    }
+}
+
+#[test]
+fn failures_of_resources_say_what_to_do() {
+    let env = TestEnv::new();
+    let path = |name: &str| env.path(name).display().to_string();
+    std::fs::write(env.path("page.tar.gz"), "<html>not found</html>").unwrap();
+    for (args, wanted) in [
+        (
+            vec!["ensure".into(), "file".into(), path("none/a"), "--content".into(), "x".into()],
+            [format!("directory {} does not exist", path("none")), "ensure: directory".into()],
+        ),
+        (
+            vec![
+                "ensure".into(),
+                "file".into(),
+                path("a"),
+                "--content=x".into(),
+                "--owner=no-such-user".into(),
+            ],
+            ["user `no-such-user`: it does not exist".into(), "numeric ID".to_owned()],
+        ),
+        (
+            vec![
+                "ensure".into(),
+                "archive".into(),
+                path("copy.tar.gz"),
+                format!("file://{}", path("page.tar.gz")),
+                format!("--extract={}", path("out")),
+            ],
+            ["not a gzip file (22 bytes)".into(), "may have sent an error page".to_owned()],
+        ),
+    ] {
+        let output = env.command(&args).output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for words in wanted {
+            assert!(said.contains(&words), "{args:?}: {words:?} is not in\n{said}");
+        }
+        assert!(said.contains("hint: "), "{said}");
+    }
+}
