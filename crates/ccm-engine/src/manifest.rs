@@ -149,6 +149,12 @@ pub enum ManifestError {
         /// Why.
         source: ccm_host::Error,
     },
+    /// It is a saved plan.
+    #[error("{} is a saved plan, not a manifest", path.display())]
+    SavedPlan {
+        /// The file.
+        path: PathBuf,
+    },
     /// It is wrong.
     #[error("manifest {} is invalid", .0.source.name())]
     Invalid(Diagnosis),
@@ -181,6 +187,9 @@ impl ManifestError {
                 Some("split it: `apply` resources apply further manifests".to_owned())
             }
             Self::Read { source, .. } => source.hint(),
+            Self::SavedPlan { .. } => {
+                Some("apply it with `ccm apply`, or print it with `ccm plan show`".to_owned())
+            }
             Self::NotFound { .. } => {
                 let name = loader::NAME;
                 Some(format!("put one {name} at its top or one directory down"))
@@ -196,6 +205,7 @@ impl ManifestError {
         let (file, message) = match self {
             Self::Invalid(diagnosis) => return diagnosis.diagnostics().collect(),
             Self::Read { path, source } => (path.display().to_string(), crate::chain(source)),
+            Self::SavedPlan { path } => (path.display().to_string(), crate::chain(self)),
             Self::NotFound { name, .. } | Self::Interrupted { name, .. } => {
                 (name.clone(), crate::chain(self))
             }

@@ -10,7 +10,7 @@ mod file;
 mod verify;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use govalue::{Map, Value};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use file::MAGIC;
 pub use file::SavedPlanError;
 pub use verify::{Difference, VerifyError};
 
@@ -221,11 +222,23 @@ impl SavedPlan {
     ///
     /// Returns that the plan is damaged.
     pub fn sources(&self) -> Result<RecordedSources, SavedPlanError> {
+        let fetched_trees = self.fetched.values().filter_map(|fetched| match fetched {
+            SavedFetch::Tree(path) => Some(path),
+            SavedFetch::Text(_) => None,
+        });
+        let files = self.sources.iter().map(|saved| &saved.path);
+        // Files are put back below a private directory, which none may leave.
+        if !files.chain(&self.trees).chain(fetched_trees).all(|path| is_plain(path)) {
+            return Err(SavedPlanError::Damaged);
+        }
         let mut recorded = RecordedSources::default();
         recorded.trees.clone_from(&self.trees);
         for saved in &self.sources {
             let digest: Digest = saved.sha256.parse().map_err(|_| SavedPlanError::Damaged)?;
             let content = saved.content.as_deref().map(file::decode_base64).transpose()?;
+            if content.as_ref().is_some_and(|content| Digest::of(content) != digest) {
+                return Err(SavedPlanError::Damaged);
+            }
             let file = RecordedFile { digest, content, mode: saved.mode };
             recorded.files.insert(saved.path.clone(), file);
         }
@@ -238,6 +251,11 @@ impl SavedPlan {
         }
         Ok(recorded)
     }
+}
+
+/// Whether a path is absolute and goes up nowhere.
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
 }
 
 fn as_json(value: &Value) -> serde_json::Value {

@@ -63,10 +63,12 @@ impl Selection {
         is_chosen: bool,
         child: Option<PathBuf>,
     ) -> Choice {
-        let matches = |selectors: &[String]| selectors.iter().any(|text| is_match(text, resource));
-        if matches(&self.skip) {
+        if self.skip.iter().any(|text| is_named(text, resource)) {
             Choice::NotSelected
-        } else if is_chosen || self.only.is_empty() || matches(&self.only) {
+        } else if is_chosen
+            || self.only.is_empty()
+            || self.only.iter().any(|text| is_match(text, resource))
+        {
             Choice::Chosen
         } else if child.is_some_and(|path| self.entered.contains(&path)) {
             Choice::Entered
@@ -77,13 +79,17 @@ impl Selection {
 }
 
 /// Whether a selector names a resource: as `type#name` or `type#alias`, by its
-/// alias or by a tag. A trailing `*` stands for anything.
+/// alias or by a tag.
+fn is_named(selector: &str, resource: &dyn AnyResource) -> bool {
+    names(resource).iter().any(|name| name == selector)
+}
+
+/// The same, where a trailing `*` stands for anything.
 fn is_match(selector: &str, resource: &dyn AnyResource) -> bool {
-    let fits = |text: &str| match selector.strip_suffix('*') {
-        Some(start) => text.starts_with(start),
-        None => text == selector,
-    };
-    names(resource).iter().any(|name| fits(name))
+    match selector.strip_suffix('*') {
+        Some(start) => names(resource).iter().any(|name| name.starts_with(start)),
+        None => is_named(selector, resource),
+    }
 }
 
 /// Everything that a selector can name a resource by.
@@ -117,16 +123,16 @@ impl Engine {
             engine: self,
             options,
             only: &only,
+            skip: &skip,
             names: BTreeSet::new(),
             used: HashSet::new(),
             entered: HashSet::new(),
             is_complete: true,
         };
-        let all: Vec<&String> = only.iter().chain(&skip).collect();
-        survey.look_through(manifest, &all, 0);
+        survey.look_through(manifest, 0);
         let Survey { names, used, entered, is_complete, .. } = survey;
         for (flag, selectors) in [("only", &only), ("skip", &skip)] {
-            let unused = selectors.iter().find(|selector| !used.contains(selector.as_str()));
+            let unused = selectors.iter().find(|&text| !used.contains(&(flag, text.clone())));
             if let Some(selector) = unused.filter(|_| is_complete) {
                 let hint = did_you_mean(selector, names.iter().map(String::as_str));
                 let hint = hint.unwrap_or_else(|| {
@@ -145,8 +151,10 @@ struct Survey<'a> {
     engine: &'a Engine,
     options: &'a RunOptions,
     only: &'a [String],
+    skip: &'a [String],
     names: BTreeSet<String>,
-    used: HashSet<String>,
+    /// Flags with selectors that name something.
+    used: HashSet<(&'static str, String)>,
     entered: HashSet<PathBuf>,
     /// Every child manifest could be read.
     is_complete: bool,
@@ -154,14 +162,16 @@ struct Survey<'a> {
 
 impl Survey<'_> {
     /// Whether any resource of the manifest is chosen by `--only`.
-    fn look_through(&mut self, manifest: &Manifest, all: &[&String], depth: usize) -> bool {
+    fn look_through(&mut self, manifest: &Manifest, depth: usize) -> bool {
         let mut has_match = false;
         for resource in &manifest.declarations.resources {
             self.names.extend(names(&**resource));
-            for selector in all.iter().filter(|selector| is_match(selector, &**resource)) {
-                self.used.insert((*selector).clone());
+            let skipped = self.skip.iter().filter(|text| is_named(text, &**resource));
+            self.used.extend(skipped.map(|text| ("skip", text.clone())));
+            for text in self.only.iter().filter(|text| is_match(text, &**resource)) {
+                self.used.insert(("only", text.clone()));
+                has_match = true;
             }
-            has_match |= self.only.iter().any(|selector| is_match(selector, &**resource));
             let Some(child) = resource.child() else { continue };
             let path = manifest.working_directory.join(child.path);
             if depth >= MAX_DEPTH {
@@ -172,7 +182,7 @@ impl Survey<'_> {
             let RunOptions { host, inputs, .. } = self.options;
             match load_child(host, self.engine.types(), inputs, &child, above) {
                 Ok(found) => {
-                    if self.look_through(&found, all, depth + 1) {
+                    if self.look_through(&found, depth + 1) {
                         self.entered.insert(path);
                         has_match = true;
                     }

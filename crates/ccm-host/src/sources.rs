@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::directory::TemporaryDirectory;
 use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
@@ -96,7 +96,9 @@ impl Host {
         let (uid, gid) = self.whoami();
         let private = Attributes { uid, gid, mode: 0o700 };
         let copy = |path: &Path| {
-            let below = path.strip_prefix("/").unwrap_or(path);
+            // Whatever a plan says, nothing is put outside.
+            let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_));
+            let below: PathBuf = path.components().filter(is_name).collect();
             directory.path().join("files").join(below)
         };
         let mut files = HashMap::new();

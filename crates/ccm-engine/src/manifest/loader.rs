@@ -19,6 +19,7 @@ use super::{
 };
 use crate::inputs::Inputs;
 use crate::resource::{AnyType, PropertyError, resolve_and_check};
+use crate::saved_plan::MAGIC;
 
 /// The manifest in a tarball, at its top or one level down.
 pub(super) const NAME: &str = "manifest.yaml";
@@ -132,6 +133,9 @@ impl ManifestLoader<'_> {
             let source = Arc::new(Source::new(name, String::new()));
             return Err(ManifestError::Invalid(Diagnosis { source, findings }));
         };
+        if text.as_bytes().starts_with(MAGIC) {
+            return Err(ManifestError::SavedPlan { path });
+        }
         self.resolve(Source::new(name, text), findings, path, remote)
     }
 

@@ -13,7 +13,7 @@ use ccm_host::{Digest, Host};
 
 use super::SavedPlan;
 
-const MAGIC: &[u8] = b"\0ccm-plan ";
+pub(crate) const MAGIC: &[u8] = b"\0ccm-plan ";
 const VERSION: &str = "1";
 /// The hexadecimal digest, with a line break before and behind it.
 const TAIL: usize = 66;

@@ -229,7 +229,7 @@ impl Host {
         }
         let mut found = look_on_disk(path, false)?;
         if found.is_none() {
-            self.check_nothing_is_made(path, &self.resolved(path))?;
+            self.check_nothing_is_made(path, || self.resolved(path))?;
             // Whoever makes something here need not look again.
             self.inner.forecast.hold().absent = Some(path.to_owned());
         }
@@ -241,7 +241,7 @@ impl Host {
             }
             found = look_on_disk(path, true)?;
             if found.is_none() {
-                self.check_nothing_is_made(path, &target)?;
+                self.check_nothing_is_made(path, || target)?;
             }
         }
         let other = found.and_then(|found| self.inner.forecast.hold().by_other_name(&found));
@@ -253,8 +253,12 @@ impl Host {
 
     /// Where nothing is on disk, a command that names something below may make
     /// it.
-    fn check_nothing_is_made(&self, path: &Path, place: &Path) -> Result<()> {
-        match self.inner.forecast.hold().above_touched.get(place) {
+    fn check_nothing_is_made(&self, path: &Path, place: impl FnOnce() -> PathBuf) -> Result<()> {
+        if self.inner.forecast.hold().above_touched.is_empty() {
+            return Ok(());
+        }
+        let place = place();
+        match self.inner.forecast.hold().above_touched.get(&place) {
             None => Ok(()),
             Some(by) => Err(Error::Unpredictable { path: path.to_owned(), by: Arc::clone(by) }),
         }

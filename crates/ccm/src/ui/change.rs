@@ -124,17 +124,21 @@ fn provisional(row: &Row<'_>, theme: Theme) -> Description {
     /// More than this is put below the line.
     const ROOM: usize = 60;
     let waits = format!("provisional: after {}", names(row.waits_for));
+    if let (Some((verb, _)), false) = (reaction(row), row.because.is_empty()) {
+        let changes = if row.because.len() == 1 { "changes" } else { "change" };
+        let text = format!("{verb} if {} {changes}, {waits}", names(&row.because));
+        return Description { text, details: Vec::new() };
+    }
+    let is_told = |change: &Change| {
+        !is_ensure(change) || !change.to.as_ref().is_some_and(|to| is_word(to, "present"))
+    };
     let mut text = String::new();
-    for change in row.changes {
-        let is_plain = change.to.as_ref().is_some_and(|to| is_word(to, "present"));
-        if !(is_ensure(change) && is_plain) {
-            separate(&mut text);
-            push_named(&mut text, row, change, theme);
-        }
+    for change in row.changes.iter().filter(|change| is_told(change)) {
+        separate(&mut text);
+        push_named(&mut text, row, change, theme);
     }
     if text.len() > ROOM {
-        let details = pairs(row, theme, |change| !is_ensure(change));
-        return Description { text: waits, details };
+        return Description { text: waits, details: pairs(row, theme, is_told) };
     }
     separate(&mut text);
     Description { text: text + &waits, details: Vec::new() }
@@ -160,15 +164,19 @@ fn command(row: &Row<'_>, theme: Theme) -> Option<String> {
     Some(cut_end(&printable(&command), VALUE, theme.ellipsis()).into_owned())
 }
 
-/// What a reaction does, and to what it reacts.
-fn refresh(row: &Row<'_>) -> String {
-    let words = |verb: &Verb| match verb {
+/// What a reaction does, before it and after it.
+fn reaction(row: &Row<'_>) -> Option<(&'static str, &'static str)> {
+    row.verbs.iter().find_map(|verb| match verb {
         Verb::Restarted => Some(("restart", "restarted")),
         Verb::Reloaded => Some(("reload", "reloaded")),
         Verb::Executed => Some(("run", "ran")),
         _ => None,
-    };
-    let (later, done) = row.verbs.iter().find_map(words).unwrap_or(("refresh", "refreshed"));
+    })
+}
+
+/// What a reaction does, and to what it reacts.
+fn refresh(row: &Row<'_>) -> String {
+    let (later, done) = reaction(row).unwrap_or(("refresh", "refreshed"));
     let verb = if row.is_preview { later } else { done };
     let changes = match (row.is_preview, row.because.len()) {
         (false, _) => "changed",

@@ -173,6 +173,8 @@ fn a_part_is_chosen_by_name_alias_and_tag() {
     for (flag, selector, hint) in [
         ("--only", "wep", "did you mean `web`?"),
         ("--skip", "confg", "did you mean `config`?"),
+        // Of what is left out, each is named.
+        ("--skip", "confi*", "did you mean `config`?"),
         ("--only", "nothing-like-it-at-all", "a selector is `type#name`, an alias or a tag"),
     ] {
         let picture = env.ccm(["apply", "manifest.yaml", flag, selector]);
@@ -307,6 +309,34 @@ fn tags_are_words() {
     }
     env.manifest("ccm: {resources: [{exec: {name: x, tags: [a-b, c_d, 1, é]}}]}\n");
     assert!(env.run(["validate", "manifest.yaml"]).status.success());
+}
+
+/// Whether something reacts to what only the run can judge, only the run can
+/// judge.
+#[test]
+fn reactions_to_provisional_resources_are_provisional() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec: [{fill: {command: touch [DIR]/f}}]
+    - file: [{[DIR]/f: {content: x, [ME], mode: "0644", alias: config}}]
+    - exec:
+        - reload: {command: "true", refresh_only: true, subscribe: ["file#config"]}
+        - again: {command: "true", refresh_only: true, subscribe: ["file#config", "exec#reload"]}
+        - always: {command: "true", refresh_only: true, subscribe: ["file#config", "exec#fill"]}
+"#,
+    );
+    let plan = env.ccm(["plan", "manifest.yaml", "--no-diff"]);
+    for row in [
+        "  ? exec#reload  run if file#config changes, provisional: after exec#fill\n",
+        "  ? exec#again  run if file#config, exec#reload change, provisional: after exec#fill\n",
+        "  ↻ exec#always  run, because file#config, exec#fill change\n",
+        "1 to refresh, 1 to run, 3 provisional\n",
+    ] {
+        assert!(plan.contains(row), "{row}{plan}");
+    }
 }
 
 #[test]

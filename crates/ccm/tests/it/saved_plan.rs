@@ -163,3 +163,75 @@ fn plans_are_compared() {
     hint: make a new plan with `ccm plan MANIFEST --out FILE`
     ");
 }
+
+/// A saved plan that somebody has written by hand puts nothing anywhere else.
+#[test]
+fn plans_do_not_leave_their_directory() {
+    let env = planned();
+    let whole = std::fs::read(env.path("web.plan")).unwrap();
+    let text = String::from_utf8(whole).unwrap();
+    let (body, _) = text.trim_end().rsplit_once('\n').unwrap();
+    let empty = ccm_host::Digest::of(b"");
+    for path in ["../../../../../../[DIR]/planted", "/../../[DIR]/planted", "planted"] {
+        let path = path.replace("[DIR]", env.dir().to_str().unwrap());
+        let file = format!(
+            "{{\"path\":\"{path}\",\"sha256\":\"{empty}\",\"mode\":420,\"content\":\"\"}},"
+        );
+        let body = body.replacen("\"sources\":[", &format!("\"sources\":[{file}"), 1);
+        let digest = ccm_host::Digest::of(body.as_bytes());
+        std::fs::write(env.path("web.plan"), format!("{body}\n{digest}\n")).unwrap();
+        let error = refused(&env, &["web.plan"]);
+        assert!(error.contains("the saved plan is damaged"), "{path}: {error}");
+    }
+    assert!(!env.path("planted").exists());
+    // Content that is not what its digest says is no better.
+    let at = body.find("\"content\":\"").unwrap() + 11;
+    let end = at + body[at..].find('"').unwrap();
+    let body = format!("{}eA=={}", &body[..at], &body[end..]);
+    let digest = ccm_host::Digest::of(body.as_bytes());
+    std::fs::write(env.path("web.plan"), format!("{body}\n{digest}\n")).unwrap();
+    assert!(refused(&env, &["web.plan"]).contains("the saved plan is damaged"));
+}
+
+#[test]
+fn a_plan_is_not_a_manifest_and_a_pipe_is_neither() {
+    let env = planned();
+    for command in ["plan", "validate", "graph"] {
+        let shown = env.ccm([command, "web.plan"]);
+        assert!(shown.contains("web.plan is a saved plan, not a manifest"), "{shown}");
+        assert!(shown.contains("`ccm plan show`"), "{shown}");
+    }
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        env.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    for args in
+        [&["apply", "pipe"][..], &["plan", "show", "pipe"], &["plan", "diff", "pipe", "web.plan"]]
+    {
+        let output = env.command(args.iter().copied()).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("is a socket, FIFO or device, not a regular file"), "{error}");
+    }
+}
+
+/// A symlink that leads elsewhere is named, and nothing is changed behind it.
+#[test]
+fn symlinks_that_lead_elsewhere_are_named() {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.path("one")).unwrap();
+    std::fs::create_dir(env.path("two")).unwrap();
+    std::os::unix::fs::symlink("one", env.path("current")).unwrap();
+    env.manifest(
+        "ccm: {resources: [{file: [{[DIR]/current/f: {content: x, [ME], mode: \"0644\"}}]}]}\n",
+    );
+    assert!(env.run(["plan", "manifest.yaml", "--out", "web.plan"]).status.success());
+    std::fs::remove_file(env.path("current")).unwrap();
+    std::os::unix::fs::symlink("two", env.path("current")).unwrap();
+    let error = env.steady(&refused(&env, &["web.plan"]));
+    let words = "file#[DIR]/current/f: symlink [DIR]/current is two, was one when planned";
+    assert!(error.contains(words), "{error}");
+}
