@@ -37,7 +37,7 @@ impl Forecast {
 impl Host {
     /// Where a path leads in the preview, every symlink followed. What is missing
     /// stays as it is written.
-    pub(super) fn followed(&self, path: &Path) -> PathBuf {
+    pub fn follow(&self, path: &Path) -> PathBuf {
         let base = if path.is_absolute() { None } else { self.current_dir().ok() };
         let mut pending: VecDeque<OsString> = base.iter().flat_map(|base| names(base)).collect();
         pending.extend(names(path));
@@ -68,9 +68,14 @@ impl Host {
 
     /// What the symlink at a place leads to, if there will be one.
     fn link_target(&self, place: &Path) -> Option<PathBuf> {
-        if self.inner.forecast.hold().replaces(place) {
+        let forecast = self.inner.forecast.hold();
+        if let Some(target) = forecast.links.get(place) {
+            return Some(target.clone());
+        }
+        if forecast.replaces(place) {
             return None;
         }
+        drop(forecast);
         let target = rustix::fs::readlink(place, Vec::new()).ok()?;
         Some(OsString::from_vec(target.into_bytes()).into())
     }

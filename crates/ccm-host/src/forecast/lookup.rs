@@ -179,7 +179,7 @@ impl Host {
             self.inner.forecast.hold().absent = Some(path.to_owned());
         }
         if follows && found.is_some_and(|found| found.kind == FileKind::Symlink) {
-            let target = self.followed(path);
+            let target = self.follow(path);
             match self.inner.forecast.hold().seen(&target, path)? {
                 Seen::OnDisk => {}
                 seen => return Ok(Ahead::Seen(seen)),
@@ -215,7 +215,7 @@ impl Host {
         if self.is_as_on_disk() {
             return None;
         }
-        let (place, target) = (self.resolved(path), self.followed(path));
+        let (place, target) = (self.resolved(path), self.follow(path));
         let forecast = self.inner.forecast.hold();
         forecast.decides_below(&place).or_else(|| forecast.decides_below(&target)).cloned()
     }
@@ -227,7 +227,7 @@ impl Host {
         if self.is_as_on_disk() {
             return (added, gone);
         }
-        let top = self.followed(directory);
+        let top = self.follow(directory);
         for (path, entry) in &self.inner.forecast.hold().entries {
             let Ok(below) = path.strip_prefix(&top) else { continue };
             match entry.what {
@@ -248,7 +248,7 @@ impl Host {
             return None;
         }
         paths_in(text).find_map(|path| {
-            let places = [self.resolved(path), self.followed(path)];
+            let places = [self.resolved(path), self.follow(path)];
             let forecast = self.inner.forecast.hold();
             let decides = |place: &PathBuf| {
                 let above = place.ancestors().find_map(|above| forecast.entries.get(above));
@@ -271,7 +271,7 @@ impl Host {
             .filter(|path| path.components().count() > 2)
             .collect();
         for path in paths {
-            let places = [self.resolved(&path), self.followed(&path)];
+            let places = [self.resolved(&path), self.follow(&path)];
             let mut forecast = self.inner.forecast.hold();
             let current = Arc::clone(&forecast.current);
             for place in places {
@@ -294,7 +294,7 @@ impl Host {
         let (directory, name) = (path.parent()?, path.file_name()?);
         let known = self.inner.forecast.hold().parents.get(directory).cloned();
         let parent = known.unwrap_or_else(|| {
-            let real = self.followed(directory);
+            let real = self.follow(directory);
             let mut forecast = self.inner.forecast.hold();
             forecast.watch(&real);
             let inside = forecast.inside(&real);
