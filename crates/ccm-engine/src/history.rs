@@ -80,11 +80,14 @@ impl History {
         former: &Former,
         host: &Host,
     ) -> Result<()> {
-        let Some(state) = self.state.clone() else { return Ok(()) };
         let failed = |source| Error::History { source };
-        let journal = match &self.journal {
-            Some(journal) => Arc::clone(journal),
-            None => self.begin(&state, &format!("ensure {kind}#{name}"), host).map_err(failed)?,
+        let journal = match (&self.journal, &self.state) {
+            (Some(journal), _) => Arc::clone(journal),
+            (None, Some(state)) => {
+                let state = state.clone();
+                self.begin(&state, &format!("ensure {kind}#{name}"), host).map_err(failed)?
+            }
+            (None, None) => return Ok(()),
         };
         journal.turn(kind, name, route, former).map_err(failed)?;
         self.has_turn = true;
@@ -100,7 +103,7 @@ impl History {
         first: &str,
         host: &Host,
     ) -> ccm_host::Result<Arc<RunJournal>> {
-        let mut info = RunInfo { started: host.now(), ..self.info.clone() };
+        let mut info = RunInfo { started: host.now(), boot: host.boot_id(), ..self.info.clone() };
         if info.manifest.is_empty() {
             info.manifest = host.redactor().text(first).into();
         }

@@ -1,7 +1,9 @@
 //! Taking a run back: what it changed becomes again what it was, in reverse
 //! order, unless somebody has changed it since.
 
+mod judge;
 mod paths;
+mod undone;
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -187,16 +189,22 @@ fn is_selected(undo: &UndoOptions, turn: &RecordedTurn) -> bool {
 
 fn is_called(turn: &RecordedTurn, name: &str) -> bool {
     let alias = turn.event.as_ref().and_then(|event| event.alias.as_ref());
+    // Everything below the manifest that an `apply` resource names.
+    let is_below = name
+        .strip_prefix("apply#")
+        .is_some_and(|manifest| turn.route.iter().any(|step| step == manifest));
     let is_alias = alias.is_some_and(|alias| {
         alias == name || name.split_once('#') == Some((turn.kind.as_str(), alias.as_str()))
     });
-    is_alias || display(turn) == name || format!("{}#{}", turn.kind, turn.name) == name
+    is_below || is_alias || display(turn) == name || format!("{}#{}", turn.kind, turn.name) == name
 }
 
 fn check_selection(run: &RecordedRun, undo: &UndoOptions) -> Result<(), UndoError> {
     for name in &undo.only {
         if !run.turns.iter().any(|turn| is_called(turn, name)) {
-            let known: Vec<String> = run.turns.iter().map(display).collect();
+            let below = run.turns.iter().flat_map(|turn| &turn.route);
+            let below = below.map(|manifest| format!("apply#{manifest}"));
+            let known: Vec<String> = run.turns.iter().map(display).chain(below).collect();
             let hint = did_you_mean(name, known.iter().map(String::as_str));
             return Err(UndoError::NotChanged {
                 id: run.info.id.clone(),
@@ -218,7 +226,7 @@ impl Run<'_> {
         }
         let host = self.options().host.clone();
         let result = if noop || turn.paths.is_empty() { Ok(()) } else { self.record_undo(turn) };
-        let mut undone = paths::Undone::default();
+        let mut undone = undone::Undone::default();
         let mut errors: Vec<String> = Vec::new();
         match result {
             Ok(()) => undone = paths.undo(turn, number),

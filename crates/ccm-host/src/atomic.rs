@@ -35,6 +35,14 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// Whether somebody other than root can write what has these attributes.
+    pub fn is_writable_by_others(&self) -> bool {
+        let by_owner = self.uid != 0;
+        let by_group = self.mode & 0o020 != 0 && self.gid != 0;
+        let by_all = self.mode & 0o002 != 0;
+        by_owner || by_group || by_all
+    }
+
     pub(crate) fn ids(&self) -> (rustix::fs::Uid, rustix::fs::Gid) {
         (rustix::fs::Uid::from_raw(self.uid), rustix::fs::Gid::from_raw(self.gid))
     }
@@ -176,7 +184,7 @@ impl Host {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
         }
         let after = Attributes { mode: resulting_mode(&have, wanted), ..*wanted };
-        self.record_attributes(path, &have, Some(after))?;
+        self.record_attributes(path, Some(&file), &have, after, true)?;
         set_attributes_of(&file, path, &have, wanted)?;
         self.inner.barrier.hold().file_changed(path, have.dev);
         Ok(())
@@ -202,6 +210,19 @@ impl Host {
         let open = self.open_managed(directory)?;
         self.sweep(&open, directory);
         Ok(())
+    }
+
+    /// The names of leftover temporary files of killed runs in a directory.
+    pub fn leftovers(&self, directory: &Path) -> Result<Vec<std::ffi::OsString>> {
+        let open = self.open_managed(directory)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = rustix::fs::openat(&open, ".", flags, Mode::empty())
+            .map_err(Error::io("open", directory))?;
+        let names = crate::remove::list(&open, directory)?;
+        let is_left = |name: &std::ffi::CString| {
+            is_temporary_name(name.to_bytes()) && abandoned(&open, name).is_some()
+        };
+        Ok(names.into_iter().filter(is_left).map(|name| crate::remove::lossless(&name)).collect())
     }
 
     /// Removes what killed runs left in a directory, once per run.

@@ -363,7 +363,7 @@ impl Destination {
         if self.host.journal().is_some()
             && let Some(stat) = self.lstat(name)?
         {
-            self.host.record_attributes(&path, &stat, None)?;
+            self.host.record_attributes(&path, None, &stat, stat.attributes(), false)?;
         }
         self.restore_in(&parent, base(name), name, restored)?;
         self.host.complete_record_at(&*parent, base(name), &path)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -72,7 +72,7 @@ impl<R: io::Read> io::Read for Digesting<R> {
 }
 
 /// Copies to the end; the number of bytes and their digest.
-pub(crate) fn copy_digested(from: &mut File, to: &mut File) -> io::Result<(u64, Digest)> {
+pub(crate) fn copy_digested(from: &mut impl io::Read, to: &mut File) -> io::Result<(u64, Digest)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; Host::CHUNK];
     let mut size = 0;
@@ -189,6 +189,28 @@ impl Host {
     }
 }
 
+impl Host {
+    /// The digest of the first `size` bytes of an open file: whoever may write
+    /// to it cannot keep ccm reading.
+    pub(crate) fn digest_of_first(&self, file: &File, path: &Path, size: u64) -> Result<Digest> {
+        let mut buffer = self.inner.buffer.hold();
+        buffer.resize(Self::CHUNK, 0);
+        let mut hasher = Sha256::new();
+        let mut left = size;
+        while left > 0 {
+            let chunk = usize::try_from(left).unwrap_or(usize::MAX).min(Self::CHUNK);
+            let count = rustix::io::retry_on_intr(|| rustix::io::read(file, &mut buffer[..chunk]))
+                .map_err(Error::io("read", path))?;
+            if count == 0 {
+                break;
+            }
+            hasher.update(&buffer[..count]);
+            left -= count as u64;
+        }
+        Ok(hasher.into())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +252,11 @@ mod tests {
             assert_eq!(host.digest(&file, &path, stat.size).unwrap(), Digest::of(&bytes), "{size}");
             let (file, _) = host.open(&path).unwrap();
             assert_eq!(host.digest(&file, &path, 7).unwrap(), Digest::of(&bytes), "{size}");
+            for first in [0, 1, size / 2, size] {
+                let (file, _) = host.open(&path).unwrap();
+                let digest = host.digest_of_first(&file, &path, first as u64).unwrap();
+                assert_eq!(digest, Digest::of(&bytes[..first.min(size)]), "{first} of {size}");
+            }
         }
     }
 }

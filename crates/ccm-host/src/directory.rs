@@ -102,7 +102,8 @@ impl Host {
             }
             if is_last {
                 if !is_ours {
-                    self.record_attributes(path, &Stat::of(&directory, path)?, None)?;
+                    let have = Stat::of(&directory, path)?;
+                    self.record_attributes(path, None, &have, *wanted, false)?;
                 }
                 let (uid, gid) = wanted.ids();
                 let is_foreign = is_foreign(&Stat::of(&directory, path)?, wanted);

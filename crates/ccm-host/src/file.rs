@@ -68,10 +68,7 @@ impl Stat {
 
     /// Whether anyone but root can write it.
     pub fn is_writable_by_others(&self) -> bool {
-        let by_owner = self.uid != 0;
-        let by_group = self.mode & 0o020 != 0 && self.gid != 0;
-        let by_all = self.mode & 0o002 != 0;
-        by_owner || by_group || by_all
+        self.attributes().is_writable_by_others()
     }
 
     pub(crate) fn of(file: impl AsFd, path: &Path) -> Result<Self> {

@@ -36,6 +36,8 @@ use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forecast {
     entries: HashMap<PathBuf, Entry>,
+    /// Where the symlinks among them lead.
+    links: HashMap<PathBuf, PathBuf>,
     /// Every directory above an entry, with the resource that was the first to
     /// record one there.
     above: HashMap<PathBuf, Arc<str>>,
@@ -193,6 +195,21 @@ impl Host {
         let (size, content) = self.predicted_content(content)?;
         let stat = self.new_stat(FileKind::File, wanted, size, parent.dev);
         self.record(place, Predicted::File(stat, content));
+        Ok(())
+    }
+
+    /// Records a symlink. Fails where [`Host::replace_with_symlink`] would.
+    pub fn predict_symlink(
+        &self,
+        path: &Path,
+        target: &Path,
+        (uid, gid): (u32, u32),
+    ) -> Result<()> {
+        let (parent, place) = self.predicted_parent(path)?;
+        self.check_replaceable(path, &parent)?;
+        self.check_owner(path, &Attributes { uid, gid, mode: 0 })?;
+        self.record(place.clone(), Predicted::Something);
+        self.inner.forecast.hold().links.insert(place, target.to_owned());
         Ok(())
     }
 
@@ -374,6 +391,7 @@ impl Host {
         if forecast.watched.contains(&place) || forecast.touched.remove(&place).is_some() {
             forecast.forget_parents();
         }
+        forecast.links.remove(&place);
         forecast.entries.insert(place, Entry { by, what });
         drop(forecast);
         self.count_prediction();
@@ -383,6 +401,7 @@ impl Host {
         let mut forecast = self.inner.forecast.hold();
         if forecast.above.contains_key(place) {
             forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
+            forecast.links.retain(|path, _| path == place || !path.starts_with(place));
         }
         forecast.unknown.retain(|(path, _)| !path.starts_with(place));
         let touched = forecast.touched.len();

@@ -53,10 +53,10 @@ impl Host {
             // old owner would be neither.
             self.check_changeable(path, &have, wanted)?;
         }
-        let (content, digest) = self.digested(content, path)?;
+        let (content, mut digest) = self.digested(content, path)?;
         match &content {
             Some(_) => self.record_change(&parent_directory, name, path, |_| None)?,
-            None => self.record_attributes(path, &have, None)?,
+            None => digest = self.record_attributes(path, Some(&file), &have, *wanted, false)?,
         }
         if let Some(content) = content {
             // By the name of what was checked: the path may lead elsewhere now.

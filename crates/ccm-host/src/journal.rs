@@ -4,6 +4,7 @@
 //! file system for a resource first hands the journal an image of what is there.
 //! An image that cannot be recorded keeps the change from being made.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,28 +20,26 @@ use crate::{Attributes, Digest, Error, FileKind, Host, Result, Stat};
 
 /// Directories inside one another that are recorded before they are removed.
 const MAX_DEPTH: usize = 200;
+/// Larger files are not read to recognize them after a change of their owner.
+const MAX_RECOGNIZED: u64 = 64 << 20;
 
 /// What is at a path, in enough detail to put it back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// Nothing.
     Absent,
     /// A regular file.
     File {
         /// Its owner, group and all twelve permission bits.
-        #[serde(flatten)]
         attributes: Attributes,
         /// Its size in bytes.
         size: u64,
         /// The SHA-256 of its content; `None` if nobody has read it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
     },
     /// A directory, without what is in it.
     Directory {
         /// Its owner, group and all twelve permission bits.
-        #[serde(flatten)]
         attributes: Attributes,
     },
     /// A symlink.
@@ -50,11 +49,58 @@ pub enum Image {
         /// Numeric ID of the group.
         gid: u32,
         /// What it points to.
-        #[serde(with = "path_text")]
         target: PathBuf,
     },
     /// A socket, FIFO or device.
     Other,
+}
+
+/// How images are written: short, as there may be many.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ImageRecord<'a> {
+    Absent,
+    File(u32, u32, u32, u64, Option<Digest>),
+    Directory(u32, u32, u32),
+    Symlink(u32, u32, #[serde(with = "path_text")] Cow<'a, Path>),
+    Other,
+}
+
+impl Serialize for Image {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            Self::Absent => ImageRecord::Absent,
+            Self::File { attributes: Attributes { uid, gid, mode }, size, digest } => {
+                ImageRecord::File(*uid, *gid, *mode, *size, *digest)
+            }
+            Self::Directory { attributes: Attributes { uid, gid, mode } } => {
+                ImageRecord::Directory(*uid, *gid, *mode)
+            }
+            Self::Symlink { uid, gid, target } => {
+                ImageRecord::Symlink(*uid, *gid, Cow::Borrowed(target))
+            }
+            Self::Other => ImageRecord::Other,
+        }
+        .serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Image {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        Ok(match ImageRecord::deserialize(from)? {
+            ImageRecord::Absent => Self::Absent,
+            ImageRecord::File(uid, gid, mode, size, digest) => {
+                Self::File { attributes: Attributes { uid, gid, mode }, size, digest }
+            }
+            ImageRecord::Directory(uid, gid, mode) => {
+                Self::Directory { attributes: Attributes { uid, gid, mode } }
+            }
+            ImageRecord::Symlink(uid, gid, target) => {
+                Self::Symlink { uid, gid, target: target.into_owned() }
+            }
+            ImageRecord::Other => Self::Other,
+        })
+    }
 }
 
 impl Image {
@@ -132,10 +178,21 @@ impl FormerFile<'_> {
         self.size
     }
 
-    /// The digest of its content. Called once.
+    /// The digest of its content, as far as it was there when it was opened.
+    /// Called once.
     pub fn digest(&self) -> Result<Digest> {
-        self.host.digest(self.file, self.path, self.size)
+        self.host.digest_of_first(self.file, self.path, self.size)
     }
+}
+
+/// Where a change is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The path, as it was given.
+    pub path: &'a Path,
+    /// The directory that it lies in, if symlinks on the way lead elsewhere than
+    /// the path says.
+    pub directory: Option<&'a Path>,
 }
 
 /// Keeps images of what is changed.
@@ -145,7 +202,7 @@ pub trait Journal: fmt::Debug + Send + Sync {
     fn keep(&self, file: &mut FormerFile<'_>) -> Result<Option<Digest>>;
     /// Records a change that is about to be made. What there will be afterwards
     /// is `None` where only the change itself can tell.
-    fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()>;
+    fn record(&self, place: Place<'_>, before: &Image, after: Option<&Image>) -> Result<()>;
     /// Completes the last record of a path. One whose image is the same before
     /// and after counts for nothing.
     fn complete(&self, path: &Path, after: &Image) -> Result<()>;
@@ -172,6 +229,38 @@ impl Host {
     /// What is at a path now, content included.
     pub fn image(&self, path: &Path) -> Result<Image> {
         self.image_below(CWD, path, path)
+    }
+
+    /// The same, without the digest of a file whose size is none of these: it
+    /// may be of any size.
+    pub fn image_of_sizes(&self, path: &Path, sizes: &[u64]) -> Result<Image> {
+        self.image_at(CWD, path, path, |file, stat| {
+            let is_read = sizes.contains(&stat.size);
+            is_read.then(|| self.digest_of_first(file, path, stat.size)).transpose()
+        })
+    }
+
+    /// Records a change of a path whose directory may be known by another name.
+    fn record_at(
+        &self,
+        journal: &dyn Journal,
+        path: &Path,
+        before: &Image,
+        after: Option<&Image>,
+    ) -> Result<()> {
+        let Some(parent) = path.parent() else {
+            return journal.record(Place { path, directory: None }, before, after);
+        };
+        let mut known = self.inner.real_parent.hold();
+        let directory = match &*known {
+            Some((known, directory)) if known == parent => directory.as_deref(),
+            _ => {
+                let real = self.followed(parent);
+                let directory = (real != parent).then_some(real);
+                known.insert((parent.to_owned(), directory)).1.as_deref()
+            }
+        };
+        journal.record(Place { path, directory }, before, after)
     }
 
     /// What has a name in an open directory, content included.
@@ -258,21 +347,45 @@ impl Host {
         if after.as_ref() == Some(&before) {
             return Ok(());
         }
-        journal.record(path, &before, after.as_ref()).map_err(unrecorded(path))
+        self.record_at(&*journal, path, &before, after.as_ref()).map_err(unrecorded(path))
     }
 
-    /// Records that only the owner, group or mode is about to change.
+    /// Records that only the owner, group or mode of an open file is about to
+    /// change. Gives back the digest of a file whose owner changes: the new one
+    /// may write to it, so it is given back only if it is still the same.
     pub(crate) fn record_attributes(
         &self,
         path: &Path,
+        file: Option<&OwnedFd>,
         have: &Stat,
-        after: Option<Attributes>,
-    ) -> Result<()> {
-        let Some(journal) = self.journal() else { return Ok(()) };
-        let after = after.map(|wanted| {
-            Image::of(&Stat { uid: wanted.uid, gid: wanted.gid, mode: wanted.mode, ..*have })
-        });
-        journal.record(path, &Image::of(have), after.as_ref()).map_err(unrecorded(path))
+        after: Attributes,
+        is_known: bool,
+    ) -> Result<Option<Digest>> {
+        let Some(journal) = self.journal() else { return Ok(None) };
+        let is_given = (have.uid, have.gid) != (after.uid, after.gid);
+        let digest = match file.filter(|_| is_given && have.size <= MAX_RECOGNIZED) {
+            Some(file) if have.kind == FileKind::File => self.digest_of(file, path, have),
+            _ => None,
+        };
+        let image = |stat: &Stat| match Image::of(stat) {
+            Image::File { attributes, size, .. } => Image::file(attributes, size, digest),
+            image => image,
+        };
+        let (before, after) = (
+            image(have),
+            image(&Stat { uid: after.uid, gid: after.gid, mode: after.mode, ..*have }),
+        );
+        self.record_at(&*journal, path, &before, is_known.then_some(&after))
+            .map_err(unrecorded(path))?;
+        Ok(digest)
+    }
+
+    /// The digest of a file that is open by its path alone; `None` if it cannot
+    /// be read.
+    fn digest_of(&self, file: &OwnedFd, path: &Path, stat: &Stat) -> Option<Digest> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = rustix::fs::open(crate::extended::name_of(file), flags, Mode::empty()).ok()?;
+        self.digest_of_first(&file.into(), path, stat.size).ok()
     }
 
     /// Records that a directory is about to be made, unless one is there.
@@ -285,7 +398,7 @@ impl Host {
         let Some(journal) = self.journal() else { return Ok(()) };
         match self.keep_image(&*journal, parent, name, path).map_err(unrecorded(path))? {
             Image::Directory { .. } => Ok(()),
-            before => journal.record(path, &before, None).map_err(unrecorded(path)),
+            before => self.record_at(&*journal, path, &before, None).map_err(unrecorded(path)),
         }
     }
 
@@ -296,7 +409,8 @@ impl Host {
         after: impl FnOnce() -> Option<Image>,
     ) -> Result<()> {
         let Some(journal) = self.journal() else { return Ok(()) };
-        journal.record(path, &Image::Absent, after().as_ref()).map_err(unrecorded(path))
+        let after = after();
+        self.record_at(&*journal, path, &Image::Absent, after.as_ref()).map_err(unrecorded(path))
     }
 
     /// Completes a record with what there is now, as an open file says.
@@ -357,7 +471,7 @@ impl Host {
         }
         match image {
             Image::Absent => Ok(()),
-            image => journal.record(path, &image, Some(&Image::Absent)),
+            image => self.record_at(journal, path, &image, Some(&Image::Absent)),
         }
     }
 
@@ -459,8 +573,8 @@ mod tests {
             file.digest().map(Some)
         }
 
-        fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()> {
-            let record = (path.to_owned(), before.clone(), after.cloned());
+        fn record(&self, place: Place<'_>, before: &Image, after: Option<&Image>) -> Result<()> {
+            let record = (place.path.to_owned(), before.clone(), after.cloned());
             self.0.lock().unwrap().push(record);
             Ok(())
         }

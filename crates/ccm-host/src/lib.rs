@@ -77,7 +77,7 @@ pub use http::{HTTP_METHODS, HttpAnswer, HttpProbe};
 pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use inspect::{Checksum, Inspected, NodeKind};
-pub use journal::{FormerFile, Image, Journal, path_text};
+pub use journal::{FormerFile, Image, Journal, Place, path_text};
 pub use kernel_tables::{Listener, Mount, Protocol};
 pub use listen::{ListenSocket, SocketFile};
 pub use machine::{Space, Uname, ignored_signals};
@@ -119,6 +119,9 @@ struct Inner {
     /// The directory that a file was last replaced in, kept open while nothing
     /// happens that could make its path lead elsewhere.
     parent: Lock<Option<(PathBuf, Arc<OwnedFd>)>>,
+    /// The directory of the last change that was recorded, and where symlinks on
+    /// the way to it lead.
+    real_parent: Lock<Option<(PathBuf, Option<PathBuf>)>>,
     /// Nothing need survive a power failure.
     is_passing: AtomicBool,
     /// Directories that no symlink of another user leads to, and those that
@@ -246,6 +249,13 @@ impl Host {
         })
     }
 
+    /// Names the time since the machine was started; `None` if the kernel does
+    /// not tell.
+    pub fn boot_id(&self) -> Option<String> {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim().to_owned())
+    }
+
     /// Where temporary files belong.
     pub fn temp_dir(&self) -> PathBuf {
         std::env::temp_dir()
@@ -255,6 +265,7 @@ impl Host {
     /// lead elsewhere from now on.
     pub(crate) fn forget_parent(&self) {
         self.inner.parent.set(None);
+        self.inner.real_parent.set(None);
         self.inner.checked.hold().clear();
         self.inner.trusted.hold().clear();
     }

@@ -7,11 +7,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Seek as _, Write as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -26,6 +27,10 @@ use crate::{Attributes, Digest, Error, FileKind, FormerFile, Host, Result, Stat}
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+/// For how long what is appended may be in memory only while more depends on it:
+/// far less than the seconds after which the kernel writes changed files.
+const MAX_UNSYNCED: Duration = Duration::from_millis(100);
 
 /// A directory that only the user running ccm can change, held open.
 #[derive(Clone, Debug)]
@@ -261,7 +266,8 @@ impl StateDir {
         let stat = Stat::of(&file, &path)?;
         check_regular(&path, stat)?;
         let is_synced = !self.is_passing();
-        Ok(AppendFile { file: file.into(), path, length: stat.size, is_new, is_synced })
+        let (file, length) = (file.into(), stat.size);
+        Ok(AppendFile { file, path, length, is_new, is_synced, unsynced_since: None })
     }
 
     /// Removes a file; nothing of this name is fine.
@@ -291,6 +297,15 @@ impl StateDir {
         let directory = &*self.directory;
         rustix::fs::renameat(directory, old.as_ref(), directory, new.as_ref())
             .map_err(Error::io("rename", &self.path.join(old)))
+    }
+
+    /// Waits until a file of this directory is on disk; nothing of this name is
+    /// fine.
+    pub fn sync_file(&self, name: &str) -> Result<()> {
+        match self.open(name)? {
+            Some((file, _)) if !self.is_passing() => sync_data(&file, &self.path.join(name)),
+            _ => Ok(()),
+        }
     }
 
     /// Waits until the names in it are on disk.
@@ -336,10 +351,12 @@ impl NewStateFile {
         self.temporary.file.write_all(bytes).map_err(Error::std_io("write", &self.path))
     }
 
-    /// Copies a whole file, from its beginning; the digest of what was copied.
+    /// Copies a file from its beginning, as far as it was there when it was
+    /// opened: it may grow for ever. The digest of what was copied.
     pub fn copy(&mut self, from: &mut FormerFile<'_>) -> Result<Digest> {
         let rewound = from.file.rewind();
-        let copied = rewound.and_then(|()| copy_digested(from.file, &mut self.temporary.file));
+        let mut limited = (&*from.file).take(from.size());
+        let copied = rewound.and_then(|()| copy_digested(&mut limited, &mut self.temporary.file));
         copied.map(|(_, digest)| digest).map_err(Error::std_io("keep a copy of", from.path))
     }
 
@@ -367,9 +384,23 @@ pub struct AppendFile {
     length: u64,
     is_new: bool,
     is_synced: bool,
+    /// When something was appended that is not on disk yet.
+    unsynced_since: Option<Instant>,
 }
 
 impl AppendFile {
+    /// Whether it is put on disk at all: not every run need survive a power
+    /// failure.
+    pub fn is_synced(&self) -> bool {
+        self.is_synced
+    }
+
+    /// Whether something that was appended has not been on disk for so long that
+    /// what depends on it may be there before it.
+    pub fn is_due(&self) -> bool {
+        self.is_synced && self.unsynced_since.is_some_and(|since| since.elapsed() >= MAX_UNSYNCED)
+    }
+
     /// Whether it was made when it was opened.
     pub fn is_new(&self) -> bool {
         self.is_new
@@ -399,12 +430,19 @@ impl AppendFile {
             return Err(Error::Io { action: "write", path: self.path.clone(), source });
         }
         self.length += bytes.len() as u64;
+        if self.is_synced && self.unsynced_since.is_none() {
+            self.unsynced_since = Some(Instant::now());
+        }
         Ok(())
     }
 
     /// Waits until what was appended is on disk.
-    pub fn sync(&self) -> Result<()> {
-        if self.is_synced { sync_data(&self.file, &self.path) } else { Ok(()) }
+    pub fn sync(&mut self) -> Result<()> {
+        if self.is_synced {
+            sync_data(&self.file, &self.path)?;
+        }
+        self.unsynced_since = None;
+        Ok(())
     }
 }
 
@@ -488,6 +526,27 @@ mod tests {
         state.write("link", b"x").unwrap();
         assert_eq!(std::fs::read(dir.path().join("target")).unwrap(), b"secret");
         assert!(state.read("nothing", 10).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_waited_too_long_is_due() {
+        for is_passing in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let host = Host::new();
+            if is_passing {
+                host.skip_sync();
+            }
+            let state = host.state_dir(&dir.path().join("s"), true).unwrap().unwrap();
+            let mut file = state.append_later("j").unwrap();
+            assert!(!file.is_due(), "nothing is in it");
+            file.append(b"a\n").unwrap();
+            std::thread::sleep(MAX_UNSYNCED);
+            assert_eq!(file.is_due(), !is_passing);
+            file.sync().unwrap();
+            assert!(!file.is_due());
+            state.sync_file("j").unwrap();
+            state.sync_file("nothing").unwrap();
+        }
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct RunInfo {
     /// The run that it took back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_of: Option<String>,
+    /// The boot of the machine that it ran in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
 }
 
 /// How much of a run can be taken back.
@@ -112,6 +115,8 @@ pub enum Former {
     Lost(&'static str),
 }
 
+/// What a journal holds. A run may change many files, so what it says of each is
+/// short.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Record<'a> {
@@ -120,27 +125,16 @@ enum Record<'a> {
         #[serde(flatten)]
         info: RunInfo,
     },
-    /// A resource is about to change.
-    Turn {
-        #[serde(rename = "type")]
-        kind: Cow<'a, str>,
-        name: Cow<'a, str>,
-        #[serde(default, skip_serializing_if = "is_empty")]
-        route: Cow<'a, [String]>,
-    },
-    Path {
-        #[serde(with = "ccm_host::path_text")]
-        path: Cow<'a, Path>,
-        before: Cow<'a, Image>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        after: Option<Cow<'a, Image>>,
-    },
+    /// A resource is about to change: its type, its name, and the manifests on
+    /// the way to it.
+    Turn(Cow<'a, str>, Cow<'a, str>, Cow<'a, [String]>),
+    /// A path is about to change: what it is, and will be where that is known.
+    Path(PathName<'a>, Cow<'a, Image>, Option<Cow<'a, Image>>),
+    /// The same for a path with symlinks on the way: also the directory that
+    /// they lead to.
+    Led(PathName<'a>, PathName<'a>, Cow<'a, Image>, Option<Cow<'a, Image>>),
     /// What the last change of a path led to.
-    After {
-        #[serde(with = "ccm_host::path_text")]
-        path: Cow<'a, Path>,
-        image: Cow<'a, Image>,
-    },
+    After(PathName<'a>, Cow<'a, Image>),
     State {
         before: Cow<'a, Value>,
     },
@@ -153,17 +147,19 @@ enum Record<'a> {
         reason: Cow<'a, str>,
     },
     Event(EventRecord<'a>),
-    /// The same as an event before, but for the time: most are, where a run
-    /// changes many resources.
-    Again {
-        of: u64,
-        time: (i64, u64),
-    },
+    /// The same as the event with this number, but for the time and how long it
+    /// took: most are, where a run changes many resources.
+    Again(u64, i64, u64),
     End {
         finished: Timestamp,
         summary: Value,
     },
 }
+
+/// A path; an empty one stands for the name of the resource at work.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+struct PathName<'a>(#[serde(with = "ccm_host::path_text")] Cow<'a, Path>);
 
 /// What an event says of the resource at work, as short as can be: a run may
 /// change many.

@@ -3,12 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Attributes, Content, Digest, FileKind, Host, Image};
-use ccm_model::{Change, Verb};
+use ccm_host::{Attributes, Content, Digest, FileKind, Host, Image, NewContent};
 use ccm_state::history::{PathChange, RecordedRun, RecordedTurn};
 
+use super::judge::{Verdict, is_about_attributes, is_directory, is_given, is_known, judge};
+use super::undone::Undone;
 use crate::chain;
 use crate::options::RunOptions;
+
+/// Larger files are not read whole.
+const MAX_CONTENT: u64 = 1 << 30;
 
 /// Takes changes of paths back.
 pub(super) struct PathUndo<'r> {
@@ -16,46 +20,36 @@ pub(super) struct PathUndo<'r> {
     host: Host,
     force: bool,
     noop: bool,
-    /// In a preview, what paths would be by now.
+    /// In a preview, what would be at places by now.
     predicted: HashMap<PathBuf, Image>,
     /// Whether contents are there and whole, as far as that was looked at.
     contents: HashMap<Digest, bool>,
-    /// What each path was before each change of the run.
+    /// What was at each place before each change of the run.
     befores: HashMap<&'r Path, Vec<(Position, &'r Image)>>,
-    /// Paths of which nothing is left to take back.
+    /// The sizes of files that the run has found or left at a place.
+    sizes: HashMap<&'r Path, Vec<u64>>,
+    /// Places of which nothing is left to take back.
     settled: HashSet<PathBuf>,
 }
 
 /// Where a change stands: the resource, and the change among its changes.
 type Position = (usize, usize);
 
-/// What became of the paths of a resource.
-#[derive(Debug, Default)]
-pub(super) struct Undone {
-    /// Each path that is as it was again: what it was just now, and is.
-    restored: Vec<(PathBuf, Image, Image)>,
-    /// What is left as it is, and why.
-    pub(super) errors: Vec<String>,
-}
-
-/// What is to be done with a path.
-enum Verdict {
-    /// It is as it was before.
-    Nothing,
-    /// It is as the run left it.
-    Restore,
-    /// Somebody has changed it since.
-    Conflict(String),
-}
-
 impl<'r> PathUndo<'r> {
     pub(super) fn new(run: &'r RecordedRun, options: &RunOptions, force: bool) -> Self {
         let mut befores: HashMap<&Path, Vec<_>> = HashMap::new();
         let mut afters: HashMap<&Path, Option<&Image>> = HashMap::new();
+        let mut sizes: HashMap<&Path, Vec<u64>> = HashMap::new();
         for (turn, recorded) in run.turns.iter().enumerate() {
             for (at, change) in recorded.paths.iter().enumerate() {
-                befores.entry(&change.path).or_default().push(((turn, at), &change.before));
-                afters.insert(&change.path, change.after.as_ref());
+                let PathChange { place, before, after, .. } = change;
+                befores.entry(place).or_default().push(((turn, at), before));
+                afters.insert(place, after.as_ref());
+                for image in std::iter::once(before).chain(after) {
+                    if let Image::File { size, .. } = image {
+                        sizes.entry(place).or_default().push(*size);
+                    }
+                }
             }
         }
         // What a run has made and unmade again is as it was.
@@ -72,6 +66,7 @@ impl<'r> PathUndo<'r> {
             predicted: HashMap::new(),
             contents: HashMap::new(),
             befores,
+            sizes,
             settled,
         }
     }
@@ -97,41 +92,49 @@ impl<'r> PathUndo<'r> {
         position: Position,
         undone: &mut Undone,
     ) -> Result<(), String> {
-        let PathChange { path, before, after, .. } = change;
-        if after.as_ref() == Some(before) || self.settled.contains(path) {
+        let PathChange { path, place, before, after, .. } = change;
+        if after.as_ref() == Some(before) || self.settled.contains(place) {
             return Ok(());
         }
-        self.check_above(path)?;
-        let now = self.present(path)?;
-        if self.is_undone(path, &now) {
-            self.settled.insert(path.clone());
+        self.check_above(place)?;
+        self.check_way(path, place)?;
+        let now = self.present(place)?;
+        if self.is_undone(place, &now) {
+            self.settled.insert(place.clone());
             return Ok(());
         }
         match judge(change, &now) {
             Verdict::Nothing => return Ok(()),
             // It is what an earlier change of the run has found.
-            Verdict::Conflict(_) if self.was(path, position, &now) => return Ok(()),
+            Verdict::Conflict(_) if self.was(place, position, &now) => return Ok(()),
             Verdict::Conflict(reason) if !self.force => return Err(reason),
             Verdict::Conflict(_) | Verdict::Restore => {}
         }
         self.check_restorable(change)?;
         if *before != Image::Absent {
-            self.check_parent(path)?;
+            self.check_parent(place)?;
         }
         if now != Image::Absent && !matches!(now, Image::Directory { .. } if is_directory(before)) {
-            self.check_empty(path, &now)?;
+            self.check_empty(place, &now)?;
         }
+        let (wanted, loss) = self.without_privileges(change, &now)?;
+        let change = &PathChange { before: wanted.clone(), ..change.clone() };
         if self.noop {
-            self.predicted.insert(path.clone(), before.clone());
+            self.host.set_preview(Some("undo"));
+            let predicted = self.predict(change, &now);
+            self.host.set_preview(None);
+            predicted.map_err(|error| chain(&error))?;
+            self.predicted.insert(place.clone(), wanted.clone());
         } else {
             self.restore(change, &now).map_err(|error| chain(&error))?;
-            let is = self.host.image(path).map_err(|error| chain(&error))?;
+            let sizes = self.sizes.get(place.as_path()).map_or(&[][..], Vec::as_slice);
+            let is = self.host.image_of_sizes(path, sizes).map_err(|error| chain(&error))?;
             if !matches!(judge(change, &is), Verdict::Nothing) {
                 return Err("the restored state is not what was recorded".to_owned());
             }
         }
-        undone.restored.push((path.clone(), now, before.clone()));
-        Ok(())
+        undone.restored.push((path.clone(), now, wanted));
+        loss.map_or(Ok(()), Err)
     }
 
     /// What is at a path, in a preview after what was undone so far.
@@ -149,7 +152,20 @@ impl<'r> PathUndo<'r> {
             Some(_) => return Ok(Image::Absent),
             None => {}
         }
-        self.host.image(path).map_err(|error| chain(&error))
+        let sizes = self.sizes.get(path).map_or(&[][..], Vec::as_slice);
+        self.host.image_of_sizes(path, sizes).map_err(|error| chain(&error))
+    }
+
+    /// Fails if symlinks on the way to a path lead elsewhere than in the run:
+    /// what is there is not of the run.
+    fn check_way(&self, path: &Path, place: &Path) -> Result<(), String> {
+        let (Some(parent), Some(known)) = (path.parent(), place.parent()) else { return Ok(()) };
+        let real = self.host.follow(parent);
+        if real == known {
+            return Ok(());
+        }
+        let (parent, real) = (parent.display(), real.display());
+        Err(format!("changed since the run: the path {parent} now leads to {real}"))
     }
 
     fn is_directory(&self, path: &Path) -> Result<bool, String> {
@@ -225,6 +241,7 @@ impl<'r> PathUndo<'r> {
         let run = self.run;
         *self.contents.entry(digest).or_insert_with(|| match run.content(digest) {
             Ok(Some(_)) => true,
+            _ if self.noop => false,
             _ => {
                 run.set_aside(digest);
                 false
@@ -237,12 +254,16 @@ impl<'r> PathUndo<'r> {
         if !is_directory(now) {
             return Ok(());
         }
-        if !self.noop {
+        let leftovers = if self.noop {
+            self.host.leftovers(path).map_err(|error| chain(&error))?
+        } else {
             self.host.remove_leftovers(path).map_err(|error| chain(&error))?;
-        }
+            Vec::new()
+        };
         let names = self.host.list(path).map_err(|error| chain(&error))?;
         let is_left = |name: &std::ffi::OsString| {
             self.predicted.get(&path.join(name)) != Some(&Image::Absent)
+                && !leftovers.contains(name)
         };
         match names.iter().filter(|name| is_left(name)).min() {
             Some(name) => {
@@ -277,6 +298,9 @@ impl<'r> PathUndo<'r> {
             }
             Image::File { attributes, digest, .. } => {
                 let is_same = is_same_kind && (digest.is_none() || *digest == now.digest());
+                if is_about_attributes(change) {
+                    return self.restore_attributes(change, now, attributes);
+                }
                 match digest.filter(|_| !is_same) {
                     None => host.set_attributes(path, attributes),
                     Some(digest) => {
@@ -289,6 +313,30 @@ impl<'r> PathUndo<'r> {
         }
     }
 
+    /// Gives a file its owner, group and mode back. One that another user could
+    /// write to meanwhile, and still can while this looks at it, is replaced by
+    /// a copy of what was recognized.
+    fn restore_attributes(
+        &self,
+        change: &PathChange,
+        now: &Image,
+        attributes: &Attributes,
+    ) -> ccm_host::Result<()> {
+        let (path, host) = (&change.path, &self.host);
+        let digest = change.before.digest().filter(|_| is_given(change) && host.is_root());
+        if let Some(digest) = digest.filter(|digest| now.digest() == Some(*digest)) {
+            let (bytes, _) = host.read_bytes(path, MAX_CONTENT)?;
+            if Digest::of(&bytes) != digest {
+                return Ok(());
+            }
+            match host.replace(path, Content::Bytes(&bytes), attributes) {
+                Err(ccm_host::Error::MountedFile { .. }) => {}
+                replaced => return replaced,
+            }
+        }
+        host.set_attributes(path, attributes)
+    }
+
     fn restore_file(
         &self,
         path: &Path,
@@ -297,7 +345,6 @@ impl<'r> PathUndo<'r> {
         in_place: bool,
     ) -> ccm_host::Result<()> {
         let Some(bytes) = self.run.content(digest)? else { return Ok(()) };
-        let attributes = &self.without_privileges(path, attributes)?;
         if in_place {
             match self.host.write_in_place(path, Some(Content::Bytes(&bytes)), attributes) {
                 // The run has given it to another user, who could have changed
@@ -313,186 +360,87 @@ impl<'r> PathUndo<'r> {
             replaced => replaced,
         }
     }
-}
 
-impl PathUndo<'_> {
-    /// The same attributes without setuid and setgid bits where another user
-    /// can change the directory: what was privileged there may have been planted.
+    /// Predicts [`PathUndo::restore`]; fails where that would.
+    fn predict(&self, change: &PathChange, now: &Image) -> ccm_host::Result<()> {
+        let PathChange { path, before, .. } = change;
+        let host = &self.host;
+        let is_same_kind = std::mem::discriminant(now) == std::mem::discriminant(before);
+        if *now != Image::Absent
+            && !is_same_kind
+            && (is_directory(now) || *before == Image::Absent || is_directory(before))
+        {
+            // Whether it is empty is known by now.
+            host.predict_removal(path, true)?;
+        }
+        match before {
+            Image::Absent | Image::Other => Ok(()),
+            Image::Directory { attributes } if is_same_kind => {
+                host.predict_attributes(path, attributes)
+            }
+            Image::Directory { attributes } => host.predict_directory(path, attributes),
+            Image::Symlink { uid, gid, target } => host.predict_symlink(path, target, (*uid, *gid)),
+            Image::File { attributes, digest, .. } => {
+                let is_same = is_same_kind && (digest.is_none() || *digest == now.digest());
+                if is_same || is_about_attributes(change) {
+                    return host.predict_attributes(path, attributes);
+                }
+                let content = NewContent::Bytes(b"");
+                if change.is_in_place && is_same_kind {
+                    match host.predict_in_place(path, Some(content), attributes) {
+                        Err(ccm_host::Error::PlantedFile { .. }) => {}
+                        predicted => return predicted,
+                    }
+                }
+                match host.predict_file(path, content, attributes) {
+                    Err(ccm_host::Error::MountedFile { .. }) => {
+                        host.predict_in_place(path, Some(content), attributes)
+                    }
+                    predicted => predicted,
+                }
+            }
+        }
+    }
+
+    /// What is to be restored, without setuid and setgid bits where another user
+    /// can change the directory, or could have changed the content: what was
+    /// privileged there may have been planted. Also says so.
     fn without_privileges(
         &self,
-        path: &Path,
-        attributes: &Attributes,
-    ) -> ccm_host::Result<Attributes> {
-        if attributes.mode & 0o6000 == 0 || !self.host.is_root() {
-            return Ok(*attributes);
-        }
-        let parent = path.parent().unwrap_or(Path::new("/"));
-        let is_safe = self.host.stat(parent)?.is_some_and(|stat| !stat.is_writable_by_others());
-        let kept = if is_safe { 0o7777 } else { 0o1777 };
-        Ok(Attributes { mode: attributes.mode & kept, ..*attributes })
-    }
-}
-
-fn is_directory(image: &Image) -> bool {
-    matches!(image, Image::Directory { .. })
-}
-
-/// Whether something can be recognized: a content that nobody has read cannot.
-fn is_known(image: &Image) -> bool {
-    !matches!(image, Image::File { digest: None, .. })
-}
-
-/// Whether a change was one of owner, group or mode alone.
-fn is_about_attributes(change: &PathChange) -> bool {
-    match (&change.before, &change.after) {
-        (Image::File { digest: None, .. }, Some(Image::File { digest, .. })) => digest.is_none(),
-        (Image::Directory { .. }, Some(Image::Directory { .. }) | None) => true,
-        _ => false,
-    }
-}
-
-/// Compares what is at a path with what was there before and after the run.
-fn judge(change: &PathChange, now: &Image) -> Verdict {
-    let PathChange { before, after, .. } = change;
-    if is_about_attributes(change) {
-        let is_kind = std::mem::discriminant(now) == std::mem::discriminant(before);
-        let wanted = |image: &Image| is_kind && now.attributes() == image.attributes();
-        return match after {
-            _ if wanted(before) => Verdict::Nothing,
-            None if is_kind => Verdict::Restore,
-            Some(after) if wanted(after) => Verdict::Restore,
-            Some(after) => Verdict::Conflict(difference(after, now)),
-            None => Verdict::Conflict(difference(before, now)),
+        change: &PathChange,
+        now: &Image,
+    ) -> Result<(Image, Option<String>), String> {
+        let PathChange { place, before, .. } = change;
+        let Image::File { attributes, size, digest } = *before else {
+            return Ok((before.clone(), None));
         };
-    }
-    if is_known(before) && now.is_like(before) {
-        return Verdict::Nothing;
-    }
-    match after {
-        Some(after) if now.is_like(after) => Verdict::Restore,
-        Some(after) => Verdict::Conflict(difference(after, now)),
-        // Killed between making a directory and giving it its attributes.
-        None if is_directory(now) => Verdict::Restore,
-        None => Verdict::Conflict("the run was killed while it changed this".to_owned()),
-    }
-}
-
-/// How something differs from what the run left.
-fn difference(left: &Image, now: &Image) -> String {
-    let kind = |image: &Image| match image {
-        Image::Absent => "absent",
-        Image::File { .. } => "a file",
-        Image::Directory { .. } => "a directory",
-        Image::Symlink { .. } => "a symlink",
-        Image::Other => "a socket, FIFO or device",
-    };
-    if std::mem::discriminant(left) != std::mem::discriminant(now) {
-        let left = if *left == Image::Absent { "nothing" } else { kind(left) };
-        return format!("changed since the run: the run left {left}, now it is {}", kind(now));
-    }
-    let mut differences = Vec::new();
-    if let (Image::File { size, digest, .. }, Image::File { size: other, digest: its, .. }) =
-        (left, now)
-        && (size != other || digest.zip(*its).is_some_and(|(one, other)| one != other))
-    {
-        differences.push("its content".to_owned());
-    }
-    if let (Some(left), Some(now)) = (left.attributes(), now.attributes()) {
-        if left.uid != now.uid {
-            differences.push(format!("its owner ({} instead of {})", now.uid, left.uid));
+        let kept = now.attributes().map_or(0, |now| now.mode);
+        if attributes.mode & !kept & 0o6000 == 0 || !self.host.is_root() {
+            return Ok((before.clone(), None));
         }
-        if left.gid != now.gid {
-            differences.push(format!("its group ({} instead of {})", now.gid, left.gid));
-        }
-        if left.mode != now.mode {
-            differences.push(format!("its mode ({:04o} instead of {:04o})", now.mode, left.mode));
-        }
-    }
-    if let (Image::Symlink { target, .. }, Image::Symlink { target: now, .. }) = (left, now)
-        && target != now
-    {
-        differences.push(format!("its target ({} instead of {})", now.display(), target.display()));
-    }
-    format!("changed since the run: {}", differences.join(", "))
-}
-
-impl Undone {
-    pub(super) fn is_nothing(&self) -> bool {
-        self.restored.is_empty()
-    }
-
-    pub(super) fn verbs(&self) -> Vec<Verb> {
-        if self.restored.is_empty() {
-            return Vec::new();
-        }
-        let all = |test: fn(&(PathBuf, Image, Image)) -> bool| self.restored.iter().all(test);
-        vec![if all(|(_, _, to)| *to == Image::Absent) {
-            Verb::Removed
-        } else if all(|(_, from, _)| *from == Image::Absent) {
-            Verb::Created
-        } else {
-            Verb::Updated
-        }]
-    }
-
-    /// What it changed: property by property of a single path, else lists.
-    pub(super) fn changes(&self, host: &Host) -> Vec<Change> {
-        let Some((first, from, _)) = self.restored.first() else { return Vec::new() };
-        if self.restored.iter().all(|(path, ..)| path == first)
-            && let Some((_, _, to)) = self.restored.last()
+        let parent = place.parent().unwrap_or(Path::new("/"));
+        let reason = if is_about_attributes(change) && (digest.is_none() || digest != now.digest())
         {
-            return changes_of(from, to, host);
-        }
-        let list = |property: &'static str, test: fn(&Image) -> bool| {
-            let paths = self.restored.iter().filter(|(_, _, to)| test(to));
-            let paths: Vec<String> =
-                paths.map(|(path, ..)| path.to_string_lossy().into_owned()).collect();
-            (!paths.is_empty()).then(|| match property {
-                "removed" => Change::of(property).from(paths),
-                _ => Change::of(property).to(paths),
-            })
-        };
-        let restored = list("restored", |to| *to != Image::Absent);
-        restored.into_iter().chain(list("removed", |to| *to == Image::Absent)).collect()
-    }
-}
-
-fn changes_of(from: &Image, to: &Image, host: &Host) -> Vec<Change> {
-    let ensure = |image: &Image| match image {
-        Image::Absent => "absent",
-        Image::Directory { .. } => "directory",
-        Image::Symlink { .. } => "symlink",
-        Image::File { .. } | Image::Other => "present",
-    };
-    let mut changes = Vec::new();
-    if ensure(from) != ensure(to) {
-        changes.push(Change::of("ensure").from(ensure(from)).to(ensure(to)));
-    }
-    let is_hidden = |image: &Image| image.attributes().is_some_and(|it| it.mode & 0o004 == 0);
-    if let (Some(old), Some(new)) = (from.digest(), to.digest())
-        && old != new
-    {
-        changes.push(if is_hidden(from) || is_hidden(to) {
-            Change::secret("content")
+            "its content may have changed since the run".to_owned()
         } else {
-            Change::of("content").from(old.to_string()).to(new.to_string())
-        });
-    }
-    if let (Image::Symlink { target: old, .. }, Image::Symlink { target: new, .. }) = (from, to) {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        changes.push(Change::of("target").from(text(old)).to(text(new)));
-    }
-    if let (Some(old), Some(new)) = (from.attributes(), to.attributes()) {
-        let mut add = |property: &'static str, old: String, new: String| {
-            if old != new {
-                changes.push(Change::of(property).from(old).to(new));
+            let attributes = match self.predicted.get(parent).and_then(Image::attributes) {
+                Some(predicted) => Some(predicted),
+                None => {
+                    let stat = self.host.stat(parent).map_err(|error| chain(&error))?;
+                    stat.map(|stat| stat.attributes())
+                }
+            };
+            if attributes.is_some_and(|parent| !parent.is_writable_by_others()) {
+                return Ok((before.clone(), None));
             }
+            format!("other users can change the directory {}", parent.display())
         };
-        let user = |uid| host.user_name(uid).to_string();
-        let group = |gid| host.group_name(gid).to_string();
-        add("owner", user(old.uid), user(new.uid));
-        add("group", group(old.gid), group(new.gid));
-        add("mode", format!("{:04o}", old.mode), format!("{:04o}", new.mode));
+        let mode = attributes.mode & 0o1777;
+        let wanted = Image::File { attributes: Attributes { mode, ..attributes }, size, digest };
+        let mode = attributes.mode;
+        let loss = format!(
+            "restored without its setuid and setgid bits (mode {mode:04o}), because {reason}"
+        );
+        Ok((wanted, Some(loss)))
     }
-    changes
 }

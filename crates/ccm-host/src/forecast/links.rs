@@ -85,9 +85,14 @@ impl Host {
 
     /// What the symlink at a place leads to, if there will be one.
     fn link_target(&self, place: &Path) -> Option<PathBuf> {
-        if self.is_preview() && self.inner.forecast.hold().replaces(place) {
+        let forecast = self.inner.forecast.hold();
+        if let Some(target) = forecast.links.get(place) {
+            return Some(target.clone());
+        }
+        if self.is_preview() && forecast.replaces(place) {
             return None;
         }
+        drop(forecast);
         let target = rustix::fs::readlink(place, Vec::new()).ok()?;
         Some(OsString::from_vec(target.into_bytes()).into())
     }

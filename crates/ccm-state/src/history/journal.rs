@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ccm_host::{AppendFile, Digest, Error, FormerFile, Image, Journal, Result, StateDir};
+use ccm_host::{AppendFile, Digest, Error, FormerFile, Image, Journal, Place, Result, StateDir};
 use ccm_model::{Event, Summary};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::prune::remove_run;
 use super::{
-    EventRecord, FORMAT, Former, JOURNAL, Limits, OBJECTS, RUNS, Record, RunInfo, RunSummary,
-    SUMMARY, Undoable, is_same, times,
+    EventRecord, FORMAT, Former, JOURNAL, Limits, OBJECTS, PathName, RUNS, Record, RunInfo,
+    RunSummary, SUMMARY, Undoable, is_same, times,
 };
-use crate::records::{encode, encode_into};
+use crate::records::{Line, encode};
 
 /// Events wait for the next record, up to this many bytes.
 const MAX_WAITING: usize = 256 << 10;
@@ -36,7 +36,7 @@ pub struct RunJournal {
 struct Inner {
     file: AppendFile,
     /// Records that nothing depends on, written with the next one that matters.
-    waiting: Vec<u8>,
+    waiting: Line,
     /// The name of the resource at work.
     name: String,
     /// How many events were written in full, and the last one with its number.
@@ -44,8 +44,13 @@ struct Inner {
     last: Option<(u64, Event)>,
     /// Where this run's names of objects are; made with the first of them.
     kept: Option<StateDir>,
-    /// Objects that this run has written.
+    /// Objects that this run has written, and how many of them are on disk.
     new: Vec<Digest>,
+    synced: usize,
+    /// Changes of paths were recorded that are not on disk yet.
+    is_unsynced: bool,
+    /// How often everything was put on disk.
+    syncs: usize,
     /// How many bytes of content it keeps, and how many of these are new.
     size: u64,
     stored: u64,
@@ -80,12 +85,15 @@ impl RunJournal {
         file.append(&encode(&Record::Header { format: FORMAT, info: info.clone() }))?;
         let inner = Inner {
             file,
-            waiting: Vec::new(),
+            waiting: Line::default(),
             name: String::new(),
             events: 0,
             last: None,
             kept: None,
             new: Vec::new(),
+            synced: 0,
+            is_unsynced: false,
+            syncs: 0,
             size: 0,
             stored: 0,
             can: false,
@@ -119,19 +127,22 @@ impl RunJournal {
         (inner.has_acted, inner.has_written) = (*former != Former::Files, false);
         name.clone_into(&mut inner.name);
         let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
-        inner.wait(&Record::Turn { kind, name, route: Cow::Borrowed(route) });
+        inner.wait(&Record::Turn(kind, name, Cow::Borrowed(route)));
         match former {
             // The first path brings it along.
-            Former::Files => Ok(()),
+            Former::Files => return Ok(()),
             Former::Properties(before) => {
-                inner.can = true;
-                inner.append(&Record::State { before: Cow::Borrowed(before) })
+                (inner.can, inner.is_unsynced) = (true, true);
+                inner.append(&Record::State { before: Cow::Borrowed(before) })?;
             }
             Former::Lost(reason) => {
                 inner.cannot = true;
-                inner.append(&Record::Lost { what: "".into(), reason: Cow::Borrowed(reason) })
+                inner.append(&Record::Lost { what: "".into(), reason: Cow::Borrowed(reason) })?;
             }
         }
+        // A command may take long: files that were changed before it get to
+        // disk meanwhile, so what is known of them must be there too.
+        if inner.is_unsynced { self.sync(&mut inner) } else { Ok(()) }
     }
 
     /// What has become of the resource beside files.
@@ -150,7 +161,7 @@ impl RunJournal {
         let time = times(event);
         match &inner.last {
             Some((of, last)) if diff.is_none() && name == event.name && is_same(last, event) => {
-                let record = Record::Again { of: *of, time };
+                let record = Record::Again(*of, time.0, time.1);
                 inner.wait(&record);
             }
             _ => {
@@ -201,6 +212,36 @@ impl RunJournal {
         Ok(())
     }
 
+    /// Waits until everything that was recorded is on disk.
+    fn sync(&self, inner: &mut Inner) -> Result<()> {
+        if !inner.file.is_synced() {
+            return Ok(());
+        }
+        let is_first = inner.syncs == 0;
+        inner.syncs += 1;
+        let new = inner.new.get(inner.synced..).unwrap_or_default();
+        for digest in new {
+            self.objects.sync_file(&digest.to_string())?;
+        }
+        if !new.is_empty() {
+            self.objects.sync()?;
+            if let Some(kept) = &inner.kept {
+                kept.sync()?;
+            }
+        }
+        inner.synced = inner.new.len();
+        inner.file.sync()?;
+        if is_first {
+            self.run.sync()?;
+            if let Some(runs) = self.state.folder(RUNS, false)? {
+                runs.sync()?;
+            }
+            self.state.sync()?;
+        }
+        inner.is_unsynced = false;
+        Ok(())
+    }
+
     /// Keeps what is in a file under the name of its digest.
     fn store(&self, inner: &mut Inner, file: &mut FormerFile<'_>) -> Result<Digest> {
         let kept = match &inner.kept {
@@ -232,23 +273,29 @@ impl Inner {
     /// Writes a record, and those that wait. Nothing may be changed before.
     fn append(&mut self, record: &Record<'_>) -> Result<()> {
         let before = self.waiting.len();
-        encode_into(&mut self.waiting, record);
+        self.waiting.push(record);
         // What waits tells of changes that were made; the one that fails is not.
         self.flush().inspect_err(|_| self.waiting.truncate(before))
     }
 
     /// Writes a record with the next one: nothing depends on it.
     fn wait(&mut self, record: &Record<'_>) {
-        encode_into(&mut self.waiting, record);
+        self.waiting.push(record);
         if self.waiting.len() > MAX_WAITING && self.flush().is_err() {
-            self.waiting.clear();
+            self.waiting.truncate(0);
         }
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.file.append(&self.waiting)?;
-        self.waiting.clear();
+        self.file.append(self.waiting.finish())?;
+        self.waiting.truncate(0);
         Ok(())
+    }
+
+    /// A path, shortened if it is that of the resource at work.
+    fn path_name<'p>(&self, path: &'p Path) -> PathName<'p> {
+        let is_own = path.as_os_str() == self.name.as_str();
+        PathName(Cow::Borrowed(if is_own { Path::new("") } else { path }))
     }
 }
 
@@ -270,18 +317,24 @@ impl Journal for RunJournal {
         self.store(&mut inner, file).map(Some)
     }
 
-    fn record(&self, path: &Path, before: &Image, after: Option<&Image>) -> Result<()> {
-        let (path, before) = (Cow::Borrowed(path), Cow::Borrowed(before));
+    fn record(&self, place: Place<'_>, before: &Image, after: Option<&Image>) -> Result<()> {
         let mut inner = self.hold();
-        inner.append(&Record::Path { path, before, after: after.map(Cow::Borrowed) })?;
+        let path = inner.path_name(place.path);
+        let (before, after) = (Cow::Borrowed(before), after.map(Cow::Borrowed));
+        inner.append(&match place.directory {
+            None => Record::Path(path, before, after),
+            Some(real) => Record::Led(path, PathName(Cow::Borrowed(real)), before, after),
+        })?;
         (inner.can, inner.has_effect) = (true, true);
         (inner.has_acted, inner.has_written) = (true, true);
-        Ok(())
+        inner.is_unsynced = true;
+        if inner.file.is_due() { self.sync(&mut inner) } else { Ok(()) }
     }
 
     fn complete(&self, path: &Path, after: &Image) -> Result<()> {
-        let (path, image) = (Cow::Borrowed(path), Cow::Borrowed(after));
-        self.hold().wait(&Record::After { path, image });
+        let mut inner = self.hold();
+        let record = Record::After(inner.path_name(path), Cow::Borrowed(after));
+        inner.wait(&record);
         Ok(())
     }
 

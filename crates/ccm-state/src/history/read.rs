@@ -1,6 +1,7 @@
 //! Runs of the past.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,21 +10,29 @@ use ccm_model::Event;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{FORMAT, JOURNAL, OBJECTS, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable};
-use crate::records::{decode, encode_into, whole_lines};
+use super::{
+    FORMAT, JOURNAL, OBJECTS, PathName, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable,
+};
+use crate::records::{Line, decode, whole_lines};
 
 /// Longer files were not written by ccm.
 const MAX_SUMMARY: u64 = 1 << 20;
 const MAX_JOURNAL: u64 = 4 << 30;
 const MAX_OBJECT: u64 = 1 << 30;
+/// What stands for resources that nothing is known of.
+const UNKNOWN: (&str, &str) = ("ccm", "history");
 /// Why not everything of a run can be taken back.
 const DAMAGED: &str = "part of the journal was damaged";
+const CUT: &str = "the machine stopped during the run; what it changed just before may not be \
+                   recorded";
 
 /// One path that a run changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathChange {
-    /// Where it is.
+    /// Where it is, as the run was told.
     pub path: PathBuf,
+    /// The same with all symlinks on the way resolved, as they were.
+    pub place: PathBuf,
     /// What was there before.
     pub before: Image,
     /// What the run left there; `None` if it was killed before that was known.
@@ -65,6 +74,37 @@ pub struct RecordedTurn {
 }
 
 impl RecordedTurn {
+    /// Stands for resources that nothing is known of.
+    fn unknown(reason: &str) -> Self {
+        let lost = vec![(String::new(), reason.to_owned())];
+        let (kind, name) = (UNKNOWN.0.to_owned(), UNKNOWN.1.to_owned());
+        Self { kind, name, lost, ..Self::default() }
+    }
+
+    fn is_unknown(&self) -> bool {
+        (self.kind.as_str(), self.name.as_str()) == UNKNOWN
+    }
+
+    /// The path that a record names.
+    fn path(&self, name: PathName<'_>) -> PathBuf {
+        let is_own = name.0.as_os_str().is_empty();
+        if is_own { PathBuf::from(&self.name) } else { name.0.into_owned() }
+    }
+
+    /// Adds a change of a path.
+    fn add(&mut self, path: PathBuf, place: PathBuf, before: Image, after: Option<Image>) {
+        // Only what is written in place is known afterwards.
+        let is_in_place = after.is_none() && before.digest().is_some();
+        let change = PathChange { path, place, before, after, is_in_place };
+        let known = self.paths.iter_mut().rev().find(|known| known.path == change.path);
+        // What is made and then given its attributes is one change: it is taken
+        // back as a whole, or not at all.
+        match known {
+            Some(known) if known.is_followed_by(&change) => known.after = change.after,
+            _ => self.paths.push(change),
+        }
+    }
+
     /// Something of it is no longer as it was.
     fn has_changed(&self) -> bool {
         !self.paths.is_empty() || self.event.as_ref().is_some_and(|event| event.changed)
@@ -108,13 +148,17 @@ impl RecordedRun {
         }
         id.clone_into(&mut found.info.id);
         found.objects = state.folder(OBJECTS, false)?;
-        for record in decoded.records {
+        let mut gaps = decoded.gaps.into_iter().peekable();
+        for (at, record) in decoded.records.into_iter().enumerate() {
+            while gaps.next_if_eq(&at).is_some() {
+                found.turns.push(RecordedTurn::unknown(DAMAGED));
+            }
             match record {
                 Record::Header { format, .. } if format > FORMAT => {
                     return Err(Error::NewerState { path });
                 }
                 Record::Header { info, .. } => found.info = RunInfo { id: id.to_owned(), ..info },
-                Record::Turn { kind, name, route } => found.turns.push(RecordedTurn {
+                Record::Turn(kind, name, route) => found.turns.push(RecordedTurn {
                     kind: kind.into_owned(),
                     name: name.into_owned(),
                     route: route.into_owned(),
@@ -126,38 +170,68 @@ impl RecordedRun {
                 record => found.add(record),
             }
         }
-        if decoded.is_damaged {
-            let lost = vec![(String::new(), DAMAGED.to_owned())];
-            let (kind, name) = ("ccm".to_owned(), "history".to_owned());
-            found.turns.push(RecordedTurn { kind, name, lost, ..RecordedTurn::default() });
+        // Whatever a run did, it has a header before that, and an end after it.
+        let has_header = !found.info.manifest.is_empty() || found.info.boot.is_some();
+        found.is_damaged |= !has_header && run.links(SUMMARY)?.is_some();
+        let boot = state.host().boot_id();
+        let is_cut = found.finished.is_none() && has_header && found.info.boot != boot;
+        if found.is_damaged {
+            found.turns.retain(|turn| !turn.is_unknown());
+            found.turns.push(RecordedTurn::unknown(DAMAGED));
+        } else if is_cut {
+            found.turns.push(RecordedTurn::unknown(CUT));
         }
         for turn in &mut found.turns {
             turn.paths.retain(|change| change.after.as_ref() != Some(&change.before));
         }
+        found.recognize();
         Ok(found)
+    }
+
+    /// Fills in the content of files whose attributes changed, where a later
+    /// change of the run has read it: so the file is recognized afterwards.
+    fn recognize(&mut self) {
+        let mut read: HashMap<PathBuf, (u64, Digest)> = HashMap::new();
+        for change in self.turns.iter_mut().rev().flat_map(|turn| turn.paths.iter_mut().rev()) {
+            if let (
+                Image::File { digest: before @ None, .. },
+                Some(Image::File { digest: after @ None, size, .. }),
+            ) = (&mut change.before, &mut change.after)
+                && let Some((_, digest)) = read.get(&change.place).filter(|it| it.0 == *size)
+            {
+                (*before, *after) = (Some(*digest), Some(*digest));
+            }
+            match change.before {
+                Image::File { digest: Some(digest), size, .. } => {
+                    read.insert(change.place.clone(), (size, digest));
+                }
+                _ => {
+                    read.remove(&change.place);
+                }
+            }
+        }
     }
 
     /// Adds a record to the resource at work.
     fn add(&mut self, record: Record<'_>) {
         let Some(turn) = self.turns.last_mut() else { return };
+        // Records behind a gap may be of any resource.
+        if turn.is_unknown() && !matches!(record, Record::Lost { .. }) {
+            return;
+        }
         match record {
-            Record::Path { path, before, after } => {
-                let change = PathChange {
-                    // Only what is written in place is known afterwards.
-                    is_in_place: after.is_none() && before.digest().is_some(),
-                    path: path.into_owned(),
-                    before: before.into_owned(),
-                    after: after.map(Cow::into_owned),
-                };
-                let known = turn.paths.iter_mut().rev().find(|known| known.path == change.path);
-                // What is made and then given its attributes is one change: it
-                // is taken back as a whole, or not at all.
-                match known {
-                    Some(known) if known.is_followed_by(&change) => known.after = change.after,
-                    _ => turn.paths.push(change),
-                }
+            Record::Path(path, before, after) => {
+                let path = turn.path(path);
+                let place = path.clone();
+                turn.add(path, place, before.into_owned(), after.map(Cow::into_owned));
             }
-            Record::After { path, image } => {
+            Record::Led(path, directory, before, after) => {
+                let path = turn.path(path);
+                let place = directory.0.join(path.file_name().unwrap_or_default());
+                turn.add(path, place, before.into_owned(), after.map(Cow::into_owned));
+            }
+            Record::After(path, image) => {
+                let path = turn.path(path);
                 let last = turn.paths.iter_mut().rev().find(|change| change.path == path);
                 if let Some(change) = last {
                     change.after = Some(image.into_owned());
@@ -178,18 +252,18 @@ impl RecordedRun {
                 self.last = Some((number, Box::new(event.clone())));
                 (turn.event, turn.diff) = (Some(Box::new(event)), diff);
             }
-            Record::Again { of, time } => {
+            Record::Again(of, time, duration) => {
                 // One that refers to a damaged record says nothing.
                 turn.event = self.last.as_ref().filter(|last| last.0 == of).map(|(_, last)| {
                     let mut event = last.clone();
                     event.kind = Cow::Owned(turn.kind.clone());
                     event.name.clone_from(&turn.name);
-                    event.timestamp = Timestamp::from_microsecond(time.0).unwrap_or_default();
-                    event.duration = Duration::from_micros(time.1);
+                    event.timestamp = Timestamp::from_microsecond(time).unwrap_or_default();
+                    event.duration = Duration::from_micros(duration);
                     event
                 });
             }
-            Record::Header { .. } | Record::Turn { .. } | Record::End { .. } => {}
+            Record::Header { .. } | Record::Turn(..) | Record::End { .. } => {}
         }
     }
 
@@ -246,7 +320,7 @@ impl RecordedRun {
             finished: self.finished,
             changed: match self.finished {
                 Some(_) => self.turns.iter().filter(|turn| turn.has_changed()).count(),
-                None => self.turns.len(),
+                None => self.turns.iter().filter(|turn| !turn.is_unknown()).count(),
             },
             failed: events().filter(|event| event.failed).count(),
             undo: self.undo(),
@@ -317,10 +391,10 @@ pub fn repair(state: &StateDir, run: &RecordedRun) -> Result<()> {
     let Some(runs) = state.folder(RUNS, false)?.filter(|_| run.is_damaged) else { return Ok(()) };
     let Some(folder) = runs.folder(&run.info.id, false)? else { return Ok(()) };
     let Some(bytes) = folder.read(JOURNAL, MAX_JOURNAL)? else { return Ok(()) };
-    let mut whole = whole_lines(&bytes);
-    let (kind, name) = ("ccm".into(), "history".into());
-    encode_into(&mut whole, &Record::Turn { kind, name, route: Cow::Borrowed(&[]) });
-    encode_into(&mut whole, &Record::Lost { what: "".into(), reason: DAMAGED.into() });
+    let mut line = Line::default();
+    line.push(&Record::Turn(UNKNOWN.0.into(), UNKNOWN.1.into(), Cow::Borrowed(&[])));
+    line.push(&Record::Lost { what: "".into(), reason: DAMAGED.into() });
+    let whole = whole_lines(&bytes, line.finish());
     folder.rename(JOURNAL, format!("{JOURNAL}.damaged"))?;
     folder.write(JOURNAL, &whole)
 }

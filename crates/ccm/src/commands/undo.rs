@@ -4,6 +4,7 @@ use ccm_engine::{Engine, Finished, NoObserver, Planned, RunOptions, Stop, UndoOp
 use ccm_state::history::{self, RecordedRun};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::state::Access;
 use super::{Result, example, flags, history as runs, state};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -40,8 +41,14 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "undo");
     let mut options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
-    let _lock = state::begin(ui, &mut options, matches)?;
-    let run = chosen(&options, matches)?;
+    let mut access = Access::open(&mut options, matches)?;
+    // Before the lock: what another undo leaves meanwhile is not meant.
+    let last = last_run(&options, matches)?;
+    let _lock = access.lock(ui, &options.host)?;
+    if access.is_lost() {
+        options.state.directory = None;
+    }
+    let run = chosen(&options, matches, last.as_deref())?;
     let is_json = matches.get_flag("json");
     let undo = UndoOptions {
         only: matches.get_many("only").into_iter().flatten().cloned().collect(),
@@ -52,6 +59,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         let Planned { plan, finished } = engine.undo(&run, &undo, &options, &mut NoObserver)?;
         if is_json {
             ui.print_json(&finished.report);
+        } else if is_done(&finished) {
+            ui.print(&already_undone(&run, &options));
         } else {
             ui.plan(&plan, PlanView { amount, has_summary: true, stop: finished.stop });
         }
@@ -71,6 +80,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let Planned { finished, .. } = engine.undo(&run, &undo, &options, ui)?;
     if is_json {
         ui.print_json(&finished.report);
+    } else if is_done(&finished) {
+        ui.print(&already_undone(&run, &options));
     } else {
         ui.summary(&finished.report, matches!(finished.stop, Some(Stop::Cancelled(_))));
     }
@@ -82,18 +93,46 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The run to take back.
-fn chosen(options: &RunOptions, matches: &ArgMatches) -> Result<RecordedRun> {
+/// Whether there was nothing to restore.
+fn is_done(finished: &Finished) -> bool {
+    finished.report.events.is_empty() && finished.stop.is_none()
+}
+
+/// Says that a run needs no undo, and what has undone it.
+fn already_undone(run: &RecordedRun, options: &RunOptions) -> String {
+    let id = &run.info.id;
+    let all = options.state.directory.as_ref().map(history::list);
+    let all = all.and_then(std::result::Result::ok).unwrap_or_default();
+    match all.iter().find(|later| later.info.undo_of.as_ref() == Some(id)) {
+        Some(undo) => format!("The run {id} is already undone, by the run {}\n", undo.info.id),
+        None => format!("Nothing of the run {id} is left to undo\n"),
+    }
+}
+
+/// The last run that changed something, unless the user has named one.
+fn last_run(options: &RunOptions, matches: &ArgMatches) -> Result<Option<String>> {
+    let Some(directory) = options.state.directory.as_ref() else { return Ok(None) };
+    if matches.contains_id("id") {
+        return Ok(None);
+    }
+    let last = history::list(directory)?.into_iter().find(|run| run.changed > 0);
+    Ok(last.map(|run| run.info.id))
+}
+
+/// The run to take back. `last` was the last one before the lock was taken; it
+/// may have been at work still, and changed nothing in the end.
+fn chosen(options: &RunOptions, matches: &ArgMatches, last: Option<&str>) -> Result<RecordedRun> {
     let directory = options.state.directory.as_ref();
     if let Some(id) = matches.get_one::<String>("id") {
         return runs::find(directory, id);
     }
-    let last = match directory {
-        Some(directory) => history::list(directory)?.into_iter().find(|run| run.changed > 0),
-        None => None,
-    };
-    match last {
-        Some(run) => runs::find(directory, &run.info.id),
+    if let (Some(directory), Some(last)) = (directory, last)
+        && let Some(run) = history::open(directory, last)?
+    {
+        return Ok(run);
+    }
+    match last_run(options, matches)? {
+        Some(id) => runs::find(directory, &id),
         None => Err(Error::Invalid {
             message: "there is no run to undo".to_owned(),
             hint: Some("`ccm history` lists the runs that are kept".to_owned()),

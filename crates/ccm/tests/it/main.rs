@@ -44,6 +44,7 @@ mod session;
 mod state;
 mod state_faults;
 mod strict;
+mod undo;
 mod validate;
 mod why;
 mod words;

@@ -87,8 +87,11 @@ fn waiting_ends_with_a_signal() {
     env.manifest(AT_WORK);
     let first = env.start();
     wait_for("the first run", || env.path("at-work").exists());
-    let second = env.start();
-    std::thread::sleep(Duration::from_millis(200));
+    let mut second = env.start();
+    let mut said = std::io::BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.contains("waiting for another run"), "{line}");
     kill(Pid::from_raw(second.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(second.wait_with_output().unwrap().status.code(), Some(143));
     env.write("go", "");
