@@ -44,8 +44,8 @@ fn is_certain(old: Read<'_>, changes: &Changes, expected: &Expected<'_>) -> Opti
     if !tree.is_plain || tree.nodes.len() > MAX_NODES {
         return None;
     }
-    let changed = changes.first()?.0.start..changes.last()?.0.end;
-    let run = runs(tree, &changed).into_iter().rev().find(|run| has_all(tree, run, expected))?;
+    let extent = changes.first()?.0.start..changes.last()?.0.end;
+    let run = runs(tree, &extent).into_iter().rev().find(|run| has_all(tree, run, expected))?;
     let (text, column, mark) = alone(old, &run, changes)?;
     let read = Tree::read_plain(&text)?;
     if read.depth + run.depth > MAX_DEPTH || read.nodes.len() > MAX_NODES {

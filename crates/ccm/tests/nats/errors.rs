@@ -116,7 +116,9 @@ fn errors_name_the_server_and_what_to_do() {
     let no_stream = ("no stream `REGISTRATION`", "make it with `ccm registration init`");
     let refused = ("NATS refused the credentials of context \"CCM\"", "check user, password");
     let key = ["hiera", "parse", "kv://DATA/k"];
-    let cases: [(&str, &str, &[&str], (&str, &str)); 11] = [
+    // Who asks, for what, what is said and what to do about it.
+    type Case<'a> = (&'a str, &'a str, &'a [&'a str], (&'a str, &'a str));
+    let cases: [Case<'_>; 11] = [
         ("a", "right-word", &["registration", "query"], no_stream),
         ("a", "right-word", &create, no_stream),
         ("a", "right-word", &["registration", "watch"], no_stream),
