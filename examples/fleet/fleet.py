@@ -31,7 +31,7 @@ PROJECT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BUCKET, OBJECT = "FLEET", "site.tar.gz"
 
 # Each agent writes the version into a file of its own, so that the file's time
-# is that of the apply.
+# is that of the apply, and a line for each run into another one.
 MANIFEST = """\
 ccm:
   resources:
@@ -41,6 +41,10 @@ ccm:
             owner: "{{{{ Environ.FLEET_OWNER }}}}"
             group: "{{{{ Environ.FLEET_GROUP }}}}"
             mode: "0644"
+    - exec:
+        - count:
+            provider: shell
+            command: "echo run >> {{{{ Environ.FLEET_HOME }}}}/runs"
 """
 
 
@@ -70,6 +74,7 @@ class Agent:
             "FLEET_GROUP": str(os.getgid()),
         }
         self.log = open(os.path.join(self.home, "log"), "wb")
+        self.started = time.time()
         self.process = subprocess.Popen(
             [options.ccm, "agent", "--config", path], env=environment, cwd=self.home,
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
@@ -85,6 +90,12 @@ class Agent:
         except FileNotFoundError:
             pass
         return None
+
+    def runs(self):
+        try:
+            return os.path.getsize(os.path.join(self.home, "runs")) // len("run\n")
+        except FileNotFoundError:
+            return 0
 
     def memory(self):
         """Resident bytes, and those that belong to this process alone."""
@@ -127,7 +138,8 @@ def show_delays(name, delays, width):
 
 
 def round_of(agents, version, published, options):
-    """Waits until every agent has applied a version; how long each took."""
+    """Waits until every agent has applied a version; how long each took since
+    the publication, or without one since its start."""
     times = {}
 
     def all_applied():
@@ -135,7 +147,7 @@ def round_of(agents, version, published, options):
             if number not in times:
                 at = agent.applied(version)
                 if at is not None:
-                    times[number] = at - published
+                    times[number] = at - (published or agent.started)
         return len(times) == len(agents)
 
     end = time.monotonic() + options.splay + options.patience
@@ -195,10 +207,8 @@ def experiment(options, directory):
             if options.start_rate:
                 time.sleep(1 / options.start_rate)
         print(f"\nstart: {time.monotonic() - begin:.1f} s for all processes")
-        # The first manifest is as late as the last agent starts.
-        started = time.time()
-        delays, missed, _ = round_of(agents, "v1", started, options)
-        report("first manifest, after the last start", delays, missed, [], options, failures)
+        delays, missed, late = round_of(agents, "v1", None, options)
+        report("first manifest, after the start of each agent", delays, missed, late, options, failures)
 
         quiet = rest(cluster, agents, options, empty)
         for version, victim in (("v2", False), ("v3", True)):
@@ -224,9 +234,12 @@ def experiment(options, directory):
                       f"them, {counts[2]:.0f} bytes to, {counts[3]:.0f} from")
             else:
                 print(f"  connections now: {after['per_node']}")
+        if options.outage:
+            outage(cluster, agents, options, failures)
         for second in range(0, options.soak, 60):
             time.sleep(min(60, options.soak - second))
             print(f"\nafter {min(second + 60, options.soak)} s more")
+            print(f"  runs so far: {sum(agent.runs() for agent in agents)}")
             costs(agents)
         ended = [agent for agent in agents if agent.process.poll() is not None]
         if ended:
@@ -245,6 +258,28 @@ def experiment(options, directory):
         if cluster:
             cluster.end()
     return failures
+
+
+def outage(cluster, agents, options, failures):
+    """Kills all servers for some time: runs go on, and a change after it counts."""
+    for number in list(cluster.nodes):
+        cluster.kill(number)
+    before = [agent.runs() for agent in agents]
+    time.sleep(options.outage)
+    made = [agent.runs() - count for agent, count in zip(agents, before)]
+    print(f"\nno server for {options.outage} s: {min(made)} to {max(made)} runs per agent, "
+          f"{sum(made)} together")
+    # One less, as a run may have been at work when the time began or ended.
+    if min(made) < options.outage // options.interval - 1:
+        failures.append("runs did not go on without servers")
+    costs(agents)
+    for number in range(3):
+        cluster.start(number)
+    wait_for("the cluster", cluster.has_leader)
+    published = publish(cluster, "v4")
+    # Agents come back when their backoff is over, 30 s at most, and then look.
+    delays, missed, _ = round_of(agents, "v4", published, options)
+    report("change after the outage", delays, missed, [], options, failures)
 
 
 def create_bucket(cluster):
@@ -322,6 +357,8 @@ def arguments():
     parser.add_argument("--rest", type=int, default=20, help="seconds at rest to measure")
     parser.add_argument("--kill-after", type=float, default=2,
                         help="seconds between the publication and the end of a server")
+    parser.add_argument("--outage", type=int, default=0,
+                        help="seconds without any server, several times the interval")
     parser.add_argument("--soak", type=int, default=0, help="seconds to go on at the end")
     parser.add_argument("--start-rate", type=float, default=20, help="agents per second, 0 for all at once")
     parser.add_argument("--ccm", default=shutil.which("ccm") or f"{PROJECT}/target/release/ccm")

@@ -114,7 +114,7 @@ fn the_unit_starts_reloads_and_stops_it() {
     wait_for(&machine, "test -e /srv/begun");
     machine.ok("systemctl stop ccm-agent");
     assert_eq!(machine.ok("systemctl show --property=Result --value ccm-agent"), "success");
-    assert_eq!(machine.sh("pgrep --full 'sleep 300'").code, 1, "a command outlived the agent");
+    assert_eq!(machine.sh("pgrep --exact sleep").code, 1, "a command outlived the agent");
 
     // An upgrade restarts an agent that runs, and leaves one alone that does not.
     machine.put("/srv/m.yaml", &manifest("/srv/one", "4"));

@@ -13,6 +13,7 @@ mod budget;
 #[path = "../it/env.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod env;
+mod fleet;
 mod hostile;
 mod lifecycle;
 #[path = "../nats/bed.rs"]
