@@ -70,8 +70,8 @@ fn every_block_of_yaml_is_valid() {
 fn check_yaml(directory: &Path, block: &Block) -> Result<(), String> {
     let name = block.attribute("file").unwrap_or("block.yaml").to_owned();
     let path = directory.join(&name);
-    let shape =
-        shape(&block.text).ok_or("neither a manifest nor resources, data, rules, a request or a configuration")?;
+    let shape = shape(&block.text)
+        .ok_or("neither a manifest nor resources, data, rules, a request or a configuration")?;
     // One that is wrong on purpose is wrong.
     let is_wrong = block.attributes.iter().any(|word| word == "invalid");
     let mut command = ccm(directory);
