@@ -4,7 +4,7 @@
 # Makes DIRECTORY/ccm_VERSION_ARCHITECTURE.deb of a binary that runs here, with
 # options for `dpkg-deb` (such as -Znone). Says the name of what was made. The
 # same binary makes the same bytes where SOURCE_DATE_EPOCH, DEBFULLNAME and
-# DEBEMAIL are the same. Needs dpkg and objdump.
+# DEBEMAIL are the same. Needs dpkg and objdump; CCM_LICENSES as stage.sh says.
 set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
@@ -43,8 +43,10 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 chmod 755 "$tree"
 "$project/packaging/stage.sh" "$binary" "$tree/usr" vendor-completions
+"$project/packaging/scriptlets.sh" deb "$tree/DEBIAN"
 doc=$tree/usr/share/doc/ccm
-install -D -m 644 "$project/LICENSE" "$doc/copyright"
+install -m 644 "$project/packaging/copyright" "$doc/copyright"
+install -D -m 644 "$project/packaging/lintian-overrides" "$tree/usr/share/lintian/overrides/ccm"
 gzip -9nc "$project/CHANGELOG.md" > "$doc/changelog.gz"
 gzip -9n > "$doc/changelog.Debian.gz" <<CHANGES
 ccm ($version) unstable; urgency=medium
@@ -54,7 +56,6 @@ ccm ($version) unstable; urgency=medium
  -- $maintainer  $(date -uR -d "@$SOURCE_DATE_EPOCH")
 CHANGES
 
-mkdir "$tree/DEBIAN"
 (
     cd "$tree"
     find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums

@@ -14,7 +14,7 @@ name=ccm-$version-$target
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$project/packaging/stage.sh" "$binary" "$work/$name"
+CCM_PREFIX=/usr/local "$project/packaging/stage.sh" "$binary" "$work/$name"
 for file in LICENSE README.md CHANGELOG.md; do
     install -D -m 644 "$project/$file" "$work/$name/share/doc/ccm/$file"
 done

@@ -10,6 +10,8 @@
 //! cargo xtask schemas            write the schemas anew
 //! cargo xtask dist               a static binary and a tarball of it
 //! cargo xtask deb [BINARY]       a Debian package, of a binary that is there
+//! cargo xtask rpm [BINARY]       an rpm package, of a binary that is there
+//! cargo xtask licenses FILE      the licenses of the libraries in ccm
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
@@ -45,8 +47,11 @@ fn main() -> ExitCode {
         ["dist"] => release::dist(),
         ["deb"] => release::deb(None),
         ["deb", binary] => release::deb(Some(Path::new(binary))),
+        ["rpm"] => release::rpm(None),
+        ["rpm", binary] => release::rpm(Some(Path::new(binary))),
+        ["licenses", file] => licences::write(Path::new(file)),
         _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
-                  quickstart [DIR] | dist | deb [BINARY]"
+                  quickstart [DIR] | dist | deb [BINARY] | rpm [BINARY] | licenses FILE"
             .into()),
     };
     match result {

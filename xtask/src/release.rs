@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Result, output, quickstart, root, run, target_directory};
+use crate::{Result, licences, output, quickstart, root, run, target_directory};
 
 /// The target whose binaries need nothing of the machine they run on.
 const STATIC: &str = "x86_64-unknown-linux-musl";
@@ -27,16 +27,36 @@ pub(crate) fn dist() -> Result {
 
 /// Makes a Debian package of a binary, or of one that is built for it.
 pub(crate) fn deb(binary: Option<&Path>) -> Result {
+    package("packaging/deb.sh", binary)
+}
+
+/// Makes an rpm package of a binary, or of one that is built for it.
+pub(crate) fn rpm(binary: Option<&Path>) -> Result {
+    if Command::new("rpmbuild").arg("--version").output().is_err() {
+        return Err("`rpmbuild` is missing. On Debian it is in the package rpm. To have it for \
+            this one command:\n\n    packaging/overlay.sh rpm -- cargo xtask rpm"
+            .into());
+    }
+    package("packaging/rpm.sh", binary)
+}
+
+fn package(script: &str, binary: Option<&Path>) -> Result {
     let binary = match binary {
         Some(binary) => binary.canonicalize().map_err(|error| error.to_string())?,
         None => build(None)?,
     };
-    pack(Command::new(root().join("packaging/deb.sh")).arg(&binary))
+    pack(Command::new(root().join(script)).arg(&binary))
 }
 
 fn pack(script: &mut Command) -> Result {
     let directory = target_directory()?.join("packages");
-    run(script.arg(directory).env("SOURCE_DATE_EPOCH", source_date()?))
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let licenses = directory.join("LICENSES.third-party");
+    licences::write(&licenses)?;
+    run(script
+        .arg(directory)
+        .env("CCM_LICENSES", licenses)
+        .env("SOURCE_DATE_EPOCH", source_date()?))
 }
 
 /// Builds ccm so that the same source makes the same binary, wherever it lies.

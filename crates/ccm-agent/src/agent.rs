@@ -23,11 +23,12 @@ use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 use crate::config::{Config, ConfigError};
 use crate::lasting::Lasting;
 use crate::metrics::{RunMode, RunReason};
+use crate::monitor::{self, Monitor};
 use crate::registrar::Registrar;
 use crate::run::registry_name;
 use crate::schedule::{Moment, Next, RunRequest, Schedule, Times};
 use crate::sources::{Cache, Source, SourceEvent};
-use crate::{Metrics, Monitor, MonitorError};
+use crate::Metrics;
 use facts::FactStore;
 use health::HealthState;
 use perform::{RunControl, RunReport};
@@ -87,7 +88,7 @@ pub enum AgentError {
     Host(#[from] ccm_host::Error),
     /// The metrics cannot be served.
     #[error(transparent)]
-    Monitor(#[from] MonitorError),
+    Monitor(#[from] monitor::Error),
     /// There is no thread or descriptor left.
     #[error("cannot start the agent")]
     Start(#[from] std::io::Error),

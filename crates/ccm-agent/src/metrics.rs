@@ -130,20 +130,10 @@ impl Metrics {
         for check in &event.health_check {
             let labels = [kind, name, &*check.status.to_string(), &*check.name];
             self.registry.add_for_resource(&table::HEALTHCHECK_STATUS, &labels, 1, now);
+            let labels = [kind, name, &*check.name];
+            let metric = &table::HEALTHCHECK_DURATION;
+            self.registry.observe_for_resource(metric, &labels, check.duration, now);
         }
-    }
-
-    /// Measures one health check of a resource, all its tries together.
-    pub fn health_check_duration(
-        &self,
-        kind: &str,
-        name: &str,
-        check: &str,
-        took: Duration,
-        now: Timestamp,
-    ) {
-        let labels = [kind, &*redact_credentials(name), check];
-        self.registry.observe_for_resource(&table::HEALTHCHECK_DURATION, &labels, took, now);
     }
 
     /// Measures applying a whole manifest, in the run's own time.

@@ -1,5 +1,7 @@
 //! Health checks, once a resource is as desired.
 
+use std::time::Instant;
+
 use ccm_goss::Rules;
 use ccm_host::{Command, Environment, Exit, Host, Output, Stream};
 use ccm_model::{
@@ -26,7 +28,8 @@ pub(crate) fn check(
     }
     for check in checks {
         let check = &check.value;
-        let result = match &check.goss_rules {
+        let begin = Instant::now();
+        let mut result = match &check.goss_rules {
             None => run(host, check)?,
             Some(rules) => match read_rules(host, templates, rules) {
                 Ok(rules) => run_rules(host, check, &rules)?,
@@ -38,6 +41,7 @@ pub(crate) fn check(
                 }
             },
         };
+        result.duration = begin.elapsed();
         tracing::debug!(name = result.name, status = %result.status, "health check");
         if result.status.is_failure() {
             event.failed = true;

@@ -203,6 +203,14 @@ pub struct HealthCheckResult {
     pub output: String,
     /// The check's name.
     pub name: String,
+    /// How long it took with all its tries, in nanoseconds.
+    #[serde(
+        default,
+        with = "crate::event::nanoseconds",
+        skip_serializing_if = "Duration::is_zero"
+    )]
+    #[schemars(with = "u64")]
+    pub duration: Duration,
 }
 
 impl fmt::Display for HealthCheckResult {

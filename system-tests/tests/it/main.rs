@@ -2,13 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read an answer has to fail")]
 
+mod agent;
 mod apt;
 mod bed;
-mod deb;
 mod dnf;
 mod example;
 mod goss;
 mod offline;
+mod packages;
 mod prediction;
 mod selection;
 mod service;

@@ -81,7 +81,6 @@ fn every_metric_has_a_method_that_records_it() {
             vec![HealthCheckResult { name: "up".to_owned(), ..Default::default() }];
         metrics.event(&event, now);
     }
-    metrics.health_check_duration("file", "/etc/motd", "up", took, now);
     metrics.manifest_apply_duration("m", took);
     metrics.facts_gather_duration(took);
     metrics.apply_duration("m", took);
@@ -185,6 +184,7 @@ fn health_checks_are_counted_by_status_and_are_no_apply() {
     let health_check = statuses.map(|status| HealthCheckResult {
         status,
         name: "up".to_owned(),
+        duration: Duration::from_millis(125),
         ..HealthCheckResult::default()
     });
     let checked = Event { health_check: health_check.to_vec(), health_check_only: true, ..event() };
@@ -196,6 +196,14 @@ fn health_checks_are_counted_by_status_and_are_no_apply() {
         )
     });
     assert_eq!(lines(&text, "healthcheck_status"), wanted);
+    let labels = "{type=\"file\",name=\"/etc/motd\",check=\"up\"}";
+    assert_eq!(
+        lines(&text, "healthcheck_duration"),
+        [
+            format!("healthcheck_duration_seconds_count{labels} 5"),
+            format!("healthcheck_duration_seconds_sum{labels} 0.625"),
+        ]
+    );
     assert_eq!(lines(&text, "resource_apply_duration"), [""; 0]);
 }
 
@@ -228,7 +236,6 @@ fn without_resource_metrics_there_are_none() {
     metrics.event(&checked, at(0));
     metrics.set_resource_metrics(false);
     metrics.event(&checked, at(0));
-    metrics.health_check_duration("file", "x", "up", Duration::ZERO, at(0));
     metrics.remediation("m");
     let text = metrics.render(at(0));
     for metric in METRICS.iter().filter(|metric| metric.is_per_resource) {
@@ -255,7 +262,6 @@ fn labels_are_escaped_and_redacted() {
     metrics.data_fetched_at(url, at(7));
     let named = Event { name: url.to_owned(), ..event() };
     metrics.event(&named, at(0));
-    metrics.health_check_duration("archive", url, "up", Duration::ZERO, at(0));
     let text = metrics.render(at(0));
     assert!(!text.contains("hunter2"), "{text}");
     let shown = "https://[redacted]@example.net/m.tar.gz?token=[redacted]";

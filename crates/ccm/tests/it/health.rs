@@ -136,7 +136,13 @@ fn results_are_in_events_states_and_summary() {
     env.manifest(MANIFEST);
     let output = env.run(["apply", "manifest.yaml", "--json"]);
     assert_eq!(output.status.code(), Some(1));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for place in ["/events/2/health_check", "/events/2/status/health_check"] {
+        for result in report.pointer_mut(place).unwrap().as_array_mut().unwrap() {
+            let took = result.as_object_mut().unwrap().remove("duration").unwrap();
+            assert!(took.as_u64().unwrap() > 0);
+        }
+    }
     let event = &report["events"][2];
     let results = json!([
         {"status": 2, "tries": 2, "output": "CRITICAL - refused", "name": "check_crit"},
