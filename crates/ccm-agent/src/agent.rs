@@ -20,6 +20,7 @@ use std::time::Duration;
 use ccm_host::{Cancel, Host, ServiceManager, System, local_path};
 use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
+use crate::Metrics;
 use crate::config::{Config, ConfigError};
 use crate::lasting::Lasting;
 use crate::metrics::{RunMode, RunReason};
@@ -28,7 +29,6 @@ use crate::registrar::Registrar;
 use crate::run::registry_name;
 use crate::schedule::{Moment, Next, RunRequest, Schedule, Times};
 use crate::sources::{Cache, Source, SourceEvent};
-use crate::Metrics;
 use facts::FactStore;
 use health::HealthState;
 use perform::{RunControl, RunReport};
