@@ -16,7 +16,7 @@ mod env;
 mod hostile;
 mod lifecycle;
 #[path = "../nats/bed.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
+#[expect(dead_code, unused_imports, reason = "other tests use more of it")]
 mod nats_bed;
 mod network;
 mod reload;
