@@ -5,7 +5,7 @@ mod agent;
 pub mod config;
 mod lasting;
 pub mod metrics;
-mod monitor;
+pub mod monitor;
 mod registrar;
 pub mod run;
 pub mod schedule;

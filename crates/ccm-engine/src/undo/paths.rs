@@ -160,7 +160,7 @@ impl<'r> PathUndo<'r> {
     /// what is there is not of the run.
     fn check_way(&self, path: &Path, place: &Path) -> Result<(), String> {
         let (Some(parent), Some(known)) = (path.parent(), place.parent()) else { return Ok(()) };
-        let real = self.host.follow(parent);
+        let real = self.host.followed(parent);
         if real == known {
             return Ok(());
         }
