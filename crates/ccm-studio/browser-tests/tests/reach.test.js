@@ -78,9 +78,9 @@ studioTest("hostile names and contents are shown as text", {
   "<b>bold.yaml": FILES,
 }, async ({ page }) => {
   await page.getByRole("link", { name: "web.yaml" }).click();
-  await page.getByRole("option").first().waitFor();
+  await page.locator("#h-code", { hasText: "web.yaml" }).waitFor();
   await checked(page);
-  assert.equal(await page.getByRole("option").count(), HOSTILE.length + 2);
+  await page.waitForFunction((count) => document.querySelectorAll("#outline [role=option]").length === count, HOSTILE.length + 2);
   for (const name of HOSTILE) {
     await page.evaluate(async (id) => (await import(/** @type {any} */ ("/core/store.js"))).selectNamed(id), `exec#${name}`);
     await page.waitForFunction((wanted) => document.querySelector("#h-form")?.textContent === wanted, `exec#${name}`);
