@@ -12,7 +12,7 @@ use ccm_host::Host;
 use ccm_http::{Limits, Method, Request, Response, Server, StatusCode, StreamSender, blocking};
 
 /// Long enough for a busy machine.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn limits() -> Limits {
     Limits { body_bytes: 1000, ..Limits::default() }

@@ -153,7 +153,8 @@ impl App {
         let cancel = Cancel::with_deadline(PATIENCE).map_err(no_thread)?;
         let (sender, result) = oneshot::channel();
         let (app, token) = (Arc::clone(self), cancel.clone());
-        let given_up = GivenUp { cancel, abandoned: Arc::clone(&self.abandoned), is_done: false };
+        let mut given_up =
+            GivenUp { cancel, abandoned: Arc::clone(&self.abandoned), is_done: false };
         let abandoned = Arc::clone(&self.abandoned);
         let spawned =
             std::thread::Builder::new().name("work".into()).stack_size(STACK).spawn(move || {
@@ -163,7 +164,6 @@ impl App {
                 }
             });
         spawned.map_err(no_thread)?;
-        let mut given_up = given_up;
         match tokio::time::timeout(PATIENCE, result).await {
             Ok(Ok(answer)) => {
                 given_up.is_done = true;

@@ -21,9 +21,9 @@ use crate::texts::TextRequest;
 /// More keys than this are not listed one by one.
 const MAX_KEYS: usize = 5000;
 
-pub(crate) fn data(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+pub(crate) fn data(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let path = request.checked(app)?;
-    let (_, mut options) = app.quiet(cancel)?;
+    let (_, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     let (host, inputs) = (&options.host, &options.inputs);
     let source = Source::new(request.path.as_str(), request.text.as_str());

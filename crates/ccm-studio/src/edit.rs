@@ -24,19 +24,19 @@ pub(crate) struct EditRequest {
     revision: Option<u64>,
 }
 
-pub(crate) fn edit(app: &App, _cancel: Cancel, request: EditRequest) -> ApiResult<Response> {
+pub(crate) fn edit(app: &App, _: &Cancel, request: &EditRequest) -> ApiResult<Response> {
     let EditRequest { text, operations, revision } = request;
-    check_text(&text)?;
+    check_text(text)?;
     if operations.len() > MAX_OPERATIONS {
         return Err(ApiError::malformed(format!("more than {MAX_OPERATIONS} operations")));
     }
     // One to be edited, and one for places in the text before.
     let source = Source::new("the text", text.as_str());
-    let mut document = Document::parse(Source::new("the text", text))
+    let mut document = Document::parse(Source::new("the text", text.as_str()))
         .map_err(|error| refused(&source, error.into()))?;
     let types = app.settings.engine.types();
     let changes =
-        edit_text(&mut document, types, &operations).map_err(|error| refused(&source, error))?;
+        edit_text(&mut document, types, operations).map_err(|error| refused(&source, error))?;
     let changes: Vec<Value> = changes
         .iter()
         .map(|change| json!({"range": source.range(change.span), "text": change.text}))

@@ -10,14 +10,14 @@ pub(crate) struct ApiError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     hint: Option<String>,
-    more: Map<String, Value>,
+    more: Box<Map<String, Value>>,
 }
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hint: None, more: Map::new() }
+        Self { status, code, message: message.into(), hint: None, more: Box::default() }
     }
 
     pub(crate) fn malformed(message: impl Into<String>) -> Self {

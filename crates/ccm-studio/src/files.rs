@@ -33,7 +33,7 @@ pub(crate) fn is_listed(name: &OsStr) -> bool {
     matches!(extension, Some("yaml" | "yml" | "json" | "jet" | "templ"))
 }
 
-pub(crate) fn list(app: &App, cancel: Cancel) -> ApiResult<Response> {
+pub(crate) fn list(app: &App, cancel: &Cancel) -> ApiResult<Response> {
     let tree = &app.settings.directory;
     let (found, truncated) =
         tree.find(LIMITS, &is_listed).map_err(|error| ApiError::file(&error))?;
@@ -47,7 +47,7 @@ pub(crate) fn list(app: &App, cancel: Cancel) -> ApiResult<Response> {
             (is.dev, is.ino, is.size, is.mtime) == (stat.dev, stat.ino, stat.size, stat.mtime)
         });
         if !is_known && Instant::now() < until {
-            let (kind, resources, errors) = look(app, &place, stat.size, &cancel);
+            let (kind, resources, errors) = look(app, &place, stat.size, cancel);
             known.insert(name.to_owned(), Listed { stat, kind, resources, errors });
         }
         let listed = known.get(name);

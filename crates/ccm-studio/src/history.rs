@@ -25,7 +25,7 @@ const MAX_REPORTS: usize = 200;
 const MAX_REPORT: u64 = 16 << 20;
 
 /// `GET history`
-pub(crate) fn list(app: &App) -> ApiResult<Response> {
+pub(crate) fn list(app: &App) -> Response {
     let mut found = Vec::new();
     for run in app.runs.all().iter().rev() {
         let mut entry = run.shown(false);
@@ -39,7 +39,7 @@ pub(crate) fn list(app: &App) -> ApiResult<Response> {
         found.push(session_entry(app, &path));
     }
     reports(app, &mut found);
-    Ok(json_response(StatusCode::OK, &json!({"history": found})))
+    json_response(StatusCode::OK, &json!({"history": found}))
 }
 
 fn state_runs(app: &App, found: &mut Vec<Value>) {

@@ -57,7 +57,7 @@ pub struct Settings {
     /// lock, which is held as long as the result lives.
     pub begin_run: BeginRun,
     /// The state directory, for those who only read it.
-    pub state_directory: Box<dyn Fn(&Host) -> Option<StateDir> + Send + Sync>,
+    pub state_directory: StateReader,
     /// The studio ends after this time without a request.
     pub idle: Option<Duration>,
     /// The files of the page, instead of those in the binary.
@@ -70,6 +70,9 @@ pub struct Settings {
 
 /// Reads what templates see; the error is for people.
 pub type InputsReader = Box<dyn Fn(&RunOptions) -> Result<Inputs, String> + Send + Sync>;
+
+/// Opens the state directory to read it, if there is one.
+pub type StateReader = Box<dyn Fn(&Host) -> Option<StateDir> + Send + Sync>;
 
 /// Prepares a run that changes the machine; the error is for people.
 pub type BeginRun =

@@ -82,7 +82,7 @@ async fn route(app: &Arc<App>, path: &str, request: Request) -> ApiResult<Respon
         }
         ("files", false) => {
             only(&request, &[Method::GET])?;
-            app.work(files::list).await
+            app.work(|app, cancel| files::list(app, &cancel)).await
         }
         ("files", true) => {
             only(&request, &[Method::GET, Method::PUT])?;
@@ -129,7 +129,7 @@ async fn route(app: &Arc<App>, path: &str, request: Request) -> ApiResult<Respon
         },
         ("history", false) => {
             only(&request, &[Method::GET])?;
-            app.work(|app, _| history::list(app)).await
+            app.work(|app, _| Ok(history::list(app))).await
         }
         ("history", true) => {
             let id = |text: &str| decode(text).ok_or_else(|| ApiError::malformed("no such id"));
@@ -159,11 +159,11 @@ async fn route(app: &Arc<App>, path: &str, request: Request) -> ApiResult<Respon
 async fn post<T: DeserializeOwned + 'static>(
     app: &Arc<App>,
     request: Request,
-    answer: fn(&App, ccm_host::Cancel, T) -> ApiResult<Response>,
+    answer: fn(&App, &ccm_host::Cancel, &T) -> ApiResult<Response>,
 ) -> ApiResult<Response> {
     only(&request, &[Method::POST])?;
     let body = json_body(request).await?;
-    app.work(move |app, cancel| answer(app, cancel, parse(&body)?)).await
+    app.work(move |app, cancel| answer(app, &cancel, &parse(&body)?)).await
 }
 
 pub(crate) fn only(request: &Request, allowed: &[Method]) -> ApiResult<()> {

@@ -69,17 +69,21 @@ enum Mode {
     Typed,
 }
 
-pub(crate) fn template(app: &App, cancel: Cancel, request: TemplateRequest) -> ApiResult<Response> {
+pub(crate) fn template(
+    app: &App,
+    cancel: &Cancel,
+    request: &TemplateRequest,
+) -> ApiResult<Response> {
     let started = Instant::now();
     check_text(&request.text)?;
     if let Some(path) = &request.path {
         check_place(path)?;
     }
-    let (_, mut options) = app.quiet(cancel)?;
+    let (_, mut options) = app.quiet(cancel.clone())?;
     if let Some(choice) = &request.facts {
         choice.apply(app, &mut options.inputs)?;
     }
-    let resolver = resolver(app, &options, &request)?;
+    let resolver = resolver(app, &options, request)?;
     let delimiters = match (&request.left, &request.right) {
         (Some(left), Some(right)) if !left.is_empty() && !right.is_empty() => {
             Some((left.as_str(), right.as_str()))

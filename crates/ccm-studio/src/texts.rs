@@ -100,14 +100,14 @@ impl TextRequest {
     }
 }
 
-pub(crate) fn check(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let started = Instant::now();
     let path = request.checked(app)?;
-    let (engine, mut options) = app.quiet(cancel)?;
+    let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     let may_guard = GUARDS.iter().any(|guard| request.text.contains(guard));
     let text = may_guard.then(|| request.text.clone());
-    let found = engine.check_named(&request.path, &path, request.text, &options);
+    let found = engine.check_named(&request.path, &path, request.text.clone(), &options);
     let mut answer = serde_json::to_value(&found).unwrap_or_default();
     let manifest = text
         .filter(|_| found.valid)
@@ -156,14 +156,14 @@ fn guards(manifest: &ccm_engine::Manifest, options: &RunOptions) -> Value {
     found.into()
 }
 
-pub(crate) fn form(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let path = request.checked(app)?;
     let Some(resource) = &request.resource else {
         return Err(ApiError::malformed("the request does not name a `resource`"));
     };
     let source = Source::new(request.path.as_str(), request.text.as_str());
     let document = Document::parse(source).map_err(|error| not_valid(&error.message))?;
-    let (engine, mut options) = app.quiet(cancel)?;
+    let (engine, mut options) = app.quiet(cancel.clone())?;
     let mut form =
         resource_form(engine.types(), &document, resource).map_err(|error| match error {
             FormError::NotYaml(message) => not_valid(&message),
@@ -196,12 +196,12 @@ fn not_valid(message: &str) -> ApiError {
     ApiError::conflict("not_valid", format!("the text is not YAML: {message}"))
 }
 
-pub(crate) fn graph(app: &App, cancel: Cancel, request: TextRequest) -> ApiResult<Response> {
+pub(crate) fn graph(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let path = request.checked(app)?;
-    let (engine, mut options) = app.quiet(cancel)?;
+    let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     let manifest = engine
-        .load_named(&request.path, &path, request.text, &options)
+        .load_named(&request.path, &path, request.text.clone(), &options)
         .map_err(|error| invalid(engine.types(), &error))?;
     let graph = engine.graph(&manifest, &options, None);
     let answer = match request.format.as_deref() {

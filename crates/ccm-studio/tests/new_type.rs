@@ -1,6 +1,5 @@
 //! A type that the studio has never heard of appears in its table and has a
 //! form, because both are made of the list of types alone.
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test sets its stage")]
 
 use ccm_engine::{Engine, Inputs};
 use ccm_extension_example::TYPES;

@@ -3,7 +3,7 @@ import { h, render } from "./vendor/preact.js";
 import { ApiError, Gone } from "./core/api.js";
 import { register, startKeys } from "./core/commands.js";
 import { startTheme } from "./core/prefs.js";
-import { go, startRouter } from "./core/router.js";
+import { format, go, place, startRouter } from "./core/router.js";
 import { newManifest, save } from "./core/actions.js";
 import { startApply, startPlan } from "./core/runs.js";
 import { exchange, refused, takeToken } from "./core/session.js";
@@ -15,7 +15,7 @@ import { PAGES } from "./pages/registry.js";
 import { report } from "./ui/toast.js";
 
 async function connect() {
-  const token = takeToken();
+  const token = takeToken(format(place.peek()));
   try {
     if (token && !(await exchange(token))) return;
     await load();

@@ -264,9 +264,10 @@ impl Reading<'_> {
         });
         let is_secret = field.secret || field.secret_values;
         let hidden = is_secret && (value.is_some() || default.is_some());
-        let (own, default) = match hidden {
-            true => (None, default.map(|default| DefaultValue { value: Value::Null, ..default })),
-            false => (value, default),
+        let (own, default) = if hidden {
+            (None, default.map(|default| DefaultValue { value: Value::Null, ..default }))
+        } else {
+            (value, default)
         };
         let shown = own.clone().or_else(|| default.as_ref().map(|default| default.value.clone()));
         let reason = place.as_deref().and_then(|path| self.obstacle(path));

@@ -9,8 +9,8 @@ import { open } from "./studio.js";
 /** @typedef {import("./studio.js").Opened} Opened */
 /** @typedef {import("playwright-core").Page} Page */
 
-/** The browser logs answers that refuse something; the page has handled them. */
-const REFUSED = /the server responded with a status of 4(09|12|22)/;
+/** The browser logs answers that refuse something, which the page has handled, and wants a user beside each password. */
+const REFUSED = /the server responded with a status of 4(09|12|22)|^verbose: \[DOM\] Password forms should have/;
 
 const results = new URL("../results/", import.meta.url).pathname;
 

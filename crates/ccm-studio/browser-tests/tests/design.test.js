@@ -116,6 +116,15 @@ studioTest("resources move, are duplicated, deleted and added, each one step of 
   await page.keyboard.press("ControlOrMeta+z");
   await textBecomes(page, (now) => now === FILES, "undone");
 
+  // The same with the pointer.
+  const rows = page.getByRole("option");
+  await rows.nth(2).dragTo(rows.nth(1), { targetPosition: { x: 90, y: 6 } });
+  await textBecomes(page, (now) => now.indexOf("test-c") < now.indexOf("test-b"), "dragged before b");
+  await page.locator("#outline").focus();
+  await page.keyboard.press("ControlOrMeta+z");
+  await textBecomes(page, (now) => now === FILES, "undone again");
+  await checked(page);
+
   // b refers to a: before it, it is only put after a question.
   await choose(page, "file#/tmp/ccm-studio-test-b");
   await page.locator("#outline").focus();

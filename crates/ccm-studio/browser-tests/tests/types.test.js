@@ -131,24 +131,20 @@ for (const name of TYPES) {
     const type = /** @type {Type} */ (all.find((one) => one.name === name));
     // An `ensure` with one word is that word, set or not.
     const single = type.ensure.words?.length === 1;
-    for (const field of type.fields.filter((one) => one.name !== "name" && !(single && one.name === "ensure"))) {
-      const before = await text(page);
+    const fields = type.fields.filter((one) => one.name !== "name" && !(single && one.name === "ensure"));
+    for (const field of fields) {
       // What excludes another one is chosen first.
       const choice = page.locator(".f.choice").getByRole("radio", { name: field.name, exact: true });
       if ((await choice.count()) > 0) await choice.click();
       const folded = page.locator("details.more", { has: page.locator(`[data-field="${field.name}"]`) });
       if ((await folded.count()) > 0) await folded.evaluate((details) => /** @type {HTMLDetailsElement} */ (details).open = true);
-      const wanted = await set(page, type, field);
-      await reads(page, field.name, wanted);
-      await checked(page);
-      // And back: undone, the text is what it was, byte by byte.
-      await page.locator("#outline").focus();
-      for (let step = 0; step < 4 && (await text(page)) !== before; step += 1) {
-        await page.keyboard.press("ControlOrMeta+z");
-        await checked(page);
-      }
-      assert.equal(await text(page), before, `${field.name} undone`);
-      await reads(page, field.name, undefined);
+      await reads(page, field.name, await set(page, type, field));
     }
+    // And back: undone, the text is what it was, byte by byte.
+    await page.locator("#outline").focus();
+    for (let step = 0; step < 4 * fields.length && (await text(page)) !== manifest; step += 1) await page.keyboard.press("ControlOrMeta+z");
+    assert.equal(await text(page), manifest, "everything undone");
+    await checked(page);
+    for (const field of fields) await reads(page, field.name, undefined);
   });
 }

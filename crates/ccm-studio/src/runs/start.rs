@@ -1,6 +1,6 @@
 //! Beginning runs, and what each of them does.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ccm_engine::{
@@ -92,7 +92,6 @@ pub(crate) fn start(app: &Arc<App>, request: RunRequest) -> ApiResult<Response> 
             let shared = Arc::clone(app);
             app.runs.begin(app, Mode::Apply, about, move |run| {
                 apply(&shared, run, &saved);
-                shared.runs.make_stale();
             })
         }
     }
@@ -116,11 +115,7 @@ pub(crate) fn undo(app: &Arc<App>, id: &str, request: UndoRequest) -> ApiResult<
     };
     let (shared, id) = (Arc::clone(app), id.to_owned());
     app.runs.begin(app, Mode::Undo, about, move |run| {
-        let is_preview = request.noop;
         take_back(&shared, run, &id, request);
-        if !is_preview {
-            shared.runs.make_stale();
-        }
     })
 }
 
@@ -219,7 +214,7 @@ fn plan(app: &App, run: &Arc<Run>, place: Place, diffs: WhichDiffs, facts: Optio
 fn load(
     app: &App,
     options: &RunOptions,
-    path: &PathBuf,
+    path: &Path,
     place: Place,
 ) -> Result<Manifest, ManifestError> {
     let Place { name, text } = place;
@@ -229,7 +224,7 @@ fn load(
         String::from_utf8(bytes).is_ok_and(|on_disk| FileText::of(&on_disk).text == text)
     });
     if is_saved {
-        let mut manifest = engine.load(&SourceRef::Path(path.clone()), options)?;
+        let mut manifest = engine.load(&SourceRef::Path(path.to_owned()), options)?;
         manifest.name = name;
         return Ok(manifest);
     }
@@ -308,6 +303,7 @@ fn try_apply(
     let mut watcher = Watcher::new(run, engine.types(), false);
     run.add("started", &json!({"total": manifest.declarations.resources.len()}));
     let finished = engine.apply(manifest, options, session, &mut watcher);
+    app.runs.make_stale();
     finish(run, &finished);
     Ok(())
 }
@@ -356,7 +352,12 @@ fn take_back(app: &App, run: &Arc<Run>, id: &str, request: UndoRequest) {
     let mut watcher = Watcher::new(run, engine.types(), noop);
     run.add("started", &json!({"total": recorded.turns.len()}));
     match engine.undo(&recorded, &UndoOptions { only, force }, &options, &mut watcher) {
-        Ok(Planned { finished, .. }) => finish(run, &finished),
+        Ok(Planned { finished, .. }) => {
+            if !noop {
+                app.runs.make_stale();
+            }
+            finish(run, &finished);
+        }
         Err(error) => failed(run, &ccm_engine::chain(&error)),
     }
 }

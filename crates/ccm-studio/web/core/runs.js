@@ -1,16 +1,344 @@
 // Plans and runs of this Studio: what starts them, and what they have shown.
-import { signal } from "../vendor/preact.js";
+import { batch, computed, html, signal } from "../vendor/preact.js";
+import { ApiError, Gone, aborted, get, post, request, stream } from "./api.js";
+import { announce } from "./announce.js";
 import { go } from "./router.js";
+import { current, facts, idOf, outcomes, selected, studio, types } from "./store.js";
+import { confirm } from "../ui/dialog.js";
+import { report, toast } from "../ui/toast.js";
+import { plural } from "./words.js";
 
-/** @type {import("../vendor/preact.js").Signal<any>} the plan or run that is shown */
-export const currentRun = signal(null);
+/** @typedef {{property: string, from?: any, to?: any, secret?: boolean, added?: number, removed?: number}} Change */
 
-/** Plans the text as it stands. */
-export function startPlan() {
-  go({ page: "plan" });
+/**
+ * One resource of a plan or run.
+ * @typedef {object} Row
+ * @property {string} key unique in its run
+ * @property {string} id `type#name`
+ * @property {string} type
+ * @property {string} name
+ * @property {string} [alias]
+ * @property {string} outcome
+ * @property {string[]} verbs
+ * @property {Change[]} changes
+ * @property {string[]} waits
+ * @property {string[]} because
+ * @property {any} [owed]
+ * @property {string} error
+ * @property {string} diff
+ * @property {number} depth how many manifests it stands in
+ * @property {number} micros
+ * @property {any} event
+ */
+
+/** A plan that is older can no longer be applied. */
+const MOST_AGE = 10 * 60 * 1000;
+
+/** What becomes of a resource: its word, glyph and colour. @type {Record<string, {word: string, glyph: string, kind: string, many: string}>} */
+export const OUTCOMES = {
+  create: { word: "create", glyph: "plus", kind: "ok", many: "to create" },
+  change: { word: "change", glyph: "tilde", kind: "warn", many: "to change" },
+  remove: { word: "remove", glyph: "minus", kind: "bad", many: "to remove" },
+  refresh: { word: "refresh", glyph: "redo", kind: "info", many: "to refresh" },
+  run: { word: "run", glyph: "exec", kind: "warn", many: "to run" },
+  provisional: { word: "provisional", glyph: "help", kind: "violet", many: "provisional" },
+  failed: { word: "failed", glyph: "alert", kind: "bad", many: "failing" },
+  skipped: { word: "skipped", glyph: "dash", kind: "", many: "skipped" },
+  stable: { word: "stable", glyph: "check", kind: "ok", many: "already right" },
+};
+
+export class Run {
+  /** @param {{id: string, mode: string, path: string, text: string, diffs: string}} about */
+  constructor({ id, mode, path, text, diffs }) {
+    this.id = id;
+    this.mode = mode;
+    this.path = path;
+    this.text = text;
+    this.diffs = diffs;
+    this.started = new Date();
+    this.state = signal("running");
+    this.total = signal(0);
+    this.doing = signal("");
+    /** @type {import("../vendor/preact.js").Signal<Row[]>} */
+    this.rows = signal(/** @type {Row[]} */ ([]));
+    /** @type {import("../vendor/preact.js").Signal<string[]>} what commands printed */
+    this.output = signal(/** @type {string[]} */ ([]));
+    /** @type {import("../vendor/preact.js").Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
+    this.notes = signal(/** @type {{kind: "info" | "warn" | "bad", text: string}[]} */ ([]));
+    /** @type {import("../vendor/preact.js").Signal<any[]>} */
+    this.findings = signal(/** @type {any[]} */ ([]));
+    /** Whether something was applied since. */
+    this.outdated = signal(false);
+    this.counts = computed(() => {
+      /** @type {Record<string, number>} */
+      const counts = {};
+      for (const row of this.rows.value) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
+      return counts;
+    });
+    /** Whether the text is another one by now. */
+    this.stale = computed(() => {
+      const document = current.value;
+      if (this.outdated.value) return true;
+      if (!document || document.path.value !== this.path) return false;
+      void document.revision.value;
+      return document.text() !== this.text;
+    });
+    this.depth = 0;
+    this.last = "";
+    /** @type {Row[]} */
+    this.fresh = [];
+    /** @type {string[]} */
+    this.lines = [];
+    this.frame = 0;
+  }
+
+  get isPlan() {
+    return this.mode === "plan";
+  }
+
+  /** Rows arrive faster than frames: they are shown together. */
+  flush() {
+    this.frame = 0;
+    batch(() => {
+      if (this.fresh.length > 0) this.rows.value = [...this.rows.peek(), ...this.fresh];
+      if (this.lines.length > 0) this.output.value = [...this.output.peek(), ...this.lines].slice(-5000);
+    });
+    this.fresh = [];
+    this.lines = [];
+  }
+
+  soon() {
+    this.frame ||= requestAnimationFrame(() => this.flush());
+  }
+
+  /** @param {"info" | "warn" | "bad"} kind @param {string} text */
+  note(kind, text) {
+    this.notes.value = [...this.notes.peek(), { kind, text }].slice(-50);
+  }
+
+  /** @param {import("./api.js").ServerEvent} received */
+  receive({ id, event, data }) {
+    this.last = id || this.last;
+    if (event === "started") this.total.value = data.total;
+    else if (event === "resource") this.doing.value = `${data.type}#${data.name}`;
+    else if (event === "output") this.lines.push(data.line);
+    else if (event === "entering") this.depth += 1;
+    else if (event === "leaving") this.depth = Math.max(0, this.depth - 1);
+    else if (event === "message") this.note(data.severity === "error" ? "bad" : "info", data.text);
+    else if (event === "warning") this.note("warn", data.resource ? `${data.resource}: ${data.message}` : data.message);
+    else if (event === "diagnosis") this.findings.value = [...this.findings.peek(), ...data.findings];
+    else if (event === "event") this.fresh.push(rowOf(data, this.depth, this.rows.peek().length + this.fresh.length));
+    this.soon();
+  }
+}
+
+/** @param {any} data @param {number} depth @param {number} at @returns {Row} */
+export function rowOf(data, depth, at) {
+  const { event, planned } = data;
+  return {
+    key: String(at),
+    id: `${event.type}#${event.name}`,
+    type: event.type,
+    name: event.name,
+    ...(event.alias ? { alias: event.alias } : {}),
+    outcome: planned?.outcome ?? outcomeOf(event),
+    verbs: planned?.verbs ?? event.verbs ?? [],
+    changes: event.changes ?? planned?.changes ?? [],
+    waits: planned?.waits_for ?? [],
+    because: (planned?.because ?? event.because ?? []).map(String),
+    owed: planned?.owed ?? event.owed,
+    error: planned?.error ?? (event.error ?? []).join("\n"),
+    diff: data.diff ?? "",
+    depth,
+    micros: (event.duration ?? 0) / 1000,
+    event,
+  };
+}
+
+/** What became of a resource in a run. @param {any} event */
+export function outcomeOf(event) {
+  if (event.failed) return "failed";
+  if (event.skipped) return "skipped";
+  if (event.refreshed) return "refresh";
+  if (!event.changed) return "stable";
+  const verbs = event.verbs ?? [];
+  if (verbs.includes("executed")) return "run";
+  if (verbs.some((/** @type {string} */ verb) => verb === "created" || verb === "installed")) return "create";
+  if (verbs.includes("removed")) return "remove";
+  return "change";
+}
+
+/** @type {import("../vendor/preact.js").Signal<Run | null>} the plan or run that is shown */
+export const currentRun = signal(/** @type {Run | null} */ (null));
+
+/** Follows a run to its end, also over a lost connection. @param {Run} run */
+export async function follow(run) {
+  currentRun.value = run;
+  for (;;) {
+    try {
+      await stream(`runs/${run.id}/events`, (event) => run.receive(event), run.last ? { after: run.last } : {});
+      break;
+    } catch (error) {
+      if (!(error instanceof Gone)) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+    }
+  }
+  cancelAnimationFrame(run.frame);
+  run.flush();
+  const about = await get(`runs/${run.id}`);
+  batch(() => {
+    run.doing.value = "";
+    run.state.value = about.state;
+    if (run.isPlan) outcomes.value = new Map(run.rows.peek().filter((row) => row.depth === 0).map((row) => [row.id, row.outcome]));
+  });
+  announce(`${run.isPlan ? "Plan" : "Run"} ${stateWord(about.state)}: ${summaryOf(run) || "nothing to do"}`);
+}
+
+/** @param {string} state */
+export const stateWord = (state) => ({ running: "running", finished: "finished", failed: "failed", stopped: "stopped", invalid: "not possible" })[state] ?? state;
+
+/** «2 to create, 48 already right». @param {Run} run */
+export function summaryOf(run) {
+  const counts = run.counts.value;
+  return Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { many, word }]) => `${counts[name]} ${run.isPlan ? many : name === "stable" ? "stable" : word}`).join(", ");
+}
+
+/** What guards were agreed to, by file. @type {Map<string, string>} */
+const agreed = new Map();
+/** More guards than this are not asked for one by one. */
+const MOST_GUARDS = 100;
+
+/** The commands that a plan runs. @param {import("./document.js").Document} document */
+async function guardsOf(document) {
+  const guarding = new Map(types.peek().types.map((type) => [type.name, type.fields.filter((field) => field.format === "command" && ["onlyif", "unless"].includes(field.name)).map((field) => field.name)]));
+  const entries = document.outline.peek().filter((entry) => (guarding.get(entry.type) ?? []).length > 0).slice(0, MOST_GUARDS);
+  const [path, text] = [document.path.peek(), document.text()];
+  /** @type {{resource: string, property: string, command: string}[]} */
+  const found = [];
+  for (const entry of entries) {
+    const form = await post("form", { path, text, resource: entry.number });
+    for (const property of guarding.get(entry.type) ?? []) {
+      const value = form.properties[property]?.own ?? form.properties[property]?.default?.value;
+      if (value !== undefined && value !== null) found.push({ resource: idOf(entry), property, command: String(value) });
+    }
+  }
+  return found;
+}
+
+/** Asks before commands are run for a plan. @param {import("./document.js").Document} document */
+async function agreeToGuards(document) {
+  // Without the words in it there is nothing to look for.
+  const guards = /\b(onlyif|unless)\b/.test(document.text()) ? await guardsOf(document) : [];
+  if (guards.length === 0) return true;
+  const said = JSON.stringify(guards);
+  const file = document.path.peek();
+  if (agreed.get(file) === said) return true;
+  const about = studio.peek();
+  const answer = await confirm({
+    title: "This plan runs commands",
+    body: html`<p>A plan asks guards whether their commands would run. These run as <b>${about?.user}</b> on <b>${about?.host}</b>:</p>
+      <ul class="commands">${guards.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource} ${guard.property}</span><code class="bidi">${guard.command}</code></li>`)}</ul>`,
+    action: "Run them and plan",
+  });
+  if (answer) agreed.set(file, said);
+  return answer;
+}
+
+/** Plans the text as it stands. @param {{diffs?: "public" | "all"} | Event} [options] */
+export async function startPlan(options = {}) {
+  const document = current.peek();
+  if (!document?.isManifest) return;
+  const diffs = !(options instanceof Event) && options.diffs === "all" ? "all" : "public";
+  try {
+    if (!(await agreeToGuards(document))) return;
+    const [path, text] = [document.path.peek(), document.text()];
+    const { id } = await post("runs", { mode: "plan", path, text, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
+    go({ page: "plan", resource: selected.peek() ? idOf(/** @type {any} */ (selected.peek())) : "" });
+    await follow(new Run({ id, mode: "plan", path, text, diffs }));
+  } catch (error) {
+    if (!aborted(error)) report(error, `plan ${document.path.peek()}`);
+  }
+}
+
+/** Ends the run as SIGINT would. */
+export async function stopRun() {
+  const run = currentRun.peek();
+  if (!run || run.state.peek() !== "running") return;
+  await request("DELETE", `runs/${run.id}`).catch((error) => report(error, "stop the run"));
+}
+
+/** Why the plan cannot be applied; null if it can. */
+export function applyProblem() {
+  const about = studio.value;
+  const document = current.value;
+  const run = currentRun.value;
+  if (!about?.apply_allowed) return "Start Studio with --allow-apply to apply from here";
+  if (!document?.isManifest) return "Open a manifest first";
+  if (document.dirty.value || document.draft.value) return "Save the manifest first";
+  if (document.errors.value > 0) return "The manifest has errors";
+  if (!run || !run.isPlan || run.path !== document.path.value) return "Make a plan first";
+  if (run.state.value === "running") return "The plan is not finished";
+  if (run.state.value !== "finished") return "The plan did not finish: make a new one";
+  if (run.stale.value) return "The plan is stale: make a new one";
+  if (Date.now() - run.started.getTime() > MOST_AGE) return "The plan is older than 10 minutes: make a new one";
+  return null;
 }
 
 /** Opens the dialog of Apply. */
-export function startApply() {
-  go({ page: "plan" });
+export async function startApply() {
+  const problem = applyProblem();
+  const run = currentRun.peek();
+  if (problem || !run) {
+    toast(problem ?? "Make a plan first", { kind: "info" });
+    return;
+  }
+  const about = studio.peek();
+  const rows = run.rows.peek().filter((row) => !["stable", "skipped"].includes(row.outcome));
+  if (rows.length === 0) {
+    toast("Nothing to do: everything is as desired", { kind: "info" });
+    return;
+  }
+  const answer = await confirm({
+    title: `Apply ${run.path} to ${about?.host}?`,
+    body: html`<p>${summaryOf(run)}, as <b>${about?.user}</b>.</p>
+      <ul class="commands">${rows.slice(0, 50).map((row) => html`<li key=${row.key}><span class="muted">${OUTCOMES[row.outcome]?.word}</span><code class="bidi">${row.id}</code></li>`)}</ul>
+      ${rows.length > 50 && html`<p class="muted">and ${plural(rows.length - 50, "more resource")}</p>`}`,
+    action: "Apply",
+  });
+  if (!answer) return;
+  try {
+    const { id } = await post("runs", { mode: "apply", plan: run.id });
+    go({ page: "plan" });
+    const applied = new Run({ id, mode: "apply", path: run.path, text: run.text, diffs: run.diffs });
+    await follow(applied);
+    applied.outdated.value = false;
+    run.outdated.value = true;
+  } catch (error) {
+    const stale = error instanceof ApiError && error.code === "plan_stale";
+    if (stale) run.outdated.value = true;
+    report(error, `apply ${run.path}`);
+  }
+}
+
+/** A run as Markdown, for a review. @param {Run} run */
+export function asMarkdown(run) {
+  const lines = [`## ${run.isPlan ? "Plan" : "Run"} of ${run.path}`, "", `${summaryOf(run) || "nothing to do"}`, ""];
+  for (const row of run.rows.peek().filter((one) => one.outcome !== "stable")) {
+    lines.push(`- **${OUTCOMES[row.outcome]?.word ?? row.outcome}** \`${row.id}\`${row.error ? `: ${row.error.split("\n")[0]}` : ""}`);
+    for (const change of row.changes) lines.push(`  - ${change.property}: ${changeText(change)}`);
+    if (row.diff) lines.push("", "  ```diff", ...row.diff.split("\n").map((line) => `  ${line}`), "  ```", "");
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** @param {any} value */
+const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+
+/** «0600 → 0644». @param {Change} change */
+export function changeText(change) {
+  if (change.secret) return "secret";
+  if (change.added !== undefined || change.removed !== undefined) return `+${change.added ?? 0} −${change.removed ?? 0}`;
+  if (change.from === undefined) return shown(change.to ?? "");
+  if (change.to === undefined) return `${shown(change.from)} → absent`;
+  return `${shown(change.from)} → ${shown(change.to)}`;
 }

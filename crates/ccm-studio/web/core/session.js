@@ -32,11 +32,11 @@ function keep(value) {
   }
 }
 
-/** Takes the token out of the address, and leaves no trace of it in the history. */
-export function takeToken() {
+/** Takes the token out of the address, and leaves no trace of it in the history. @param {string} before where the page was, for its address */
+export function takeToken(before) {
   const found = location.hash.match(/^#token=([\w.~-]+)(?:&(.*))?$/);
   if (!found) return null;
-  const rest = found[2] ? `#${decodeURIComponent(found[2])}` : "#/design";
+  const rest = found[2] ? `#${decodeURIComponent(found[2])}` : before;
   history.replaceState(null, "", rest);
   return found[1] ?? null;
 }

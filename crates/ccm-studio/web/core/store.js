@@ -177,6 +177,8 @@ function followAddress() {
 
 /** Listens to what happens to files, for as long as the page lives. */
 async function watch() {
+  if (watching) return;
+  watching = true;
   for (;;) {
     try {
       await stream("watch", (event) => {
@@ -185,7 +187,11 @@ async function watch() {
         if (event.event === "stopping") stopping();
       });
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return;
+      if (error instanceof ApiError && error.status === 401) {
+        // A fresh link begins again.
+        watching = false;
+        return;
+      }
       if (!(error instanceof Gone) && !(error instanceof ApiError)) throw error;
     }
     // A stream that ends is asked for again; a server that is gone tells by this.
@@ -194,6 +200,7 @@ async function watch() {
 }
 
 let started = false;
+let watching = false;
 
 /** Asks for all that the page begins with. */
 export async function load() {
@@ -206,10 +213,10 @@ export async function load() {
     studio.value = about;
     types.value = table;
   });
+  void watch();
   if (started) return;
   started = true;
   followAddress();
-  void watch();
   onReturn(() => {
     void loadFiles().catch(() => {});
     current.peek()?.scheduleCheck(0);

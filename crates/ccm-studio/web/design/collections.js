@@ -121,13 +121,13 @@ export function SecretMapControl({ field, hidden = false, readOnly, describedBy,
     event.preventDefault();
     set();
   };
-  return html`<div class="rows map" role="group" aria-label=${field.name}>
+  return html`<form class="rows map" aria-label=${field.name} onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     ${hidden && html`<p class="none">Set, and hidden. Setting a key replaces its value and keeps the others.</p>`}
     ${!readOnly && html`<div class="row new"><div class="key"><input class="mono" aria-label=${`Key of ${field.name}`} aria-describedby=${describedBy} placeholder="key" value=${key} spellcheck=${false} onInput=${(/** @type {Event} */ event) => setKey(input(event))} onKeyDown=${enter} /></div>
       <div class="cell"><div class="in"><input type="password" aria-label=${`Value for ${field.name}`} placeholder="value" autocomplete="off" value=${value} onInput=${(/** @type {Event} */ event) => setValue(input(event))} onKeyDown=${enter} /></div></div>
       <${Button} small kind="ghost" icon="plus" label=${`Set the key of ${field.name}`} disabled=${!key.trim() || !value} onClick=${set} />
       ${hidden && html`<${Button} small kind="ghost" icon="trash" label=${`Remove ${field.name}`} onClick=${() => onChange(undefined)} />`}</div>`}
-  </div>`;
+  </form>`;
 }
 
 /** A value of any kind, by what it is. @param {ControlProps & {shown: any, texts: boolean, label: string}} props */

@@ -102,13 +102,13 @@ export function SecretControl({ value, hidden = false, inherited, readOnly, inva
   const [draft, setDraft] = useState(text);
   const [visible, setVisible] = useState(false);
   useEffect(() => setDraft(text), [text]);
-  return html`<div class=${`in ${inherited ? "inherit" : ""} ${invalid ? "bad" : ""}`}>
+  return html`<form class=${`in ${inherited ? "inherit" : ""} ${invalid ? "bad" : ""}`} onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <input id=${id} type=${visible ? "text" : "password"} value=${draft} readOnly=${readOnly} autocomplete="off" spellcheck=${false} aria-describedby=${describedBy} aria-invalid=${invalid ? "true" : undefined} placeholder=${hidden ? "hidden; type to replace" : undefined}
       onInput=${(/** @type {Event} */ event) => setDraft(/** @type {HTMLInputElement} */ (event.currentTarget).value)}
       onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && draft !== text && onChange(draft || undefined)}
       onBlur=${() => draft !== text && onChange(draft || undefined)} />
     <${Button} small kind="ghost" icon=${visible ? "eyeoff" : "eye"} label=${visible ? "Hide" : "Show"} aria-pressed=${visible ? "true" : "false"} onClick=${() => setVisible(!visible)} />
-  </div>`;
+  </form>`;
 }
 
 /** Whole numbers stay numbers; anything else is text, for the engine to judge. @param {string} text */

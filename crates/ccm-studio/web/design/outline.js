@@ -155,7 +155,15 @@ function Row({ entry, lane, laneWidth, index, chosen, place, size, related, drag
   const over = useRef(/** @type {HTMLDivElement | null} */ (null));
   const outcome = outcomeOf(entry);
   const [kind, icon] = (outcome && OUTCOMES[outcome]) || ["", "dash"];
-  const mark = (/** @type {boolean} */ on) => over.current?.classList.toggle("drop", on);
+  /** Whether the pointer is in the lower half, which is behind this resource. @param {DragEvent} event */
+  const below = (event) => {
+    const box = over.current?.getBoundingClientRect();
+    return box !== undefined && event.clientY > box.top + box.height / 2;
+  };
+  const mark = (/** @type {"before" | "behind" | null} */ where) => {
+    over.current?.classList.toggle("drop", where === "before");
+    over.current?.classList.toggle("drop-behind", where === "behind");
+  };
   return html`<div
     ref=${over} class=${`res ${related ? "related" : ""}`} role="option" id=${`outline-${index}`} aria-selected=${chosen ? "true" : "false"} aria-setsize=${size} aria-posinset=${place}
     style=${{ gridTemplateColumns: `${laneWidth}px 24px minmax(0, 1fr) auto` }} draggable=${canEdit()}
@@ -168,15 +176,18 @@ function Row({ entry, lane, laneWidth, index, chosen, place, size, related, drag
     onDragOver=${(/** @type {DragEvent} */ event) => {
       if (!dragged.current) return;
       event.preventDefault();
-      mark(true);
+      mark(below(event) ? "behind" : "before");
     }}
-    onDragLeave=${() => mark(false)}
+    onDragLeave=${() => mark(null)}
     onDragEnd=${() => (dragged.current = null)}
     onDrop=${(/** @type {DragEvent} */ event) => {
       event.preventDefault();
-      mark(false);
-      if (dragged.current && dragged.current !== entry) void moveBefore(dragged.current, entry);
+      mark(null);
+      const { current: moving } = dragged;
       dragged.current = null;
+      if (!moving || moving === entry) return;
+      const target = below(event) ? (current.peek()?.outline.peek()[entry.number] ?? null) : entry;
+      if (target !== moving) void moveBefore(moving, target);
     }}
   ><span class="sr">${idOf(entry)}, </span><${LaneView} lane=${lane} width=${laneWidth} related=${related || chosen} /><${Tile} type=${entry.type} /><span class="nm"><span class="n" aria-hidden="true" title=${entry.name}><bdi>${entry.name}</bdi></span><span class="s">${about(entry)}</span></span><span class="tail">
     ${entry.findings > 0 && html`<${Pill} kind="bad" icon="alert">${entry.findings}<span class="sr"> ${entry.findings === 1 ? "problem" : "problems"}</span><//>`}

@@ -10,6 +10,11 @@ export const shown = signal(null);
 
 /** @type {AbortController | null} */
 let asked = null;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let soon;
+let lastAsked = 0;
+/** Arrow keys that repeat choose faster than forms are worth asking for. */
+const PAUSE = 60;
 
 /** Asks for the form whenever another resource is selected or the text was checked. */
 export function followSelection() {
@@ -18,11 +23,16 @@ export function followSelection() {
     const entry = selected.value;
     const checked = doc?.check.value;
     asked?.abort();
+    clearTimeout(soon);
     if (!doc || !entry || !checked || doc.broken.value) {
       if (!entry) shown.value = null;
       return;
     }
-    void ask(doc, handleOf(entry));
+    const handle = handleOf(entry);
+    const wait = performance.now() - lastAsked < PAUSE ? PAUSE : 0;
+    lastAsked = performance.now();
+    if (wait === 0) void ask(doc, handle);
+    else soon = setTimeout(() => void ask(doc, handle), wait);
   });
 }
 

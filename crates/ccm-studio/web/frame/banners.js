@@ -15,7 +15,7 @@ import { HowToConnect } from "./connect.js";
 export function GlobalBanners() {
   const document = current.value;
   const rescue = document && html`<${Button} small onClick=${() => void copy(document.text(), "the text")}>Copy text<//><${Button} small onClick=${() => download(document.path.value, document.text())}>Download<//>`;
-  if (refused.value) return html`<div class="over"><${Banner} kind="bad" actions=${rescue}><${HowToConnect} code=${refused.value} /><p>The text below stays as it is.</p><//></div>`;
+  if (refused.value) return html`<div class="over"><${Banner} kind="bad" actions=${rescue}><${HowToConnect} code=${refused.value} inline /><p>The text below stays as it is.</p><//></div>`;
   if (connection.value === "gone") return html`<div class="over"><${Banner} kind="bad" actions=${rescue}><b>ccm studio has ended.</b> Your text stays here. The page looks for it again every two seconds.<//></div>`;
   if (connection.value === "stopping") return html`<div class="over"><${Banner} kind="warn" actions=${rescue}><b>ccm studio is ending.</b> Save now, or keep a copy of your text.<//></div>`;
   return null;

@@ -12,10 +12,10 @@ const WORDS = {
   key_wrong: ["Not connected", "The key of this page is not one of this Studio. It may have been started again since."],
 };
 
-/** How to get in. @param {{code: string}} props */
-export function HowToConnect({ code }) {
+/** How to get in. @param {{code: string, inline?: boolean}} props `inline`: within a page that has its heading */
+export function HowToConnect({ code, inline = false }) {
   const [title, why] = WORDS[code] ?? /** @type {[string, string]} */ (WORDS["key_wrong"]);
-  return html`<h1>${title}</h1><p>${why}</p>
+  return html`${inline ? html`<b>${title}</b>` : html`<h1>${title}</h1>`}<p>${why}</p>
     <p>To get a new link, press <kbd>Enter</kbd> in the terminal where <code>ccm studio</code> runs, and open what it prints. If it has ended, start it again.</p>`;
 }
 

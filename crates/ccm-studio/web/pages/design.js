@@ -3,7 +3,9 @@ import { html, signal, useEffect } from "../vendor/preact.js";
 import { register } from "../core/commands.js";
 import { remembered } from "../core/prefs.js";
 import { place } from "../core/router.js";
-import { current, files, openError, selected, types } from "../core/store.js";
+import { copy } from "../core/actions.js";
+import { span } from "../core/positions.js";
+import { current, files, idOf, openError, selected, types } from "../core/store.js";
 import { FileBanners } from "../frame/banners.js";
 import { Modal, show } from "../ui/dialog.js";
 import { Tile } from "../ui/icons.js";
@@ -89,6 +91,18 @@ function arrows(event) {
   next?.querySelector("button")?.focus();
 }
 
+/** Copies the lines of the selected resource, moved to the left. */
+function copyResource() {
+  const doc = current.peek();
+  const entry = selected.peek();
+  if (!doc || !entry) return;
+  const { from, to } = span(doc.checked, entry.range);
+  const start = doc.checked.lineAt(from);
+  const indent = start.text.match(/^\s*(?:- +)*/)?.[0].length ?? 0;
+  const lines = doc.checked.sliceString(start.from, to).trimEnd().split("\n");
+  void copy(`${lines.map((line, index) => (index === 0 ? line.slice(indent) : line.slice(Math.min(indent, line.search(/\S|$/))))).join("\n")}\n`, idOf(entry));
+}
+
 export function Design() {
   useEffect(() => followSelection(), []);
   useEffect(() => register([
@@ -98,6 +112,8 @@ export function Design() {
     { id: "redo", title: "Redo", keys: "Mod+Shift+Z", icon: "redo", group: "Design", inText: true, run: redo },
     { id: "next-pane", title: "Next pane", keys: "F6", group: "Design", hidden: true, run: () => nextPane(1) },
     { id: "previous-pane", title: "Previous pane", keys: "Shift+F6", group: "Design", hidden: true, run: () => nextPane(-1) },
+    { id: "copy-resource", title: "Copy the resource as YAML", icon: "copy", when: () => selected.peek() !== null, run: copyResource },
+    { id: "copy-link", title: "Copy a link to this place", icon: "link", run: () => void copy(location.href, "the link") },
     { id: "pane-form", title: "Show or hide the form", icon: "panel", run: () => toggle("form") },
     { id: "pane-code", title: "Show or hide the text", icon: "panel", run: () => toggle("code") },
     { id: "pane-panel", title: "Show or hide the results", icon: "panel", run: () => (panelOpen.value = !panelOpen.peek()) },

@@ -1,7 +1,123 @@
-// The page History.
-import { html } from "../vendor/preact.js";
+// The page History: runs of this Studio, of the state directory, sessions, reports.
+import { html, useEffect, useState } from "../vendor/preact.js";
+import { get, post } from "../core/api.js";
+import { download } from "../core/actions.js";
+import { parseDiff } from "../core/diff.js";
+import { OUTCOMES, Run, changeText, currentRun, follow, rowOf } from "../core/runs.js";
+import { go, place } from "../core/router.js";
+import { studio } from "../core/store.js";
+import { duration, fullDate, plural, when } from "../core/words.js";
 import { Page } from "../frame/page.js";
+import { confirm } from "../ui/dialog.js";
+import { DiffView } from "../ui/diff.js";
+import { Icon, Tile } from "../ui/icons.js";
+import { Banner, Button, Empty, Pill, Skeleton } from "../ui/parts.js";
+import { report } from "../ui/toast.js";
+
+const KINDS = /** @type {Record<string, {icon: string, word: string}>} */ ({ run: { icon: "plan", word: "this Studio" }, state: { icon: "clock", word: "history" }, session: { icon: "layers", word: "session" }, report: { icon: "file", word: "report" } });
+/** More rows than this are counted. */
+const MOST = 300;
 
 export function History() {
-  return html`<${Page} title="History" about="Not written yet."><//>`;
+  const [entries, setEntries] = useState(/** @type {any[] | null} */ (null));
+  const [shown, setShown] = useState(/** @type {any} */ (null));
+  const [slowest, setSlowest] = useState(false);
+  const wanted = place.value.rest["run"] ?? "";
+  const finished = currentRun.value?.state.value;
+  useEffect(() => {
+    get("history").then((answer) => setEntries(answer.history)).catch((error) => report(error, "read the history"));
+  }, [finished]);
+  useEffect(() => {
+    setShown(null);
+    if (!wanted) return;
+    let old = false;
+    get(`history/${encodeURIComponent(wanted)}`)
+      .then((answer) => !old && setShown(answer))
+      .catch((error) => report(error, "read this run"));
+    return () => {
+      old = true;
+    };
+  }, [wanted]);
+  const entry = entries?.find((one) => one.id === wanted);
+  return html`<${Page} title="History" about="Runs of this Studio, of this machine, sessions and reports"
+    actions=${shown && html`<${Button} icon="clock" aria-pressed=${slowest ? "true" : "false"} onClick=${() => setSlowest(!slowest)}>Slowest first<//><${Button} icon="dl" onClick=${() => download("report.json", JSON.stringify(shown, null, 2), "application/json")}>JSON<//>
+      ${entry?.kind === "state" && html`<${UndoButton} entry=${entry} />`}`}>
+    ${entries === null ? html`<${Skeleton} label="Reading the history" />` : entries.length === 0 ? html`<${Empty} icon="clock" title="Nothing happened yet"><p>Plans and runs appear here, and what <code>ccm apply</code> changed on this machine.</p><//>` : html`<div class="historygrid">
+      <nav class="card runs" aria-label="Runs">${entries.map((one, index) => html`<${Entry} key=${one.id ?? index} entry=${one} current=${one.id === wanted} />`)}</nav>
+      <section class="card" aria-label="Run">${wanted ? (shown ? html`<${Details} shown=${shown} slowest=${slowest} />` : html`<${Skeleton} label="Reading this run" />`) : html`<p class="muted pad">Choose a run on the left</p>`}</section>
+    </div>`}
+  <//>`;
+}
+
+/** @param {{entry: any, current: boolean}} props */
+function Entry({ entry, current }) {
+  const kind = KINDS[entry.kind] ?? { icon: "file", word: entry.kind };
+  const time = entry.started ? new Date(entry.started) : null;
+  const title = entry.mode ? `${entry.mode} ${entry.title}` : entry.title;
+  if (!entry.id) return html`<div class="he bad"><${Icon} name="warn" /><div class="tx2"><span class="bidi">${title}</span><span class="muted">${entry.error}</span></div></div>`;
+  return html`<a class="he" href="#/history" aria-current=${current ? "true" : undefined} onClick=${(/** @type {Event} */ event) => {
+    event.preventDefault();
+    go({ rest: { run: entry.id } });
+  }}><${Icon} name=${kind.icon} /><div class="tx2"><span class="bidi">${title}</span><span class="muted">${kind.word}${time && html`, <span title=${fullDate(time)}>${when(time)}</span>`}${entry.user ? `, ${entry.user}` : ""}</span></div>
+    ${entry.state && entry.state !== "finished" && html`<${Pill} kind=${entry.state === "failed" ? "bad" : "warn"}>${entry.state}<//>`}
+    ${(entry.summary?.failed ?? 0) > 0 && html`<${Pill} kind="bad" icon="alert">${entry.summary.failed} failed<//>`}
+    ${(entry.summary?.changed ?? 0) > 0 && html`<${Pill} kind="warn" icon="tilde">${entry.summary.changed} changed<//>`}</a>`;
+}
+
+/** @param {{shown: any, slowest: boolean}} props */
+function Details({ shown, slowest }) {
+  const rows = rowsOf(shown);
+  const ordered = slowest ? [...rows].sort((a, b) => b.micros - a.micros) : rows;
+  const health = (shown.events ?? []).flatMap((/** @type {any} */ event) => (event.health_check ?? []).map((/** @type {any} */ check) => ({ ...check, of: `${event.type}#${event.name}` })));
+  return html`<div class="ch"><h2 class="bidi">${shown.manifest ?? shown.title ?? "Run"}</h2><div class="r muted">${shown.started && html`<span title=${fullDate(new Date(shown.started))}>${when(new Date(shown.started))}</span>`}</div></div>
+    ${shown.damaged && html`<${Banner} kind="warn">Parts of this record are damaged and were left out.<//>`}
+    ${shown.undo_of && html`<${Banner} kind="info">This run took back run ${shown.undo_of}.<//>`}
+    ${health.length > 0 && html`<h3>Health checks</h3><ul class="rules">${health.map((/** @type {any} */ check, /** @type {number} */ index) => html`<li key=${index}><${Pill} kind=${["ok", "warn", "bad", "bad"][check.status] ?? ""}>${["OK", "WARNING", "CRITICAL", "UNKNOWN"][check.status] ?? "?"}<//><code class="bidi">${check.of}</code><span class="bidi">${check.name}</span><span class="muted bidi">${check.output}</span></li>`)}</ul>`}
+    <ul class="hrows">${ordered.slice(0, MOST).map((row) => html`<${Line} key=${row.key} row=${row} />`)}</ul>
+    ${ordered.length > MOST && html`<p class="muted pad">${plural(ordered.length - MOST, "more resource")}</p>`}
+    ${ordered.length === 0 && html`<p class="muted pad">No resources</p>`}`;
+}
+
+/** Reports, plans and recorded runs as rows. @param {any} shown @returns {import("../core/runs.js").Row[]} */
+function rowsOf(shown) {
+  if (Array.isArray(shown.events)) return shown.events.map((/** @type {any} */ event, /** @type {number} */ at) => rowOf({ event }, 0, at));
+  return (shown.resources ?? []).map((/** @type {any} */ resource, /** @type {number} */ at) => {
+    const event = resource.event ?? { type: resource.type, name: resource.name, changes: resource.changes, duration: 0 };
+    const row = rowOf({ event, ...(resource.outcome ? { planned: resource } : {}), diff: resource.diff }, 0, at);
+    const lost = (resource.cannot_undo ?? []).map((/** @type {any} */ one) => `${one.what}: ${one.reason}`);
+    return { ...row, waits: row.waits, because: row.because, error: [row.error, ...lost].filter(Boolean).join("\n") };
+  });
+}
+
+/** @param {{row: import("../core/runs.js").Row}} props */
+function Line({ row }) {
+  const [open, setOpen] = useState(false);
+  const outcome = OUTCOMES[row.outcome] ?? { word: row.outcome, glyph: "dash", kind: "" };
+  return html`<li><div class="pline"><button type="button" class="pt" aria-expanded=${open ? "true" : "false"} aria-label=${`${outcome.word} ${row.id}`} onClick=${() => setOpen(!open)}><${Icon} name=${open ? "down" : "chev"} class="tw" /><${Pill} kind=${outcome.kind} icon=${outcome.glyph}>${outcome.word}<//></button>
+    <${Tile} type=${row.type} /><span class="mono bidi pn2">${row.id}</span><span class="muted">${duration(row.micros)}</span></div>
+    ${open && html`<div class="pdetail free">${row.error && html`<p class="err bidi">${row.error}</p>`}
+      ${row.changes.length > 0 && html`<dl class="changes">${row.changes.map((change, at) => html`<div key=${at}><dt>${change.property}</dt><dd class="mono bidi">${changeText(change)}</dd></div>`)}</dl>`}
+      ${row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
+      <details><summary>Properties and status</summary><pre class="output bidi">${JSON.stringify({ properties: row.event.properties, status: row.event.status }, null, 2)}</pre></details></div>`}</li>`;
+}
+
+/** @param {{entry: any}} props */
+function UndoButton({ entry }) {
+  const allowed = studio.value?.apply_allowed ?? false;
+  const can = entry.undo !== "no";
+  const id = encodeURIComponent(entry.id);
+  /** @param {boolean} noop */
+  const undo = async (noop) => {
+    try {
+      const answer = await post(`history/${id}/undo`, { noop });
+      go({ page: "plan" });
+      await follow(new Run({ id: answer.id, mode: "undo", path: entry.title, text: "", diffs: "public" }));
+    } catch (error) {
+      report(error, "undo this run");
+    }
+  };
+  return html`<${Button} icon="eye" disabled=${!can} onClick=${() => void undo(true)}>Preview undo<//>
+    <${Button} icon="undo" disabled=${!allowed || !can} title=${!can ? "This run cannot be undone" : allowed ? undefined : "Start Studio with --allow-apply to undo from here"} onClick=${async () => {
+      if (await confirm({ title: "Undo this run?", body: html`<p>ccm restores what the run of <b class="bidi">${entry.title}</b> changed, on <b>${studio.peek()?.host}</b> as <b>${studio.peek()?.user}</b>. It leaves alone what was changed since.</p>`, action: "Undo", kind: "danger" })) void undo(false);
+    }}>Undo<//>`;
 }

@@ -1,20 +1,185 @@
-// The page Plan.
-import { html } from "../vendor/preact.js";
+// The page Plan: what a run would change, or has changed, row by row.
+import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
+import { copy, download } from "../core/actions.js";
+import { get } from "../core/api.js";
+import { register } from "../core/commands.js";
+import { parseDiff } from "../core/diff.js";
+import { OUTCOMES, applyProblem, asMarkdown, changeText, currentRun, startApply, startPlan, stateWord, stopRun, summaryOf } from "../core/runs.js";
+import { place } from "../core/router.js";
+import { current, selectNamed } from "../core/store.js";
+import { duration, fullDate, plural, when } from "../core/words.js";
 import { Page } from "../frame/page.js";
+import { DiffView } from "../ui/diff.js";
+import { Icon, Tile } from "../ui/icons.js";
+import { Banner, Button, Empty, Pill, Segmented } from "../ui/parts.js";
+import { report } from "../ui/toast.js";
+import { VirtualList } from "../ui/virtual.js";
+
+/** @typedef {import("../core/runs.js").Row} Row */
+/** @typedef {import("../core/runs.js").Run} Run */
+
+/** Above this, stable resources are folded. */
+const FOLD = 20;
 
 export function Plan() {
-  return html`<${Page} title="Plan" about="Not written yet."><//>`;
+  const run = currentRun.value;
+  const document = current.value;
+  useEffect(() => register([
+    { id: "stop", title: "Stop the run", icon: "stop", group: "Plan", when: () => currentRun.peek()?.state.peek() === "running", run: () => void stopRun() },
+    { id: "plan-markdown", title: "Copy the plan as Markdown", icon: "copy", group: "Plan", when: () => currentRun.peek() !== null, run: () => void copyMarkdown() },
+  ]), []);
+  if (!run) {
+    return html`<${Page} title="Plan" about=${document?.isManifest ? html`What a run of <span class="mono bidi">${document.path.value}</span> would change` : "What a run would change"}>
+      <${Empty} icon="plan" title="No plan yet">
+        <p>A plan looks at this machine and shows what a run would change. It changes nothing.</p>
+        <${Button} kind="primary" icon="plan" keys="Mod+Enter" disabled=${!document?.isManifest} onClick=${startPlan}>Plan<//>
+      <//>
+    <//>`;
+  }
+  const running = run.state.value === "running";
+  const problem = applyProblem();
+  const title = run.isPlan ? "Plan" : run.mode === "undo" ? "Undo" : "Apply";
+  return html`<${Page} title=${title}
+    about=${html`<span class="mono bidi">${run.path}</span>, <span title=${fullDate(run.started)}>${when(run.started)}</span>`}
+    actions=${html`
+      ${running && html`<${Button} icon="stop" onClick=${() => void stopRun()}>Stop<//>`}
+      <${Button} icon="copy" onClick=${() => void copyMarkdown()}>Copy as Markdown<//>
+      <${Button} icon="dl" onClick=${() => void downloadReport(run)} disabled=${running}>JSON<//>
+      <${Button} icon="redo" onClick=${startPlan} disabled=${running || !document?.isManifest}>${run.isPlan ? "Plan again" : "Plan"}<//>
+      ${run.isPlan && html`<${Button} kind="primary" icon="play" disabled=${problem !== null} title=${problem ?? undefined} onClick=${() => void startApply()}>Apply<//>`}`}>
+    <${RunView} run=${run} />
+  <//>`;
+}
+
+/** Summary, notes and rows of a run. @param {{run: Run}} props */
+export function RunView({ run }) {
+  const running = run.state.value === "running";
+  const rows = run.rows.value;
+  return html`<div class="stack">
+    ${run.stale.value && html`<${Banner} kind="warn" actions=${html`<${Button} small onClick=${startPlan}>Plan again<//>`}><b>This plan is stale.</b> ${run.outdated.value ? "Something was applied since." : "The text has changed since."}<//>`}
+    ${run.state.value === "stopped" && html`<${Banner} kind="warn"><b>Stopped.</b> Resources behind the last row had no turn.<//>`}
+    ${run.findings.value.map((finding, index) => html`<${Banner} key=${index} kind=${finding.severity === "error" ? "bad" : "warn"}><pre class="frame">${finding.frame ?? finding.message}</pre><//>`)}
+    ${run.notes.value.map((note, index) => html`<${Banner} key=${`n${index}`} kind=${note.kind}><span class="bidi">${note.text}</span><//>`)}
+    <div class="card plancard">
+      <div class="ch"><h2>${running ? "Working" : stateWord(run.state.value)}</h2>
+        <span class="counts">${Object.entries(OUTCOMES).filter(([name]) => run.counts.value[name]).map(([name, outcome]) => html`<${Pill} key=${name} kind=${outcome.kind} icon=${outcome.glyph}>${run.counts.value[name]} ${run.isPlan ? outcome.many : outcome.word}<//>`)}</span>
+        <div class="r muted">${running ? html`<span class="bidi">${run.doing.value}</span> <progress aria-label="Progress" max=${run.total.value || 1} value=${Math.min(rows.length, run.total.value || 1)}></progress>` : plural(rows.length, "resource")}</div></div>
+      <${Rows} run=${run} rows=${rows} />
+    </div>
+  </div>`;
+}
+
+/** @param {{run: Run, rows: Row[]}} props */
+function Rows({ run, rows }) {
+  const [filter, setFilter] = useState("all");
+  const [open, setOpen] = useState(/** @type {Set<string>} */ (new Set()));
+  const [unfolded, setUnfolded] = useState(false);
+  const [slowest, setSlowest] = useState(false);
+  const counts = run.counts.value;
+  const stable = (counts["stable"] ?? 0) + (counts["skipped"] ?? 0);
+  const folds = filter === "all" && stable > FOLD && !unfolded;
+  const shown = useMemo(() => {
+    const kept = rows.filter((row) => (filter === "all" ? !folds || !["stable", "skipped"].includes(row.outcome) : row.outcome === filter));
+    return slowest ? [...kept].sort((a, b) => b.micros - a.micros) : kept;
+  }, [rows, filter, folds, slowest]);
+  const options = [{ value: "all", label: "All" }, ...Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => ({ value: name, label: word }))];
+  const height = useMemo(() => (/** @type {Row} */ row) => ROW + (open.has(row.key) ? detailHeight(row) : 0), [open]);
+  // Other heights need another list.
+  const items = useMemo(() => [...shown], [shown, open]);
+  /** @param {Row} row */
+  const toggle = (row) => {
+    const next = new Set(open);
+    if (!next.delete(row.key)) next.add(row.key);
+    setOpen(next);
+  };
+  if (rows.length === 0) return html`<p class="muted pad">${run.state.value === "running" ? "Waiting for the first resource" : "No resource had a turn"}</p>`;
+  return html`<div class="planbar">
+      <${Segmented} label="Outcomes" value=${options.some((option) => option.value === filter) ? filter : "all"} options=${options} onChange=${setFilter} />
+      <${Button} small kind="ghost" pressed=${slowest} aria-pressed=${slowest ? "true" : "false"} icon="clock" onClick=${() => setSlowest(!slowest)}>Slowest first<//>
+      ${run.isPlan && run.diffs !== "all" && rows.some((row) => row.changes.some((change) => change.secret)) && html`<${Button} small kind="ghost" icon="eye" onClick=${() => void startPlan({ diffs: "all" })}>Show hidden diffs<//>`}
+    </div>
+    <${VirtualList} id="plan-rows" role="list" label="Resources" class="planrows" items=${items} height=${height}
+      empty=${html`<p class="muted pad">${folds ? "Nothing to do" : "None"}</p>`}
+      row=${(/** @type {Row} */ row, /** @type {number} */ index) => html`<${PlanRow} row=${row} index=${index} open=${open.has(row.key)} toggle=${toggle} />`} />
+    ${filter === "all" && stable > FOLD && html`<div class="fold"><${Button} small kind="ghost" icon=${unfolded ? "up" : "down"} onClick=${() => setUnfolded(!unfolded)}>${unfolded ? "Fold those that are already right" : `Show ${plural(stable, "resource")} that ${stable === 1 ? "is" : "are"} already right`}<//></div>`}`;
+}
+
+const ROW = 34;
+const LINE = 20;
+
+/** How high the details of a row are. @param {Row} row */
+function detailHeight(row) {
+  const lines = row.changes.length + row.waits.length + (row.because.length > 0 ? 1 : 0) + (row.owed ? 1 : 0) + (row.error ? row.error.split("\n").length : 0);
+  // Two lines of a diff name the files, and the last one is empty.
+  const diff = row.diff ? Math.min(Math.max(1, row.diff.split("\n").length - 3), 22) * LINE + 44 : 0;
+  return Math.min(600, lines * LINE + diff + 18);
+}
+
+/** @param {{row: Row, index: number, open: boolean, toggle: (row: Row) => void}} props */
+function PlanRow({ row, index, open, toggle }) {
+  const outcome = OUTCOMES[row.outcome] ?? { word: row.outcome, glyph: "dash", kind: "", many: "" };
+  const details = row.changes.length > 0 || row.diff !== "" || row.error !== "" || row.waits.length > 0 || row.because.length > 0;
+  const chosen = place.value.resource === row.id;
+  return html`<div class=${`prow ${chosen ? "sel" : ""}`} role="listitem" id=${`plan-rows-${index}`}>
+    <div class="pline" style=${{ paddingLeft: `${10 + row.depth * 18}px` }}>
+      <button type="button" class="pt" aria-expanded=${details ? (open ? "true" : "false") : undefined} disabled=${!details} onClick=${() => toggle(row)}
+        aria-label=${`${outcome.word} ${row.id}`}><${Icon} name=${details ? (open ? "down" : "chev") : "dash"} class="tw" /><${Pill} kind=${outcome.kind} icon=${outcome.glyph}>${outcome.word}<//></button>
+      <${Tile} type=${row.type} />
+      <button type="button" class="pn bidi" title=${`Show ${row.id} in Design`} onClick=${() => selectNamed(row.id, { page: "design" })}>${row.id}${row.alias && html` <span class="muted">(${row.alias})</span>`}</button>
+      <span class="pw bidi muted">${inShort(row)}</span>
+      ${row.micros > 100_000 && html`<span class="muted">${duration(row.micros)}</span>`}
+    </div>
+    ${open && html`<div class="pdetail" style=${{ height: `${detailHeight(row) - 8}px` }}>
+      ${row.error && html`<p class="err bidi">${row.error}</p>`}
+      ${row.waits.length > 0 && html`<p class="muted">provisional: after ${row.waits.join(", ")}</p>`}
+      ${row.because.length > 0 && html`<p class="muted">because ${row.because.join(", ")} ${row.because.length === 1 ? "changes" : "change"}</p>`}
+      ${row.owed && html`<p class="muted">owed since an earlier run</p>`}
+      ${row.changes.length > 0 && html`<dl class="changes">${row.changes.map((change, at) => html`<div key=${at}><dt>${change.property}</dt><dd class="mono bidi">${changeText(change)}</dd></div>`)}</dl>`}
+      ${row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
+    </div>`}
+  </div>`;
+}
+
+/** One line about a row. @param {Row} row */
+function inShort(row) {
+  if (row.error) return row.error.split("\n")[0] ?? "";
+  if (row.waits.length > 0) return `after ${row.waits.join(", ")}`;
+  if (row.because.length > 0) return `because ${row.because.join(", ")}`;
+  return row.changes.map((change) => `${change.property} ${changeText(change)}`).join(", ").slice(0, 200);
+}
+
+async function copyMarkdown() {
+  const run = currentRun.peek();
+  if (run) await copy(asMarkdown(run), "the plan");
+}
+
+/** @param {Run} run */
+async function downloadReport(run) {
+  try {
+    const whole = await get(`runs/${run.id}`);
+    download(`${run.mode}-${run.path.replaceAll("/", "-")}.json`, JSON.stringify(whole.report ?? whole, null, 2), "application/json");
+  } catch (error) {
+    report(error, "get the report");
+  }
 }
 
 /** The plan below Design: summary and rows, without a heading. */
 export function PlanPanel() {
-  return html`<p class="muted pad">No plan yet</p>`;
+  const run = currentRun.value;
+  if (!run || run.path !== current.value?.path.value) return html`<p class="muted pad">No plan yet</p>`;
+  return html`<div class="planpanel"><p class="muted pad">${run.stale.value ? "Stale: " : ""}${summaryOf(run) || stateWord(run.state.value)}</p><${Rows} run=${run} rows=${run.rows.value} /></div>`;
 }
 
 /** What the commands of the last plan or run printed, below Design. */
 export function OutputPanel() {
-  return html`<p class="muted pad">No output yet</p>`;
+  const lines = currentRun.value?.output.value ?? [];
+  if (lines.length === 0) return html`<p class="muted pad">No output yet</p>`;
+  return html`<pre class="output bidi">${lines.slice(-500).join("\n")}</pre>`;
 }
 
 /** How many resources the plan below Design has; undefined without one. @returns {number | undefined} */
-export const planCount = () => undefined;
+export const planCount = () => {
+  const run = currentRun.value;
+  if (!run || run.path !== current.value?.path.value) return undefined;
+  return run.rows.value.filter((row) => !["stable", "skipped"].includes(row.outcome)).length;
+};

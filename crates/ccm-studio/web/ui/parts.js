@@ -1,5 +1,5 @@
 // The smallest parts: buttons, pills, banners, segmented controls, tabs.
-import { html, useRef } from "../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { keyText } from "../core/words.js";
 import { Icon } from "./icons.js";
 
@@ -43,11 +43,16 @@ export function Empty({ icon = "info", title, children }) {
 }
 
 /**
- * Bars of the size of what is loading.
+ * Bars of the size of what is loading. After two seconds it says what that is.
  * @param {{rows?: number, label: string}} props
  */
 export function Skeleton({ rows = 6, label }) {
-  return html`<div class="skeleton" role="status" aria-label=${label}>${Array.from({ length: rows }, (_, row) => html`<i key=${row}></i>`)}</div>`;
+  const [slow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), 2000);
+    return () => clearTimeout(timer);
+  }, []);
+  return html`<div class="skeleton" role="status" aria-label=${label}>${slow && html`<p class="muted">${label} …</p>`}${Array.from({ length: rows }, (_, row) => html`<i key=${row}></i>`)}</div>`;
 }
 
 /**

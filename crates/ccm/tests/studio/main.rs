@@ -22,7 +22,7 @@ use ccm_testkit::{Answer, Target};
 use serde_json::{Value, json};
 
 /// Long enough for a busy machine.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_mins(2);
 
 const MANIFEST: &str = r#"data:
   workers: 4
@@ -117,7 +117,7 @@ impl Studio {
         let mut studio = Self { dir, child: Some(child), target, host, token, key: String::new() };
         let answer = studio.exchange(&studio.token.clone());
         assert_eq!(answer.status, 200, "{}", answer.text());
-        studio.key = read(&answer)["key"].as_str().unwrap().to_owned();
+        read(&answer)["key"].as_str().unwrap().clone_into(&mut studio.key);
         studio
     }
 

@@ -21,8 +21,8 @@ fn events(studio: &Studio, id: &str, after: Option<&str>) -> Vec<Event> {
     let (mut found, mut event) = (Vec::new(), Event::default());
     for line in lines {
         match line.split_once(": ") {
-            Some(("id", id)) => event.0 = id.to_owned(),
-            Some(("event", name)) => event.1 = name.to_owned(),
+            Some(("id", id)) => id.clone_into(&mut event.0),
+            Some(("event", name)) => name.clone_into(&mut event.1),
             Some(("data", data)) => event.2 = serde_json::from_str(data).unwrap(),
             _ if line.is_empty() && !event.1.is_empty() => found.push(std::mem::take(&mut event)),
             _ => {}

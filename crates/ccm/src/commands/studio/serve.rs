@@ -82,9 +82,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let studio = Studio::start(settings, socket)
         .map_err(|source| ccm_host::Error::Spawn { command: "the server".to_owned(), source })?;
     announce(ui, &studio, matches);
-    let mut browser = match matches.get_flag("open") {
-        true => Browser::open(ui, &host, &studio.link(), sender.clone()),
-        false => None,
+    let mut browser = if matches.get_flag("open") {
+        Browser::open(ui, &host, &studio.link(), sender.clone())
+    } else {
+        None
     };
     if std::io::stdin().is_terminal() && !matches.get_flag("json") {
         watch_keyboard(&host, sender);
@@ -217,11 +218,9 @@ fn watch_keyboard(host: &Host, sender: mpsc::Sender<Message>) {
     let read = move || {
         let mut buffer = [0; 256];
         while let Ok(read @ 1..) = input.read(&mut buffer) {
-            let lines = buffer[..read].iter().filter(|byte| **byte == b'\n').count();
-            for _ in 0..lines.min(1) {
-                if sender.send(Message::Enter).is_err() {
-                    return;
-                }
+            let is_line = buffer[..read].contains(&b'\n');
+            if is_line && sender.send(Message::Enter).is_err() {
+                return;
             }
         }
     };
@@ -268,11 +267,9 @@ impl Browser {
         // With a token of its own: a browser outlives what opened it.
         let host = System::default().begin(Cancel::default());
         let run = move || {
-            let failed = |reason| {
-                drop(
-                    sender
-                        .send(Message::Note(format!("cannot open a browser: {program}: {reason}"))),
-                )
+            let failed = |reason: String| {
+                let text = format!("cannot open a browser: {program}: {reason}");
+                let _ = sender.send(Message::Note(text));
             };
             match host.run(&command, &mut |_, _| {}) {
                 Ok(done) if done.exit == ccm_host::Exit::Code(0) => {}
