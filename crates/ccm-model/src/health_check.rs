@@ -317,6 +317,7 @@ mod tests {
             tries: 3,
             output: "refused".into(),
             name: "check_http".into(),
+            duration: Duration::ZERO,
         };
         let json = serde_json::to_string(&result).unwrap();
         assert_eq!(json, r#"{"status":2,"tries":3,"output":"refused","name":"check_http"}"#);
