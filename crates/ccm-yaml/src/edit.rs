@@ -396,8 +396,9 @@ impl Document {
     ) -> Result<(usize, Vec<(Range<usize>, String)>, Option<Self>), EditError> {
         let read = self.read()?;
         let mut refused = None;
-        for is_careful in [false, true] {
+        for (is_careful, keeps_break) in [(false, false), (true, false), (true, true)] {
             let mut editor = Editor::new(read, is_careful);
+            editor.keeps_break = keeps_break;
             let (count, expected) = editor.run(operations)?;
             let changes = editor.into_changes()?;
             if changes.is_empty() {

@@ -156,7 +156,7 @@ impl Editor<'_> {
             let blank = lines::start(text, start.saturating_sub(1));
             let has_blanks = lines::is_blank(text, blank)
                 && !text[blank..start].trim_matches(['\r', '\n']).is_empty();
-            let start = match (self.is_careful, has_blanks) {
+            let start = match (self.keeps_break, has_blanks) {
                 (false, _) => kept,
                 (true, true) => lines::without_break(text, 0, start),
                 (true, false) => start,

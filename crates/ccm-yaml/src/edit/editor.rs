@@ -26,12 +26,15 @@ pub(super) struct Segment {
 pub(super) struct Editor<'a> {
     pub(super) read: Read<'a>,
     pub(super) is_careful: bool,
+    /// Whether a text without a final line break may get one, for the sake of
+    /// what then stands at its end.
+    pub(super) keeps_break: bool,
     changes: Vec<(Range<usize>, String)>,
 }
 
 impl<'a> Editor<'a> {
     pub(super) fn new(read: Read<'a>, is_careful: bool) -> Self {
-        Self { read, is_careful, changes: Vec::new() }
+        Self { read, is_careful, keeps_break: is_careful, changes: Vec::new() }
     }
 
     pub(super) fn tree(&self) -> &'a Tree {
