@@ -60,6 +60,7 @@ impl Registrar {
             waiting: BTreeMap::new(),
             warned: HashSet::new(),
             max_age: None,
+            has_asked_age: false,
         };
         let run = move || state.run(&received);
         let thread = std::thread::Builder::new().name("registrar".to_owned()).spawn(run)?;
@@ -98,8 +99,9 @@ struct State {
     waiting: BTreeMap<String, Waiting>,
     /// Subjects whose entries are known to expire too early.
     warned: HashSet<String>,
-    /// How long the stream keeps entries, once that is known.
-    max_age: Option<Option<Duration>>,
+    /// How long the stream keeps entries.
+    max_age: Option<Duration>,
+    has_asked_age: bool,
 }
 
 struct Waiting {
@@ -193,11 +195,12 @@ impl State {
 
     /// How long the stream keeps entries, asked once.
     fn stream_life(&mut self) -> Option<Duration> {
-        if self.max_age.is_none() && self.nats.connection().is_connected {
+        if !self.has_asked_age && self.nats.connection().is_connected {
             // Who may publish need not be allowed to ask this.
-            self.max_age = Some(self.nats.max_age(&self.host).unwrap_or_default());
+            self.max_age = self.nats.max_age(&self.host).unwrap_or_default();
+            self.has_asked_age = true;
         }
-        self.max_age.flatten()
+        self.max_age
     }
 
     /// Warns once of an entry that expires before it is renewed.
