@@ -9,28 +9,29 @@ mod health;
 mod log;
 mod perform;
 mod reload;
+mod runs;
+mod watching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use ccm_hiera::Document;
 use ccm_host::{Cancel, Host, ServiceManager, System, local_path};
-use ccm_model::redact_credentials;
 use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
+use crate::Metrics;
 use crate::config::{Config, ConfigError};
-use crate::lasting::{Lasting, Severity};
-use crate::metrics::{RunMode, RunReason, RunResult};
-use crate::registrar::{Registrar, Renewal, shown};
+use crate::lasting::Lasting;
+use crate::metrics::{RunMode, RunReason};
+use crate::monitor::{self, Monitor};
+use crate::registrar::Registrar;
 use crate::run::registry_name;
 use crate::schedule::{Moment, Next, RunRequest, Schedule, Times};
-use crate::sources::{Accept, Cache, Source, SourceEvent, SourceKind, SourceSettings};
-use crate::{Metrics, Monitor, MonitorError};
+use crate::sources::{Cache, Source, SourceEvent};
 use facts::FactStore;
 use health::HealthState;
-use perform::{Content, Performance, RunControl, RunReport};
+use perform::{RunControl, RunReport};
 
 /// The loop turns at least this often: a machine that wakes from sleep must
 /// not wait for a time that the sleep has made late.
@@ -87,7 +88,7 @@ pub enum AgentError {
     Host(#[from] ccm_host::Error),
     /// The metrics cannot be served.
     #[error(transparent)]
-    Monitor(#[from] MonitorError),
+    Monitor(#[from] monitor::Error),
     /// There is no thread or descriptor left.
     #[error("cannot start the agent")]
     Start(#[from] std::io::Error),
@@ -404,320 +405,6 @@ impl Agent {
         self.network.kept = None;
         tracing::info!("the agent has stopped");
         AgentEnd::Stopped
-    }
-
-    /// Starts a run, or reports at once why there is none.
-    fn begin(&mut self, request: RunRequest, now: Moment) {
-        let report = match self.start_run(&request, now) {
-            Ok(running) => {
-                self.running = Some(running);
-                self.tell_status();
-                return;
-            }
-            Err(reason) => RunReport::not_made(request, reason),
-        };
-        let _ = self.sender.send(Message::RunEnded(Box::new(report)));
-    }
-
-    fn start_run(&mut self, request: &RunRequest, now: Moment) -> Result<Running, String> {
-        let worker = self.workers.iter().find(|worker| worker.url == request.manifest);
-        let worker = worker.ok_or("the manifest is not configured any more")?;
-        let manifest = Content::of(&worker.source, worker.is_local);
-        let is_data_local = self.config.external_data_url.as_deref().is_some_and(is_local);
-        let data = self.data.as_ref().map(|data| Content::of(data, is_data_local));
-        if request.reason == RunReason::Remediation {
-            self.metrics.remediation(&worker.name);
-        }
-        let performance = Performance {
-            request: request.clone(),
-            name: worker.name.clone(),
-            manifest,
-            is_local: worker.is_local,
-            data,
-            data_name: self.data.as_ref().map(|data| data.name()).unwrap_or_default(),
-            facts: Arc::clone(&self.facts),
-            noop: self.config.noop,
-            register: self.config.registration,
-            renewal: Renewal {
-                interval: self.config.interval,
-                health_check_interval: self.config.health_check_interval,
-            },
-            registrar: self.network.registrar.clone(),
-            nats: self.network.nats.clone(),
-            system: self.system.clone(),
-            metrics: Arc::clone(&self.metrics),
-            args: self.settings.run_args.clone(),
-        };
-        let control = RunControl::new().map_err(|error| error.to_string())?;
-        let (inner, sender) = (control.clone(), self.sender.clone());
-        let run = move || {
-            let report = performance.perform(&inner);
-            let _ = sender.send(Message::RunEnded(Box::new(report)));
-        };
-        let spawned = std::thread::Builder::new().name("run".to_owned()).spawn(run);
-        spawned.map_err(|error| format!("cannot start a run: {error}"))?;
-        let (mode, reason) = (request.mode.name(), request.reason.name());
-        tracing::debug!(manifest = worker.name, reason, "starting a run: {mode}");
-        let stop_at = self.config.run_timeout.map(|limit| now + limit);
-        let request = request.clone();
-        Ok(Running { request, control, stop_at, kill_at: None, is_timed_out: false })
-    }
-
-    /// Stops or kills the run whose time is up; when to look again.
-    fn check_run(&mut self, now: Moment) -> Option<Moment> {
-        let stop_timeout = self.config.stop_timeout;
-        let limit = self.config.run_timeout.unwrap_or_default();
-        let running = self.running.as_mut()?;
-        let name = redact_credentials(&running.request.manifest).into_owned();
-        if running.stop_at.is_some_and(|due| due <= now) {
-            let limit = shown(limit);
-            tracing::error!(manifest = name, "the run takes longer than {limit}: stopping it");
-            running.control.stop(TERMINATE);
-            running.is_timed_out = true;
-            (running.stop_at, running.kill_at) = (None, Some(now + stop_timeout));
-        }
-        if running.kill_at.is_some_and(|due| due <= now) {
-            let limit = shown(stop_timeout);
-            tracing::error!(manifest = name, "the run has not stopped within {limit}: killing it");
-            running.control.kill();
-            running.kill_at = None;
-        }
-        running.stop_at.or(running.kill_at)
-    }
-
-    fn run_ended(&mut self, report: &RunReport) {
-        let now = self.host.since_boot();
-        let running = self.running.take();
-        let is_timed_out = running.is_some_and(|running| running.is_timed_out);
-        let request = &report.request;
-        let name = redact_credentials(&request.manifest).into_owned();
-        log::summary(&name, report);
-        // A run that was ended for its time was ended from outside, however
-        // gracefully.
-        let result = match report.result {
-            RunResult::Failed if is_timed_out || self.stopping.is_some() => RunResult::Killed,
-            result => result,
-        };
-        self.metrics.run(&name, request.mode, request.reason, result, self.host.now());
-        match request.mode {
-            RunMode::Apply => {
-                self.metrics.apply_duration(&name, report.took);
-                if report.counts.total > 0 {
-                    self.metrics.manifest_apply_duration(&name, report.counts.duration);
-                }
-            }
-            RunMode::Health => self.metrics.health_run_duration(&name, report.took),
-        }
-        self.schedule.finished(report.is_critical, now);
-        let (mode, result) = (request.mode.name(), result.name());
-        self.last_run = Some(format!("last run: {mode} of {name} {result}"));
-        self.tell_status();
-    }
-
-    fn tell_status(&self) {
-        let now = self.host.since_boot();
-        let running = self.running.as_ref().map(|running| {
-            let (request, mode) = (&running.request, running.request.mode.name());
-            format!("running: {mode} of {}", redact_credentials(&request.manifest))
-        });
-        let next = self.schedule.next_due().map(|due| {
-            let seconds = Duration::from_secs(due.saturating_sub(now).as_secs());
-            format!("next run in {}", shown(seconds.max(Duration::from_secs(1))))
-        });
-        let parts: Vec<String> =
-            [running.or(next), self.last_run.clone()].into_iter().flatten().collect();
-        let status = if parts.is_empty() { "waiting".to_owned() } else { parts.join("; ") };
-        self.service.tell(&format!("STATUS={}", status.replace('\n', " ")));
-    }
-
-    fn manifest_event(&mut self, url: &str, event: &SourceEvent, now: Moment) {
-        let Some(worker) = self.workers.iter().find(|worker| worker.url == url) else { return };
-        let name = worker.name.clone();
-        match event {
-            SourceEvent::Changed { digest } => {
-                tracing::info!(manifest = name, %digest, "there is a new manifest");
-                self.note_availability();
-                self.schedule.manifest_changed(url, now);
-            }
-            SourceEvent::Deleted => {
-                self.note_availability();
-                let message = "the object was deleted: suspended until it is back".to_owned();
-                let key = (&*name, "deleted");
-                log::lasting(self.lasting.set(key, Severity::Warning, message, now));
-            }
-            SourceEvent::Restored => {
-                log::lasting(self.lasting.end((&name, "deleted"), "the object is back"));
-                self.note_availability();
-            }
-            SourceEvent::Fetched => self.metrics.manifest_fetched(&name),
-            SourceEvent::Failed { message } => {
-                self.metrics.manifest_fetch_error(&name);
-                let (key, message) = ((&*name, "source"), message.clone());
-                log::lasting(self.lasting.set(key, Severity::Error, message, now));
-            }
-            SourceEvent::Recovered => {
-                log::lasting(self.lasting.end((&name, "source"), "the source is back"));
-            }
-        }
-    }
-
-    fn data_event(&mut self, url: &str, event: &SourceEvent, now: Moment) {
-        if self.config.external_data_url.as_deref() != Some(url) {
-            return;
-        }
-        let name = redact_credentials(url).into_owned();
-        match event {
-            SourceEvent::Changed { digest } => {
-                tracing::info!(%digest, "there is new external data");
-                self.note_availability();
-                self.schedule.data_changed(now);
-            }
-            // What a deleted key said stays.
-            SourceEvent::Deleted | SourceEvent::Restored => self.note_availability(),
-            SourceEvent::Fetched => {}
-            SourceEvent::Failed { message } => {
-                self.metrics.data_resolve_error(&name);
-                let (key, message) = (("", "data"), message.clone());
-                log::lasting(self.lasting.set(key, Severity::Error, message, now));
-            }
-            SourceEvent::Recovered => {
-                log::lasting(self.lasting.end(("", "data"), "external data is back"));
-            }
-        }
-    }
-
-    fn connection_event(&mut self, event: &ConnectionEvent, now: Moment) {
-        let key = ("", "connection");
-        let entry = match event {
-            ConnectionEvent::Connected => {
-                self.metrics.nats_connected(true);
-                if self.network.nats.connection().connects > 1 {
-                    self.metrics.nats_reconnected();
-                }
-                self.lasting.end(key, "connected to NATS again")
-            }
-            ConnectionEvent::Lost => {
-                self.metrics.nats_connected(false);
-                let message = "the connection to NATS was lost".to_owned();
-                self.lasting.set(key, Severity::Error, message, now)
-            }
-            ConnectionEvent::Failed(error) => {
-                self.metrics.nats_connected(false);
-                self.lasting.set(key, Severity::Error, error.to_string(), now)
-            }
-        };
-        log::lasting(entry);
-    }
-
-    /// Tells schedule, metrics and log which manifests and data are there.
-    fn note_availability(&mut self) {
-        let now = self.host.since_boot();
-        let mut without = Vec::new();
-        for worker in &self.workers {
-            // Each run looks for a local file by itself: here it could keep the
-            // loop waiting.
-            let copy = if worker.is_local { None } else { worker.source.current() };
-            let is_there = worker.is_local || copy.is_some();
-            self.schedule.set_available(&worker.url, is_there, now);
-            self.metrics.manifest_available(&worker.name, is_there);
-            if let Some(at) = copy.and_then(|copy| timestamp(copy.fetched)) {
-                self.metrics.manifest_fetched_at(&worker.name, at);
-            }
-            let key = (&*worker.name, "manifest");
-            let entry = if is_there || worker.source.is_suspended() {
-                self.lasting.end(key, "there is a manifest now")
-            } else {
-                let message = "there is no manifest to apply yet".to_owned();
-                self.lasting.set(key, Severity::Warning, message, now)
-            };
-            log::lasting(entry);
-            if !is_there {
-                without.push(worker.name.clone());
-            }
-        }
-        let Some((url, data)) = self.config.external_data_url.as_ref().zip(self.data.as_ref())
-        else {
-            self.schedule.set_data(true, now);
-            return self.health.set_missing(without, self.config.interval, now);
-        };
-        let copy = if is_local(url) { None } else { data.current() };
-        let is_there = is_local(url) || copy.is_some();
-        let name = redact_credentials(url);
-        if let Some(at) = copy.and_then(|copy| timestamp(copy.fetched)) {
-            self.metrics.data_fetched_at(&name, at);
-        }
-        self.schedule.set_data(is_there, now);
-        let key = ("", "no data");
-        log::lasting(if is_there {
-            self.lasting.end(key, "there is external data now")
-        } else {
-            let message = format!("nothing is applied: there is no external data from {name} yet");
-            without.push(name.into_owned());
-            self.lasting.set(key, Severity::Error, message, now)
-        });
-        self.health.set_missing(without, self.config.interval, now);
-    }
-
-    fn watch_manifest(&self, url: &str) -> Result<Worker, AgentError> {
-        let (sender, owned) = (self.sender.clone(), url.to_owned());
-        let events = move |event| {
-            let _ = sender.send(Message::Manifest(owned.clone(), event));
-        };
-        let source = self.watch(SourceKind::Manifest, url, None, events)?;
-        let name = redact_credentials(url).into_owned();
-        let source = Arc::new(source);
-        Ok(Worker { url: url.to_owned(), name, is_local: is_local(url), source })
-    }
-
-    fn watch_data(&mut self) -> Result<(), AgentError> {
-        self.data = None;
-        let Some(url) = self.config.external_data_url.clone() else { return Ok(()) };
-        let (sender, owned) = (self.sender.clone(), url.clone());
-        let events = move |event| {
-            let _ = sender.send(Message::Data(owned.clone(), event));
-        };
-        let accept = self.accept(&url);
-        self.data = Some(Arc::new(self.watch(SourceKind::Data, &url, Some(accept), events)?));
-        Ok(())
-    }
-
-    fn watch(
-        &self,
-        kind: SourceKind,
-        url: &str,
-        accept: Option<Accept>,
-        events: impl Fn(SourceEvent) + Send + Sync + 'static,
-    ) -> Result<Source, AgentError> {
-        let Config { interval, splay, .. } = self.config;
-        let settings = SourceSettings { kind, url: url.to_owned(), interval, splay, accept };
-        let network = self.network.kept.as_ref().map(|_| &self.network.nats);
-        Ok(Source::start(settings, &self.cache, &self.network.system, network, events)?)
-    }
-
-    /// Judges external data with the facts at hand.
-    fn accept(&self, url: &str) -> Accept {
-        let (facts, metrics) = (Arc::clone(&self.facts), Arc::clone(&self.metrics));
-        let (system, name) = (self.system.clone(), redact_credentials(url).into_owned());
-        Arc::new(move |text: &str| {
-            let host = system.begin(Cancel::default());
-            let layers = facts.at_hand().ok_or("there are no facts to resolve it with")?;
-            let begin = host.since_boot();
-            let failed = |error: ccm_hiera::Error| ccm_engine::chain(&error);
-            let document = Document::parse(&name, text).map_err(failed)?;
-            let resolved = document.resolve(&host, &layers.facts(), None).map_err(failed)?;
-            metrics.data_resolve_duration(host.since_boot().saturating_sub(begin));
-            if resolved.data.is_empty() {
-                return Err("it resolves to nothing".to_owned());
-            }
-            Ok(())
-        })
-    }
-
-    /// Removes copies of what is not configured any more.
-    fn retain_copies(&self) {
-        let manifests = self.config.manifests.iter().map(String::as_str);
-        let urls: Vec<&str> = manifests.chain(self.config.external_data_url.as_deref()).collect();
-        self.cache.retain(&urls);
     }
 }
 

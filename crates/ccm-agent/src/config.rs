@@ -19,7 +19,7 @@ pub const DEFAULT_PATH: &str = "/etc/choria/ccm/config.yaml";
 /// A configuration larger than this was not written for one machine.
 const MAX_SIZE: u64 = 1 << 20;
 const SECOND: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 /// The longest splay unless the configuration names another.
 const DEFAULT_SPLAY: Duration = Duration::from_secs(30);
 
@@ -445,7 +445,7 @@ fn check_manifest_url(url: &str) -> Result<(), String> {
         Some("obj") => nats_check(url),
         Some("http" | "https") => {
             let path = url.split(['?', '#']).next().unwrap_or_default();
-            if path.ends_with(".tar.gz") || path.ends_with(".tgz") {
+            if [".tar.gz", ".tgz"].iter().any(|end| path.ends_with(end)) {
                 check_http(url)
             } else {
                 Err(format!("{shown} must end in `.tar.gz` or `.tgz`"))

@@ -5,7 +5,7 @@ mod agent;
 pub mod config;
 mod lasting;
 pub mod metrics;
-mod monitor;
+pub mod monitor;
 mod registrar;
 pub mod run;
 pub mod schedule;
@@ -13,4 +13,3 @@ pub mod sources;
 
 pub use agent::{Agent, AgentEnd, AgentError, Mailbox, Settings, Signal};
 pub use metrics::Metrics;
-pub use monitor::{Monitor, MonitorError};

@@ -53,8 +53,15 @@ impl Registrar {
         let cancel = Cancel::new()?;
         let host = system.begin(cancel.clone());
         let (orders, received) = channel();
-        let mut state =
-            State { nats, host, metrics, waiting: BTreeMap::new(), warned: HashSet::new() };
+        let mut state = State {
+            nats,
+            host,
+            metrics,
+            waiting: BTreeMap::new(),
+            warned: HashSet::new(),
+            max_age: None,
+            has_asked_age: false,
+        };
         let run = move || state.run(&received);
         let thread = std::thread::Builder::new().name("registrar".to_owned()).spawn(run)?;
         Ok(Self { orders, thread, cancel })
@@ -92,6 +99,9 @@ struct State {
     waiting: BTreeMap<String, Waiting>,
     /// Subjects whose entries are known to expire too early.
     warned: HashSet<String>,
+    /// How long the stream keeps entries.
+    max_age: Option<Duration>,
+    has_asked_age: bool,
 }
 
 struct Waiting {
@@ -112,7 +122,7 @@ impl State {
             };
             match order {
                 Ok(Order::Publish { entry, to, has_checks, renewal }) => {
-                    self.check_life(&entry, has_checks, renewal);
+                    self.check_life(&entry, to, has_checks, renewal);
                     self.publish(entry, to);
                 }
                 Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => {
@@ -183,9 +193,30 @@ impl State {
         }
     }
 
+    /// How long the stream keeps entries, asked once.
+    fn stream_life(&mut self) -> Option<Duration> {
+        if !self.has_asked_age && self.nats.connection().is_connected {
+            // Who may publish need not be allowed to ask this.
+            self.max_age = self.nats.max_age(&self.host).unwrap_or_default();
+            self.has_asked_age = true;
+        }
+        self.max_age
+    }
+
     /// Warns once of an entry that expires before it is renewed.
-    fn check_life(&mut self, entry: &RegistryEntry, has_checks: bool, renewal: Renewal) {
-        let Some(life) = entry.ttl.and_then(ccm_model::Ttl::duration) else { return };
+    fn check_life(
+        &mut self,
+        entry: &RegistryEntry,
+        to: Registry,
+        has_checks: bool,
+        renewal: Renewal,
+    ) {
+        let life = match entry.ttl {
+            Some(ttl) => ttl.duration(),
+            None if to == Registry::JetStream => self.stream_life(),
+            None => None,
+        };
+        let Some(life) = life else { return };
         let is_checked = has_checks && !renewal.health_check_interval.is_zero();
         let every = if is_checked {
             renewal.health_check_interval.min(renewal.interval)

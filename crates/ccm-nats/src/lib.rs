@@ -243,6 +243,19 @@ impl Nats {
         Ok(PreparedStream { is_new: prepared.is_new, changes: prepared.changes })
     }
 
+    /// How long the stream keeps entries without a time to live; `None` for
+    /// ever.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the stream cannot be asked.
+    pub fn max_age(&self, host: &Host) -> ccm_host::Result<Option<Duration>> {
+        let link = self.link(host)?;
+        let info = self.wait(host, link.stream_info(self.stream()))?;
+        let age = info.and_then(|info| info["config"]["max_age"].as_u64());
+        Ok(age.filter(|age| *age > 0).map(Duration::from_nanos))
+    }
+
     /// Checks the name of a stream.
     ///
     /// # Errors

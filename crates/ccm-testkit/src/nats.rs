@@ -17,7 +17,7 @@ pub use objects::{encoded, object_digest};
 pub use wire::{Message, Wire};
 
 /// How long a server may take to begin: machines can be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The program, if this machine has it.
 pub fn program() -> Option<PathBuf> {

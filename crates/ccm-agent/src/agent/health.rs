@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::schedule::Moment;
 
 /// The loop turns at least this often.
-const TURN: Duration = Duration::from_secs(60);
+const TURN: Duration = Duration::from_mins(1);
 
 /// What the loop says of itself, read by other threads.
 #[derive(Default)]

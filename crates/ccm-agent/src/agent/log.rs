@@ -103,6 +103,8 @@ pub(super) fn summary(manifest: &str, report: &RunReport) {
     let word = match (result, mode) {
         (RunResult::Killed, _) => "killed",
         (RunResult::Crashed, _) => "crashed",
+        (RunResult::Failed, RunMode::Apply) if total == 0 => "not applied",
+        (RunResult::Failed, RunMode::Health) if total == 0 => "not checked",
         (_, RunMode::Apply) => "applied",
         (_, RunMode::Health) => "checked",
     };

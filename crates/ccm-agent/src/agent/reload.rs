@@ -88,10 +88,11 @@ impl Agent {
         let mut failures = Vec::new();
         for url in &config.manifests {
             let kept = before.iter().position(|worker| worker.url == *url);
-            match kept
-                .map(|at| Ok(before.swap_remove(at)))
-                .unwrap_or_else(|| self.watch_manifest(url))
-            {
+            let worker = match kept {
+                Some(at) => Ok(before.swap_remove(at)),
+                None => self.watch_manifest(url),
+            };
+            match worker {
                 Ok(worker) => self.workers.push(worker),
                 Err(error) => failures.push(error),
             }

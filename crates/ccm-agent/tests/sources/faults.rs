@@ -202,3 +202,36 @@ fn a_server_of_the_list_hangs() {
         cluster.wake(node);
     }
 }
+
+/// The leader of the stream crashes while the object is fetched in many parts.
+#[test]
+fn a_leader_crashes_during_a_download() {
+    if lacks_nats() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::start(directory.path());
+    let noise: Vec<u8> = (0..24_000_000_u64)
+        .map(|number| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
+        .collect();
+    let large = |version: usize| {
+        let text = manifest(version);
+        ccm_testkit::tarball(&[("manifest.yaml", text.as_bytes()), ("noise", &noise)])
+    };
+    let mut wire = cluster.wire(0);
+    wire.make_object_bucket("M", 3);
+    wire.put_object("M", "m.tgz", &archive(1));
+    let bed = Bed::with_nats(&cluster.urls());
+    let cache = bed.cache();
+    let watch = bed.manifest(&cache, URL);
+    watch.wait_for_text(&manifest(1));
+    wire.put_object("M", "m.tgz", &large(2));
+    watch.source.look_now();
+    let leader = cluster.leader("OBJ_M");
+    cluster.kill(leader);
+    let copy = watch.wait_for_text(&manifest(2));
+    let ccm_agent::sources::SourceContent::Manifest(path) = &copy.content else {
+        panic!("{copy:?}")
+    };
+    assert!(std::fs::read(path.with_file_name("noise")).unwrap() == noise, "every byte of it");
+}

@@ -92,8 +92,8 @@ fn a_deleted_object_suspends_until_it_is_back() {
     wait_for("the deletion", || watch.source.is_suspended().then_some(()));
     wire.put_object("M", NAME, &archive(2));
     watch.wait_for_text(&manifest(2));
+    wait_for("what is told of it", || (watch.count(changed) == 1).then_some(()));
     assert_eq!(watch.count(|event| *event == SourceEvent::Restored), 2);
-    assert_eq!(watch.count(changed), 1);
 }
 
 /// As fast as it comes: every copy is whole, the last one wins, and the disk does

@@ -59,10 +59,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         commit: env!("CCM_COMMIT"),
         run_args,
     };
-    let mut agent =
-        Agent::start(settings, config, &System::default(), on_config).map_err(failed)?;
+    let mut agent = Agent::start(settings, config, &System::default(), on_config)
+        .map_err(|error| failed(&error))?;
     let mailbox = agent.mailbox();
-    signals::forward(move |signal| mailbox.send(signal)).map_err(|error| failed(error.into()))?;
+    signals::forward(move |signal| mailbox.send(signal)).map_err(|error| failed(&error.into()))?;
     if matches.get_flag("once") {
         let (code, is_sudden) = agent.once();
         if is_sudden {
@@ -126,11 +126,10 @@ impl LogFlags {
 fn invalid(error: ConfigError) -> Error {
     match error {
         ConfigError::Invalid(diagnosis) => Error::Manifest(ManifestError::Invalid(diagnosis)),
-        error => failed(AgentError::Config(error)),
+        error @ ConfigError::Read(_) => failed(&AgentError::Config(error)),
     }
 }
 
-fn failed(error: AgentError) -> Error {
-    let hint = error.hint();
-    Error::Invalid { message: ccm_engine::chain(&error), hint }
+fn failed(error: &AgentError) -> Error {
+    Error::Invalid { message: ccm_engine::chain(error), hint: error.hint() }
 }

@@ -1,6 +1,5 @@
 //! An agent in a place of its own.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -173,11 +172,4 @@ pub(crate) fn pid_in(path: &Path) -> i32 {
 /// How many bytes a file has; 0 if there is none.
 pub(crate) fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// Writes a file that only its owner can read.
-pub(crate) fn private(env: &TestEnv, name: &str, text: &str) -> PathBuf {
-    let path = env.write(name, text);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    path
 }

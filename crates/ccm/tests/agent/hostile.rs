@@ -52,10 +52,8 @@ fn a_crashed_run_is_told_from_a_killed_one() {
 #[test]
 fn a_run_kills_the_process_group_of_its_parent() {
     let bed = Bed::new();
-    let attack = "exec: [{\"sh -c 'kill -9 -- -$(ps -o pgid= -p $PPID | tr -d \\\" \\\")'\": {}}]";
-    if ccm_testkit::lacks_program("ps") {
-        return;
-    }
+    // The fifth field is the process group.
+    let attack = "exec: [{\"sh -c 'read a b c d e f < /proc/$PPID/stat; kill -9 -$e'\": {}}]";
     bed.manifest("m.yaml", attack);
     bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
     let mut agent = bed.start(&[]);

@@ -23,7 +23,8 @@ fn a_configuration_is_checked() {
     ] {
         assert!(said.contains(wanted), "no {wanted} in {said}");
     }
-    let (code, said) = bed.run(&["--config", "nowhere.yaml"]);
+    std::fs::remove_file(bed.env.path("config.yaml")).unwrap();
+    let (code, said) = bed.run(&[]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("cannot read the configuration"), "{said}");
 }

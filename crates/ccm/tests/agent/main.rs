@@ -17,7 +17,7 @@ mod fleet;
 mod hostile;
 mod lifecycle;
 #[path = "../nats/bed.rs"]
-#[expect(dead_code, reason = "other tests use more of it")]
+#[expect(dead_code, unused_imports, reason = "other tests use more of it")]
 mod nats_bed;
 mod network;
 mod reload;

@@ -300,7 +300,7 @@ fn an_agent_costs_a_server_little() {
     let bed = Bed { env: nats.env };
     bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1h\nexternal_data_url: kv://D/k\n");
     let mut agent = bed.start(&[]);
-    agent.wait_for(&["applied"]);
+    agent.wait_for(&["exec#echo one changed"]);
     let connections: serde_json::Value =
         serde_json::from_str(&get(&monitor, "/connz?subs=1")).unwrap();
     let connections = connections["connections"].as_array().unwrap().clone();

@@ -17,6 +17,7 @@ enum Shape {
     Data,
     Request,
     Rules,
+    AgentConfiguration,
 }
 
 fn shape(text: &str) -> Option<Shape> {
@@ -27,6 +28,8 @@ fn shape(text: &str) -> Option<Shape> {
         Shape::Request
     } else if begins("ccm:") {
         Shape::Manifest
+    } else if begins("manifests:") {
+        Shape::AgentConfiguration
     } else if begins("data:") {
         Shape::Data
     } else if ccm_goss::KINDS.iter().any(|kind| begins(&format!("{}:", kind.name))) {
@@ -67,8 +70,8 @@ fn every_block_of_yaml_is_valid() {
 fn check_yaml(directory: &Path, block: &Block) -> Result<(), String> {
     let name = block.attribute("file").unwrap_or("block.yaml").to_owned();
     let path = directory.join(&name);
-    let shape =
-        shape(&block.text).ok_or("neither a manifest nor resources, data, rules or a request")?;
+    let shape = shape(&block.text)
+        .ok_or("neither a manifest nor resources, data, rules, a request or a configuration")?;
     // One that is wrong on purpose is wrong.
     let is_wrong = block.attributes.iter().any(|word| word == "invalid");
     let mut command = ccm(directory);
@@ -77,6 +80,10 @@ fn check_yaml(directory: &Path, block: &Block) -> Result<(), String> {
         Shape::Data => {
             std::fs::write(&path, &block.text).unwrap();
             command.args(["hiera", "parse", &name, "--system-facts"]);
+        }
+        Shape::AgentConfiguration => {
+            std::fs::write(&path, &block.text).unwrap();
+            command.args(["agent", "--check", "--config", &name]);
         }
         Shape::Rules => {
             std::fs::write(&path, &block.text).unwrap();

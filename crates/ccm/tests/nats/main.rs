@@ -23,5 +23,6 @@ mod objects;
 mod permissions;
 mod publication;
 mod registry;
+mod rollout;
 mod secrets;
 mod sources;
