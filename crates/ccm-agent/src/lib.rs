@@ -13,4 +13,3 @@ pub mod sources;
 
 pub use agent::{Agent, AgentEnd, AgentError, Mailbox, Settings, Signal};
 pub use metrics::Metrics;
-pub use monitor::{Monitor, MonitorError};

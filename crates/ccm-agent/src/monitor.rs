@@ -26,7 +26,7 @@ const SCRAPE_LIMITS: Limits = Limits {
 
 /// Why there is no endpoint.
 #[derive(Debug, thiserror::Error)]
-pub enum MonitorError {
+pub enum Error {
     /// The address could not be bound.
     #[error("cannot serve metrics on port {port}")]
     Listen {
@@ -40,7 +40,7 @@ pub enum MonitorError {
     Start(#[source] std::io::Error),
 }
 
-impl MonitorError {
+impl Error {
     /// What to do next.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -74,15 +74,15 @@ impl Monitor {
         metrics: Arc<Metrics>,
         health: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static,
         host: &Host,
-    ) -> Result<Self, MonitorError> {
+    ) -> Result<Self, Error> {
         let socket =
-            listen(address, port, host).map_err(|source| MonitorError::Listen { port, source })?;
+            listen(address, port, host).map_err(|source| Error::Listen { port, source })?;
         let host = host.clone();
         let handler = move |request: Request| {
             let response = answer(&request, &metrics, &health, &host);
             async move { response }
         };
-        let server = Server::start(socket, SCRAPE_LIMITS, handler).map_err(MonitorError::Start)?;
+        let server = Server::start(socket, SCRAPE_LIMITS, handler).map_err(Error::Start)?;
         Ok(Self { server })
     }
 

@@ -190,14 +190,15 @@ impl Schedule {
         }
     }
 
-    /// The content of a manifest is new.
+    /// The content of a manifest is new. Whoever tells this has waited for a
+    /// random time up to `splay` before it looked.
     pub fn manifest_changed(&mut self, manifest: &str, now: Moment) {
         if let Some(at) = self.position(manifest) {
             self.changed(at, RunReason::Source, now);
         }
     }
 
-    /// The external data is new.
+    /// The external data is new, found as late as a manifest.
     pub fn data_changed(&mut self, now: Moment) {
         for at in 0..self.workers.len() {
             self.changed(at, RunReason::Data, now);
@@ -209,8 +210,7 @@ impl Schedule {
             // The first apply is to come, and uses the newest.
             return;
         }
-        // A fleet that is told of a change at once looks at it at random times up
-        // to `splay` later. A second delay would double that.
+        // A second delay would double the first.
         let worker = &mut self.workers[at];
         let due = worker.change_at(now, Duration::ZERO);
         if worker.change.is_none_or(|(before, _)| due < before) {
