@@ -136,7 +136,7 @@ export function WordControl(props) {
   const now = asText(value);
   if (now && !words.includes(now)) return html`<${TextControl} ...${props} />`;
   if (words.length <= 4) {
-    return html`<div class="segrow"><${Segmented} labelledBy=${`${id}-label`} describedBy=${describedBy} value=${now || (standard ?? "")} inherited=${inherited || !now} disabled=${readOnly}
+    return html`<div class="segrow"><${Segmented} labelledBy=${`${id}-label`} describedBy=${describedBy} value=${now || (standard ?? "")} inherited=${inherited || (!now && standard !== undefined)} disabled=${readOnly}
       options=${[...(standard === undefined ? [{ value: "", label: "unset" }] : []), ...words.map((word) => ({ value: word, label: word }))]}
       onChange=${(/** @type {string} */ word) => onChange(word === "" || (word === standard && inherited === false && !now) ? undefined : word)} />${inherited && html`<span class="pill accent">default</span>`}</div>`;
   }

@@ -37,7 +37,7 @@ export const theme = EditorView.theme({
   ".cm-bad-line.warning": { backgroundColor: "var(--warn-soft)" },
   ".cm-finding": { backgroundColor: "var(--bad-soft)", color: "var(--bad)", padding: "0 16px 5px 2px", whiteSpace: "pre-wrap", overflowWrap: "anywhere", lineHeight: "17px" },
   ".cm-finding.warning": { backgroundColor: "var(--warn-soft)", color: "var(--warn)" },
-  ".cm-carets": { lineHeight: "14px" },
+  ".cm-carets": { lineHeight: "9px", paddingTop: "5px" },
   ".cm-hint": { color: "var(--text-2)" },
   ".cm-acts": { display: "flex", gap: "6px", paddingTop: "4px", flexWrap: "wrap" },
   ".cm-acts button": { font: "550 12px var(--sans)", height: "25px", padding: "0 8px", color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--line-strong)", borderRadius: "var(--r-s)", cursor: "pointer" },

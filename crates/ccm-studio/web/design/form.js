@@ -214,12 +214,15 @@ function help(field, property, inherited, own) {
     parts.push(html`<span key="r" class="resolved"><${Icon} name="eye" />Resolves to <span class="mono bidi">${text.length > 160 ? `${text.slice(0, 158)}…` : text}</span></span>`);
   }
   if (inherited) parts.push(html`<span key="d">From <code>defaults</code>${property.default?.range ? html`, <button type="button" class="link" onClick=${() => showLine(property.default?.range?.[0] ?? 0)}>line ${property.default.range[0] + 1}</button>` : ""}. Type to override. </span>`);
-  parts.push(html`<span key="h">${field.doc}${field.doc && !/[.!?]$/.test(field.doc) ? "." : ""}${field.phase === "deferred" ? " Resolved when the resource is applied." : ""}${field.conflicts.length > 0 ? ` Not together with ${field.conflicts.join(", ")}.` : ""} </span>`);
+  parts.push(html`<span key="h">${coded(field.doc)}${field.doc && !/[.!?]$/.test(field.doc) ? "." : ""}${field.phase === "deferred" ? " Resolved when the resource is applied." : ""}${field.conflicts.length > 0 ? ` Not together with ${field.conflicts.join(", ")}.` : ""} </span>`);
   if (own && property.range && ["data", "texts", "list", "struct", "rules"].includes(field.shape)) parts.push(html`<button key="y" type="button" class="link" onClick=${() => showLine(property.range?.[0] ?? 0)}>Edit as YAML</button>`);
   if (property.editable === false && property.range) parts.push(html`<button key="l" type="button" class="link" onClick=${() => showLine(property.range?.[0] ?? 0)}>Go to line ${property.range[0] + 1}</button>`);
   if (typeof property.own === "string" && property.own.includes("{{")) parts.push(html`<button key="t" type="button" class="link" onClick=${() => go({ page: "templates", rest: { property: field.name } })}>Try the template</button>`);
   return parts;
 }
+
+/** A text with what stands between backticks as code. @param {string} text */
+const coded = (text) => text.split("`").map((part, index) => (index % 2 === 1 ? html`<code key=${index}>${part}</code>` : part));
 
 /** @param {number} line */
 function showLine(line) {
