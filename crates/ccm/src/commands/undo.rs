@@ -44,7 +44,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut access = Access::open(&mut options, matches)?;
     // Before the lock: what another undo leaves meanwhile is not meant.
     let last = last_run(&options, matches)?;
-    let _lock = access.lock(ui, &options.host)?;
+    let _lock = access.lock(&mut |text| ui.waiting(text), &options.host)?;
     if access.is_lost() {
         options.state.directory = None;
     }
