@@ -210,12 +210,19 @@ impl Runner {
         }
     }
 
-    /// In a preview: what the arguments of a command name may be something else
-    /// afterwards.
+    /// In a preview: what the arguments and the environment of a command name may
+    /// be something else afterwards. Where it looks for programs and who runs it
+    /// is no such thing.
     fn predict_touched(&self, command: &str, setting: &Setting) {
         let arguments = command.trim_start().split_once(char::is_whitespace);
-        let arguments = arguments.map_or("", |(_, arguments)| arguments);
-        self.host.predict_touched(arguments, Path::new(&setting.directory));
+        let mut words = arguments.map_or("", |(_, arguments)| arguments).to_owned();
+        for (name, value) in &setting.environment {
+            if value.contains('/') && !name.ends_with("PATH") && name != "HOME" {
+                words.push(' ');
+                words.push_str(value);
+            }
+        }
+        self.host.predict_touched(&words, Path::new(&setting.directory));
     }
 
     /// Whether a guard command exits 0.
