@@ -31,6 +31,17 @@ fn said(output: &Output) -> String {
     )
 }
 
+/// What a run says first on stderr; waits for it. Also gives back the rest,
+/// which must stay open for the run to go on talking.
+fn first_line(
+    run: &mut std::process::Child,
+) -> (String, std::io::BufReader<std::process::ChildStderr>) {
+    let mut line = String::new();
+    let mut stderr = std::io::BufReader::new(run.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    (line, stderr)
+}
+
 /// The names below the state directory.
 fn names(env: &TestEnv) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(env.state())
@@ -70,14 +81,14 @@ fn a_second_run_waits_and_names_the_first() {
     }
     assert!(env.path("without").exists());
     let mut waiting = env.command(["ensure", "file", env.path("f").to_str().unwrap()]);
-    let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
+    let mut waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (line, _rest) = first_line(&mut waiting);
+    assert!(line.contains("waiting for another run: process"), "{line}");
     assert!(!env.path("f").exists());
     env.write("go", "");
     assert!(first.wait_with_output().unwrap().status.success());
     let output = waiting.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("waiting for another run: process"), "{}", said(&output));
     assert!(env.path("f").exists());
 }
 
@@ -88,9 +99,7 @@ fn waiting_ends_with_a_signal() {
     let first = env.start();
     wait_for("the first run", || env.path("at-work").exists());
     let mut second = env.start();
-    let mut said = std::io::BufReader::new(second.stderr.take().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    let (line, _rest) = first_line(&mut second);
     assert!(line.contains("waiting for another run"), "{line}");
     kill(Pid::from_raw(second.id() as i32), Signal::SIGTERM).unwrap();
     assert_eq!(second.wait_with_output().unwrap().status.code(), Some(143));

@@ -164,7 +164,7 @@ fn a_read_only_file_system_is_foreseen() {
     assert_eq!(failed("report--noop"), failed("report"));
     assert_eq!(failed("report").len(), 5);
     assert_eq!((env.read("rw/f"), env.read("ro/changed")), ("old\n".into(), "new\n".into()));
-    ok(&env, ["undo", &runs(&env)[1]["id"].as_str().unwrap().to_owned()]);
+    ok(&env, ["undo", runs(&env)[1]["id"].as_str().unwrap()]);
     assert_eq!(env.read("ro/gone/f"), "gone\n");
 }
 
