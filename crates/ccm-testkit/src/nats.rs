@@ -97,6 +97,19 @@ impl NatsServer {
     pub fn signal(&self, signal: nix::sys::signal::Signal) {
         let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
         nix::sys::signal::kill(pid, signal).unwrap();
+        if signal == nix::sys::signal::SIGSTOP {
+            // On a busy machine its threads run on for a moment.
+            wait_for("the server to stop", || self.is_stopped().then_some(()));
+        }
+    }
+
+    /// Whether every thread of it is stopped.
+    fn is_stopped(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            stat.rsplit(") ").next().is_none_or(|rest| !rest.starts_with(['R', 'S', 'D']))
+        })
     }
 
     /// Crashes it.

@@ -193,3 +193,14 @@ fn operations_are_json() {
     assert_eq!(serde_json::to_string(&operations).unwrap(), text);
     assert!(serde_json::from_str::<Operation>(r#"{"op": "burn", "path": []}"#).is_err());
 }
+
+/// Blank lines that an entry leaves behind would go to the block scalar above.
+#[test]
+fn blank_lines_do_not_move_into_what_is_above() {
+    let text = "- >\n a\n- b\n\n  \n\n- c\n";
+    let mut document = document(text);
+    let _ = document.apply(&operations(json!([{"op": "remove", "path": [1]}])));
+    let read = Document::parse(Source::new("t", document.text())).unwrap().value(&[]);
+    let is_refused = document.text() == text;
+    assert!(is_refused || read == Some(json!(["a\n", "c"])), "{:?}", document.text());
+}

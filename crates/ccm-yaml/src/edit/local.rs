@@ -4,8 +4,8 @@
 //! at the column of the collection, and what it is follows from its own lines.
 //! So in a text without anchors and tags it is enough to read the entries that
 //! changed as a collection of their own, at the same column, with a mark where
-//! the next entry begins. If the mark is found as an entry at its byte, the rest
-//! of the text means what it did. Whatever is not as plain as that is left to
+//! the next entry begins. If they begin with an entry, and the mark is found as
+//! one at its byte, the rest of the text means what it did. Whatever is not as plain as that is left to
 //! the check of the whole text.
 
 use std::collections::HashSet;
@@ -149,9 +149,9 @@ fn entries_alone(
 ) -> Option<&[Child]> {
     let root = new.tree.root;
     let children = &block(new.tree, root)?.children;
-    if self::is_map(new.tree, root) != is_map
-        || lines::column(new.text, children.first()?.start) != column
-    {
+    // Blank lines before the first entry would go to what is above it, which may
+    // be a block scalar.
+    if self::is_map(new.tree, root) != is_map || children.first()?.start != column {
         return None;
     }
     let Some(mark) = mark else { return Some(children) };

@@ -232,6 +232,8 @@ fn objects_that_are_replaced_meanwhile() {
     wire.make_object_bucket("M", 1);
     put_object(&mut wire, "M", "m.tgz", &tarball(MANIFEST));
     let stop = std::sync::atomic::AtomicBool::new(false);
+    // How long a run takes on this machine: an object lasts for about as long.
+    let pause = std::sync::atomic::AtomicU64::new(50);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut wire = bed.wire();
@@ -249,12 +251,16 @@ fn objects_that_are_replaced_meanwhile() {
                 wire.put_metadata("M", &crate::bed::encoded("m.tgz"), &metadata);
                 let old = format!("{{\"filter\":\"$O.M.C.new{}\"}}", number - 1);
                 wire.api("STREAM.PURGE.OBJ_M", &old);
-                std::thread::sleep(Duration::from_millis(50));
+                let pause = pause.load(std::sync::atomic::Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(pause));
             }
         });
         let mut good = 0;
         for _ in 0..20 {
+            let began = Instant::now();
             let ran = bed.run(["apply", "obj://M/m.tgz"]);
+            let took = (began.elapsed().as_millis() as u64).max(50);
+            pause.store(took, std::sync::atomic::Ordering::Relaxed);
             match ran.code {
                 0 => good += 1,
                 _ => assert!(
