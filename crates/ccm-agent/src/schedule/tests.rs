@@ -1,8 +1,8 @@
 use super::*;
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 const TIMES: Times = Times {
-    interval: Duration::from_secs(300),
+    interval: Duration::from_mins(5),
     health_check_interval: Duration::ZERO,
     splay: Duration::from_secs(30),
 };
@@ -152,10 +152,10 @@ fn new_content_is_applied_soon_but_not_too_often() {
         }
         now += Duration::from_millis(50);
     }
-    assert!(began.windows(2).all(|pair| pair[1].0 - pair[0].0 >= s(5)), "{began:?}");
+    assert!(began.windows(2).all(|pair| pair[1].0.abs_diff(pair[0].0) >= s(5)), "{began:?}");
     assert_eq!(began.len(), 13, "{began:?}");
     let last = began.last().unwrap();
-    assert!(last.0 >= MINUTE - s(1), "the last revision is applied too: {last:?}");
+    assert!(last.0 >= s(59), "the last revision is applied too: {last:?}");
     assert!(began[1..].iter().all(|(_, reason)| *reason == RunReason::Source));
 }
 
@@ -393,7 +393,7 @@ fn a_day_keeps_all_promises() {
                     if run.mode == RunMode::Apply {
                         applies[at].push((now, run.reason));
                         if let Some(changed) = changed_at[at].take() {
-                            longest_wait = longest_wait.max(now - changed);
+                            longest_wait = longest_wait.max(now.abs_diff(changed));
                         }
                     } else {
                         checks[at] += 1;
@@ -413,17 +413,17 @@ fn a_day_keeps_all_promises() {
                 .collect();
             // One per interval; a few fall into a run of their own worker.
             assert!((260..=289).contains(&regular.len()), "{seed}: {}", regular.len());
-            let gap = |pair: &[Moment]| pair[1] - pair[0];
+            let gap = |pair: &[Moment]| pair[1].abs_diff(pair[0]);
             let gaps: Vec<Duration> = regular[1..].windows(2).map(gap).collect();
             assert!(gaps.iter().all(|gap| *gap >= times.interval), "{seed}: {gaps:?}");
             let too_soon = applies.windows(2).filter(|pair| {
                 matches!(pair[1].1, RunReason::Source | RunReason::Data)
-                    && pair[1].0 - pair[0].0 < AFTER_APPLY
+                    && pair[1].0.abs_diff(pair[0].0) < AFTER_APPLY
             });
             assert_eq!(too_soon.count(), 0, "{seed}");
             let remediated = applies.windows(2).filter(|pair| pair[1].1 == RunReason::Remediation);
             for pair in remediated {
-                assert!(pair[1].0 - pair[0].0 >= REMEDIATION, "{seed}: {pair:?}");
+                assert!(pair[1].0.abs_diff(pair[0].0) >= REMEDIATION, "{seed}: {pair:?}");
             }
             assert!(checks > 2000, "{seed}: {checks}");
         }
