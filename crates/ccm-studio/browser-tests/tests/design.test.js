@@ -247,6 +247,7 @@ studioTest("the text stays when the server is gone, and the page finds it again"
 studioTest("a link works once, and a wrong key leads to how to connect", { "web.yaml": FILES }, async ({ page, server }) => {
   await choose(page, "file#/tmp/ccm-studio-test-a");
   assert.ok(!page.url().includes("token"));
+  assert.equal(server.printed.trimEnd().split("\n").length, 1, "standard output has one line, the link");
   const context = await /** @type {any} */ (page.context().browser()).newContext();
   const second = await context.newPage();
   await second.goto(server.url);
