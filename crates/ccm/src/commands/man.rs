@@ -98,9 +98,8 @@ fn section(page: &mut String, title: &str, rows: &[(&str, &str)]) {
 /// begins with a control character.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
-    let line = |line: &str| match line.starts_with(['.', '\'']) {
-        true => format!("\\&{line}"),
-        false => line.to_owned(),
+    let line = |line: &str| {
+        if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() }
     };
     escaped.lines().map(line).collect::<Vec<_>>().join("\n")
 }

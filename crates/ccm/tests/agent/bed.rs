@@ -138,11 +138,11 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let Some((start, rest)) = stat.rsplit_once(')') else { continue };
+        let Some((before, rest)) = stat.rsplit_once(')') else { continue };
         let mut fields = rest.split_whitespace();
         let is_alive = !matches!(fields.next(), Some("Z" | "X"));
         if is_alive && fields.next() == Some(&pid.to_string()) {
-            found.extend(start.split(' ').next().and_then(|pid| pid.parse::<i32>().ok()));
+            found.extend(before.split(' ').next().and_then(|pid| pid.parse::<i32>().ok()));
         }
     }
     found

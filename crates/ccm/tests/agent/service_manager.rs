@@ -12,7 +12,7 @@ struct Manager(UnixDatagram);
 impl Manager {
     fn new(path: &std::path::Path) -> Self {
         let socket = UnixDatagram::bind(path).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Self(socket)
     }
 

@@ -37,7 +37,7 @@ fn cases() -> Vec<Case<'static>> {
         let (directive, body) = rest.split_once('\n')?;
         Some(Case { title, directive, body })
     };
-    blocks.map(|block| parse(block).expect("a title, a directive and a body")).collect()
+    blocks.map(|block| parse(block).unwrap()).collect()
 }
 
 fn stage() -> tempfile::TempDir {
