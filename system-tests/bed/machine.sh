@@ -28,8 +28,9 @@ init() {
 
     if [ ! -e "$root/etc/ccm-bed" ]; then
         # Nothing that the host has enabled starts here, and packages may start
-        # their services as on any machine.
-        rm -rf "$root"/etc/systemd/system/* "$root/usr/sbin/policy-rc.d"
+        # their services as on any machine. What ccm keeps of the host's runs is
+        # not the machine's.
+        rm -rf "$root"/etc/systemd/system/* "$root/usr/sbin/policy-rc.d" "$root/var/lib/ccm"
         local unit
         for unit in systemd-{logind,timesyncd,networkd,resolved,udevd,update-utmp,modules-load}.service \
             systemd-journald-audit.socket getty.target apt-daily{,-upgrade}.timer; do

@@ -109,9 +109,9 @@ fn wrong_requests_say_what_is_wrong() {
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": []")), @"the properties must be a map, not a list");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {}")), @"
     file#: a resource needs a name
-    file#: property `owner` is required (owner: Owning user, by name or number)
-    file#: property `group` is required (group: Owning group, by name or number)
-    file#: property `mode` is required (mode: Permissions in octal notation)
+    file#: property `owner` is required (owner: Owner, as user name or ID)
+    file#: property `group` is required (group: Group, as name or ID)
+    file#: property `mode` is required (mode: Permissions in octal, `0777` at most)
     ");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {\"name\": \"/x\", \"contnet\": 1}")), @"file#/x: unknown property `contnet` (did you mean `content`?)");
     insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"properties\": {\"name\": \"{{ nope }}\"}")), @"

@@ -2,8 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -24,10 +22,8 @@ impl TestEnv {
     /// The same with a session in the environment.
     pub(crate) fn with_session() -> Self {
         let mut env = Self::new();
-        let session = env.path("session");
-        std::fs::create_dir(&session).unwrap();
-        std::fs::set_permissions(&session, Permissions::from_mode(0o700)).unwrap();
-        env.session = Some(session);
+        assert!(env.run(["session", "new", "session"]).status.success());
+        env.session = Some(env.path("session"));
         env
     }
 

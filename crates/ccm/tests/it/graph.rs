@@ -198,7 +198,7 @@ fn the_graph_goes_to_a_file() {
     --- stderr ---
     error: cannot write [DIR]/no/graph.svg
     caused by: directory [DIR]/no does not exist
-    hint: declare it in an earlier resource, with `ensure: directory`
+    hint: create the directory first
     ");
     // What it is drawn from stays.
     let child = env.read("sub/child.yaml");
