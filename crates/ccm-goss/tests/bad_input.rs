@@ -142,7 +142,7 @@ fn everything_wrong_has_its_place() {
         ),
         (
             "http: {'http://a/': {status: 200, method: FETCH}}",
-            "1:43: http: http://a/: method: unknown method `FETCH`: it is one of GET, HEAD, POST, \
+            "1:43: http: http://a/: method: unknown method `FETCH`: allowed: GET, HEAD, POST, \
              PUT, PATCH, DELETE, OPTIONS, TRACE",
         ),
         (

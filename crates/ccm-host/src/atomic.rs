@@ -601,7 +601,7 @@ mod tests {
         let error = host.replace(&missing, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("{} is not a directory", dir.path().join("no").display())
+            format!("{} is not a directory: it does not exist", dir.path().join("no").display())
         );
         assert_eq!(names(dir.path()), ["d"]);
     }

@@ -534,6 +534,6 @@ mod tests {
         let forbidden = run(&Command::new("/etc/passwd", [""; 0])).unwrap_err();
         assert!(matches!(forbidden, Error::Spawn { .. }), "{forbidden}");
         let nowhere = run(&sh("true").directory("/nonexistent")).unwrap_err();
-        assert_eq!(nowhere.to_string(), "/nonexistent is not a directory");
+        assert_eq!(nowhere.to_string(), "/nonexistent is not a directory: it does not exist");
     }
 }

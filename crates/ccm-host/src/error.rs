@@ -315,7 +315,7 @@ fn not_a_directory(path: &Path) -> String {
     let path_shown = path.display();
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            format!("directory {path_shown} does not exist")
+            format!("{path_shown} is not a directory: it does not exist")
         }
         _ => format!("{path_shown} is not a directory"),
     }

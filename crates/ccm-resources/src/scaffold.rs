@@ -18,8 +18,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Diffs, Ensure, Findings, Prediction, ProviderDef, ResourceType,
-    Result, Step, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Findings, ONLY_IN_THE_RUN, Prediction,
+    ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Data, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
@@ -112,6 +112,8 @@ pub trait Provider {
     fn remove(&mut self, remove: &Remove) -> Result<()>;
     /// The digest of a file, if it can be read.
     fn digest(&mut self, path: &Path) -> Option<String>;
+    /// Whether a preview can tell what else is in a directory.
+    fn is_settled(&self, directory: &Path) -> bool;
     /// Records what rendering would leave behind.
     fn predict_render(&mut self, render: &Render) -> Result<()>;
     /// Records what a removal would leave behind.
@@ -408,11 +410,15 @@ impl ResourceType for Scaffold {
         vec![want.target()]
     }
 
-    /// What would be overwritten or purged counts with its content. Without
-    /// `purge`, nobody asks what else is in the target.
+    /// What would be overwritten or purged counts with its content. What else is
+    /// in the target counts as far as a preview can tell.
     fn evidence(on: &mut Self::Provider, want: &Properties, have: &State) -> serde_json::Value {
         let mut have = have.clone();
+        let mut foreign = serde_json::Value::Null;
         if !want.purge {
+            let others = have.paths(&[FileStatus::Foreign]);
+            let is_settled = on.is_settled(want.target());
+            foreign = if is_settled { others.into() } else { ONLY_IN_THE_RUN.into() };
             have.files.retain(|file| file.status != FileStatus::Foreign);
         }
         let mut evidence = serde_json::to_value(&have).unwrap_or_default();
@@ -424,6 +430,7 @@ impl ResourceType for Scaffold {
         });
         if let Some(evidence) = evidence.as_object_mut() {
             evidence.insert("content".to_owned(), serde_json::Value::Object(digests.collect()));
+            evidence.insert("foreign".to_owned(), foreign);
         }
         evidence
     }

@@ -235,6 +235,10 @@ impl Provider for Choria {
         Some(self.host.digest(&file, path, stat.size).ok()?.to_string())
     }
 
+    fn is_settled(&self, directory: &Path) -> bool {
+        self.host.unsettled(directory).is_none()
+    }
+
     fn predict_render(&mut self, render: &Render) -> Result<()> {
         predicted::render(&self.host, render)
     }
