@@ -134,11 +134,13 @@ fn certificates_are_verified() {
         [("tls", ""), ("first", "handshake_first: true,"), ("mtls", "verify: true,")]
     {
         let servers = tempfile::tempdir().unwrap();
+        // A server that waits for TLS hangs up long before ccm does.
+        let patience = if kind == "first" { 1 } else { 5 };
         let server = NatsServer::with(
             servers.path(),
             &format!(
                 "tls {{ cert_file: \"{directory}/server.pem\", key_file: \"{directory}/server.key\", \
-                 ca_file: \"{directory}/ca.pem\", {more} timeout: 5 }}"
+                 ca_file: \"{directory}/ca.pem\", {more} timeout: {patience} }}"
             ),
         );
         let address = &server.address;
