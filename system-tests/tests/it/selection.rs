@@ -26,12 +26,12 @@ fn apt_on_a_debian_and_nothing_without_a_package_manager() {
     );
     assert_eq!(
         provider(&machine, &["--provider", "atp"]),
-        "unknown provider `atp` for type `package` (did you mean `apt`?)"
+        "unknown provider `atp` for type `package`\nhint: did you mean `apt`?"
     );
     machine.ok("rm /usr/bin/apt-get");
     assert_eq!(
         provider(&machine, &[]),
-        "no suitable provider can manage package#ccm-app on this host (considered apt, dnf)"
+        "no suitable provider can manage package#ccm-app on this host\nhint: considered apt, dnf"
     );
     machine.ok("rm /usr/bin/systemctl");
     let service = machine.ccm(&["ensure", "service", "ccm-app"]);
