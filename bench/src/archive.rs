@@ -79,7 +79,7 @@ fn compare(
     let [theirs, ours] = sides.map(middle);
     let ratio = |ours: Duration, theirs: Duration| ours.as_secs_f64() / theirs.as_secs_f64();
     println!(
-        "| {what} unpacked, against `tar -xzf`: wall time | {:.2} s | {:.2} s | {:.2} × | {:.1} MiB |",
+        "| {what} extracted, against `tar -xzf`: wall time | {:.2} s | {:.2} s | {:.2} × | {:.1} MiB |",
         ours.0.as_secs_f64(),
         theirs.0.as_secs_f64(),
         ratio(ours.0, theirs.0),

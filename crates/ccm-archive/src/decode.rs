@@ -162,7 +162,7 @@ impl Pump {
         }
         let Some(left) = self.left.checked_sub(length as u64) else {
             return Err(io::Error::other(Error::excessive(
-                "it would become far too large for its size",
+                "it expands to too many bytes for its size",
             )));
         };
         self.left = left;

@@ -122,7 +122,7 @@ pub(crate) fn clean(bytes: &[u8]) -> Result<PathBuf> {
 /// Where a symbolic link leads, as it is written.
 pub(crate) fn target(name: &Path, bytes: &[u8]) -> Result<PathBuf> {
     if bytes.is_empty() || bytes.len() >= MAX_NAME || bytes.contains(&0) {
-        return Err(Error::refused(name, "it is a symbolic link to no possible path"));
+        return Err(Error::refused(name, "it is a symlink without a valid target"));
     }
     Ok(PathBuf::from(OsStr::from_bytes(bytes)))
 }

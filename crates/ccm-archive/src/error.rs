@@ -1,4 +1,4 @@
-//! Why an archive was not unpacked.
+//! Why an archive was not extracted.
 
 use std::io;
 use std::path::Path;
@@ -9,20 +9,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// How the reason begins where something else was sent in the place of an archive.
 const NOT_A: &str = "not a ";
 
-/// Why an archive was not unpacked.
+/// Why an archive was not extracted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// It cannot be read.
-    #[error("cannot unpack {archive}: {reason}")]
+    #[error("cannot extract {archive}: {reason}")]
     Damaged {
         /// The path or URL of the archive, without credentials.
         archive: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// It holds something that is not unpacked.
-    #[error("refusing to unpack {archive}: {entry}: {reason}")]
+    /// It contains an entry that ccm refuses.
+    #[error("refusing to extract {archive}: {entry}: {reason}")]
     Refused {
         /// The path or URL of the archive, without credentials.
         archive: String,
@@ -31,8 +31,8 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// It asks for more than it may.
-    #[error("refusing to unpack {archive}: {reason}")]
+    /// It exceeds a limit.
+    #[error("refusing to extract {archive}: {reason}")]
     Excessive {
         /// The path or URL of the archive, without credentials.
         archive: String,
@@ -46,12 +46,12 @@ pub enum Error {
         name: String,
     },
     /// The run was interrupted.
-    #[error("unpacking {archive} was interrupted")]
+    #[error("extraction of {archive} was interrupted")]
     Interrupted {
         /// The path or URL of the archive, without credentials.
         archive: String,
     },
-    /// The machine did not do what it was asked.
+    /// An error from `ccm_host`, such as a failed system call.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
 }
@@ -65,7 +65,7 @@ impl Error {
             }
             Self::Damaged { .. } => Some("download or build the archive again".to_owned()),
             Self::Refused { .. } => {
-                Some("nothing was written; only unpack archives from those you trust".to_owned())
+                Some("nothing was written; extract only archives from sources you trust".to_owned())
             }
             Self::Unsupported { .. } => {
                 Some(format!("supported: {}", crate::Format::known_tarballs()))

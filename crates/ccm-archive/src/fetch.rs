@@ -9,8 +9,8 @@ use crate::{Error, ExtractMode, Extractor, Format, Limits, Result};
 /// No tree of manifests or templates is larger, compressed.
 const MAX_DOWNLOAD: u64 = 100 << 20;
 
-/// What was extracted, in a private directory that goes with this value, or
-/// what a saved plan has of it.
+/// An extracted tree in a private directory that is removed with this value, or
+/// the copy of it in a saved plan.
 #[derive(Debug)]
 pub struct TempTree(Place);
 
@@ -30,9 +30,9 @@ impl TempTree {
     }
 }
 
-/// Fetches a tarball by its URL and extracts it into a private directory:
-/// regular files and directories, nothing else. Credentials in the URL are sent
-/// to its own host and never shown.
+/// Downloads a tarball and extracts its regular files and directories into a
+/// private directory. Sends credentials in the URL only to its own host, and
+/// redacts them.
 pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     if let Some(RecordedFetch::Tree(path)) = host.replayed_fetch(url) {
         return Ok(TempTree(Place::Replayed(path)));

@@ -1,9 +1,9 @@
-//! Archives, unpacked in-process, so that none can lead astray.
+//! Tar and zip extraction without external tools, safe against path traversal.
 //!
 //! An archive is read twice. The first time everything is checked: names,
 //! links, kinds, bits, sizes and checksums, against each other and against what
-//! is on the disk. Only an archive without fault is read again and written, by
-//! a writer that could not leave the destination even if it wanted to.
+//! is on the disk. Only an archive without errors is read again and written, by
+//! a writer that resolves every path beneath the destination.
 
 mod decode;
 mod entry;
@@ -27,7 +27,7 @@ pub use format::Format;
 use plan::Plan;
 use write::Writer;
 
-/// What an archive may ask for.
+/// Limits on the number of entries and the extracted size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most entries that ccm extracts from one archive.
@@ -80,8 +80,8 @@ pub struct Extraction<'a> {
 
 impl Extraction<'_> {
     /// Extracts an archive as `tar -x` or `unzip` run by the same user would.
-    /// An archive with a fault is refused before anything is written; `name` is
-    /// what it is called then. Nobody else may be able to write to the file.
+    /// Refuses an invalid archive before it writes anything; errors call the
+    /// archive `name`. No other user may be able to write to the file.
     ///
     /// Every file is complete before it has its name. Until the result is told
     /// so, the destination is marked as incomplete.
@@ -112,8 +112,8 @@ impl Extraction<'_> {
 pub struct Extracted(Destination);
 
 impl Extracted {
-    /// Says that all is done. Everything is on disk before, unless nobody wants
-    /// that.
+    /// Marks the extraction as complete, after everything is on disk unless
+    /// syncing is off.
     pub fn complete(self) -> Result<()> {
         Ok(self.0.complete()?)
     }

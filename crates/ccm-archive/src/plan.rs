@@ -102,7 +102,7 @@ impl Plan {
             .collect();
         for link in links {
             self.resolve(&link, Follow::All)
-                .map_err(|reason| reason.of(&link, "it is a symbolic link that leads"))?;
+                .map_err(|reason| reason.of(&link, "it is a symlink that points"))?;
         }
         let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
@@ -110,7 +110,7 @@ impl Plan {
         if needed > i128::from(room) {
             let path = self.into.path().display();
             return Err(Error::excessive(format!(
-                "it needs {needed} bytes, and {path} has room for {room}"
+                "it needs {needed} bytes, but {path} has only {room} bytes free"
             )));
         }
         Ok((self.checked, self.into))
@@ -127,7 +127,7 @@ impl Plan {
         self.bytes = self.bytes.saturating_add(entry.size);
         if self.bytes > self.most_bytes {
             return Err(Error::excessive(format!(
-                "it would take more than {} bytes, far too much for its size",
+                "it expands to more than {} bytes, too many for its size",
                 self.most_bytes
             )));
         }
@@ -143,7 +143,7 @@ impl Plan {
             return Ok(());
         }
         let real =
-            self.resolve(parent, Follow::Relative).map_err(|reason| reason.of(name, "it lies"))?;
+            self.resolve(parent, Follow::Relative).map_err(|reason| reason.of(name, "it is"))?;
         let mut missing = Vec::new();
         for directory in real.ancestors().filter(|path| !path.as_os_str().is_empty()) {
             match self.node(directory)? {
@@ -234,11 +234,11 @@ impl Plan {
         let name = &entry.name;
         let refused = |reason: String| Err(Error::refused(name, reason));
         if entry.mode.bits() & SET_ID != 0 {
-            return refused("it has a set-user-id or set-group-id bit".to_owned());
+            return refused("it has a setuid or setgid bit".to_owned());
         }
         let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
         if self.extract_mode == ExtractMode::Private && !is_plain {
-            return refused("only files and directories are allowed here, no links".to_owned());
+            return refused("only regular files and directories are allowed here".to_owned());
         }
         if self.into.is_reserved(name) {
             return refused("ccm needs this name for itself".to_owned());
@@ -247,12 +247,12 @@ impl Plan {
         if name.as_os_str().is_empty() {
             return match entry.kind {
                 Kind::Directory => Ok(0),
-                _ => refused("it would replace the destination itself".to_owned()),
+                _ => refused("it would replace the target directory itself".to_owned()),
             };
         }
         // Where the name really is, should a link be on the way.
         let real =
-            self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it lies"))?;
+            self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it is"))?;
         let there = self.node(&real)?;
         let node = match &entry.kind {
             Kind::Directory => Node::Directory {
@@ -266,7 +266,7 @@ impl Plan {
             Kind::HardLink(existing) => {
                 let existing = self
                     .resolve(existing, Follow::Parents)
-                    .map_err(|reason| reason.of(name, "it is a hard link that leads"))?;
+                    .map_err(|reason| reason.of(name, "it is a hard link that points"))?;
                 match self.node(&existing)? {
                     Some(Node::Directory { .. }) => {
                         return refused("it is a hard link to a directory".to_owned());
@@ -275,7 +275,7 @@ impl Plan {
                     None => {
                         let existing = existing.display();
                         return refused(format!(
-                            "it is a hard link to {existing}, which is not there"
+                            "it is a hard link to {existing}, which does not exist"
                         ));
                     }
                 }
@@ -312,7 +312,7 @@ impl Visitor for Plan {
         self.peak = self.peak.max(self.taken);
         self.taken -= i128::from(freed);
         if entry.kind == Kind::File && size != entry.size {
-            return Err(Error::refused(&entry.name, "its content is not as long as it says"));
+            return Err(Error::refused(&entry.name, "its content does not have the declared size"));
         }
         Ok(())
     }
@@ -329,7 +329,7 @@ enum Follow {
     Parents,
 }
 
-/// Why a name leads nowhere.
+/// Why a name in the archive cannot be resolved.
 enum ResolveError {
     Out,
     Endless,
@@ -339,8 +339,8 @@ enum ResolveError {
 impl ResolveError {
     fn of(self, entry: &Path, words: &str) -> Error {
         match self {
-            Self::Out => Error::refused(entry, format!("{words} outside the destination")),
-            Self::Endless => Error::refused(entry, format!("{words} through too many links")),
+            Self::Out => Error::refused(entry, format!("{words} outside the target directory")),
+            Self::Endless => Error::refused(entry, format!("{words} through too many symlinks")),
             Self::Error(error) => error,
         }
     }

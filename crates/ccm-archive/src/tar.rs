@@ -40,7 +40,7 @@ pub(crate) fn read(
         };
         if block.iter().all(|&byte| byte == 0) {
             if said.name.is_some() || said.link.is_some() || said.pax.is_some() {
-                return Err(Error::damaged("its last entry is described but not there"));
+                return Err(Error::damaged("its last entry has headers but no content"));
             }
             return Ok(());
         }
@@ -81,13 +81,13 @@ fn entry(
         b'1' => Kind::HardLink(clean(&link)?),
         b'2' => Kind::Symlink(target(&name, &link)?),
         b'5' => Kind::Directory,
-        b'3' | b'4' => return refused("it is a device, which is never made"),
-        b'6' => return refused("it is a FIFO, which is never made"),
+        b'3' | b'4' => return refused("it is a device; ccm does not create devices"),
+        b'6' => return refused("it is a FIFO; ccm does not create FIFOs"),
         b'M' | b'N' => return refused("it belongs to an archive of several volumes"),
-        _ => return refused("it is of an unknown kind"),
+        _ => return refused("its entry type is unknown"),
     };
     if kind != Kind::File && stored != 0 {
-        return refused("it cannot have content, but says that it has");
+        return refused("it has content, which its entry type does not allow");
     }
     let mut stored_left = stored;
     let (extents, size) = if header.kind == b'S' {

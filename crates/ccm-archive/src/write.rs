@@ -136,5 +136,5 @@ impl Visitor for Writer {
 }
 
 pub(crate) fn changed() -> Error {
-    Error::damaged("it changed while it was being unpacked")
+    Error::damaged("it changed during extraction")
 }

@@ -37,7 +37,7 @@ pub(crate) fn read<F: Read + Seek>(
         check(record, &name)?;
         let begin = check_local(file, record, &name)?;
         if begin + record.stored > record.directory_begin {
-            return Err(Error::refused(&name, "its content lies where something else does"));
+            return Err(Error::refused(&name, "its content overlaps with other content"));
         }
         file.seek(SeekFrom::Start(begin))?;
         let mut content = ZipContents::open(file, record)?;
@@ -70,20 +70,20 @@ fn check(record: &Record, name: &Path) -> Result<()> {
     }
     match record.method {
         0 if record.stored != record.size => {
-            refused("it is stored as it is, but has two sizes".to_owned())
+            refused("it is stored uncompressed, but has two sizes".to_owned())
         }
         0 | 8 | 12 => Ok(()),
         other => refused(format!("it is compressed by method {other}, which is not supported")),
     }
 }
 
-/// Two files of one name: nobody can say which one is meant.
+/// Rejects two files of one name: readers disagree on which one counts.
 fn check_names(records: &[Record]) -> Result<()> {
     let mut names = std::collections::HashSet::with_capacity(records.len());
     for record in records {
         let name = clean(&record.readable_name())?;
         if !names.insert(name.clone()) {
-            return Err(Error::refused(&name, "it is there twice"));
+            return Err(Error::refused(&name, "it appears twice"));
         }
     }
     Ok(())
@@ -98,7 +98,7 @@ fn check_places(records: &[Record]) -> Result<()> {
         let end = pair[0].header.saturating_add(least).saturating_add(pair[0].stored);
         if end > pair[1].header {
             let name = clean(&pair[1].readable_name())?;
-            return Err(Error::refused(&name, "its content lies where something else does"));
+            return Err(Error::refused(&name, "its content overlaps with other content"));
         }
     }
     Ok(())
@@ -167,9 +167,9 @@ fn kind_of(
         0o120_000 if !is_directory => Kind::Symlink(target(name, &content.small()?)?),
         0o100_000 | 0 if is_directory => Kind::Directory,
         0o100_000 | 0 => Kind::File,
-        0o020_000 | 0o060_000 => return refused("it is a device, which is never made"),
-        0o010_000 => return refused("it is a FIFO, which is never made"),
-        _ => return refused("it is of an unknown kind"),
+        0o020_000 | 0o060_000 => return refused("it is a device; ccm does not create devices"),
+        0o010_000 => return refused("it is a FIFO; ccm does not create FIFOs"),
+        _ => return refused("its entry type is unknown"),
     };
     if kind == Kind::Directory && record.size != 0 {
         return refused("it is a directory with content");
@@ -214,7 +214,7 @@ impl<'a> ZipContents<'a> {
                 all.extend_from_slice(bytes);
             }
             if all.len() > 4096 {
-                return Err(Error::damaged("a symbolic link is too long"));
+                return Err(Error::damaged("the target of a symlink is too long"));
             }
         }
         Ok(all)

@@ -1,15 +1,15 @@
-//! What a machine is.
+//! Facts about the machine, such as its platform and addresses.
 //!
 //! [`gather`] asks the kernel, through `/proc`, `/sys` and a few system calls,
-//! and lays over that what the administrators of the machine say in their own
-//! facts files. The keys are those that users of gopsutil know.
+//! and overrides the result with custom facts from files. The keys are those
+//! that users of gopsutil know.
 //!
-//! A fact that cannot be had is empty or absent, never an error, and nothing
-//! that hangs keeps the others waiting: see [`Options::timeout`].
+//! A fact that cannot be read is empty or absent, never an error. A file system
+//! or file that hangs does not block the others: see [`Options::timeout`].
 //!
 //! # Layers
 //!
-//! Later layers win over earlier ones. They are merged by [`merge`]: maps
+//! Later layers override earlier ones. They are merged by [`merge`]: maps
 //! member by member, everything else, lists included, is replaced.
 //!
 //! 1. What the machine says.

@@ -6,9 +6,8 @@ use govalue::{Map, Value};
 
 use crate::{Error, Facts, Result};
 
-/// Lays `over` on `facts`: maps are merged member by member, at any depth;
-/// everything else replaces what was there. Lists do not grow, so that a layer
-/// can take something out of one.
+/// Overrides `facts` with `over`: maps merge at all depths, other values
+/// replace. Lists do not grow, so that a layer can take something out of one.
 ///
 /// ```
 /// use govalue::{Map, Value};

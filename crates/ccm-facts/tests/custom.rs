@@ -186,7 +186,7 @@ fn links_are_refused() {
             ("home/facts.d/good.yaml", "mine: good\n"),
         ]);
         symlink(stage.path("elsewhere"), stage.path("etc").join(name)).unwrap();
-        assert_eq!(stage.refused(&[name, "symbolic link"]), "good");
+        assert_eq!(stage.refused(&[name, "symlink"]), "good");
         // Neither does a link win over a file that counts.
         symlink(stage.path("elsewhere"), stage.path("home/facts.d/z.json")).unwrap();
         assert_eq!(stage.gather().0, "good");
@@ -198,14 +198,14 @@ fn a_linked_directory_is_refused() {
     let stage =
         Stage::new(&[("elsewhere/a.yaml", "mine: linked\n"), ("etc/facts.yaml", "mine: good\n")]);
     symlink(stage.path("elsewhere"), stage.path("etc/facts.d")).unwrap();
-    assert_eq!(stage.refused(&["facts.d", "symbolic link"]), "good");
+    assert_eq!(stage.refused(&["facts.d", "symlink"]), "good");
 }
 
 #[test]
 fn dangling_links_are_refused() {
     let stage = Stage::new(&[("etc/facts.yaml", "mine: good\n")]);
     symlink("/nonexistent", stage.path("etc/facts.json")).unwrap();
-    assert_eq!(stage.refused(&["facts.json", "symbolic link"]), "good");
+    assert_eq!(stage.refused(&["facts.json", "symlink"]), "good");
 }
 
 #[test]

@@ -28,7 +28,7 @@ struct Written {
 
 impl Document {
     /// Reads a document: JSON when it begins with `{` or `[`, else YAML. `name`
-    /// is what people call it.
+    /// is its display name.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         Self::parse_keyed(name, text, DATA)
     }
@@ -46,7 +46,7 @@ impl Document {
         self.written.as_ref().map(|written| (written.name.as_str(), written.text.as_str()))
     }
 
-    /// What comments demand of its keys.
+    /// The rules in the comments of its keys.
     pub fn rules(&self) -> &[crate::Rule] {
         &self.annotations.rules
     }
@@ -61,7 +61,7 @@ impl Document {
         Error::Located { name, position, error: Box::new(error) }
     }
 
-    /// What people call the text it was read from.
+    /// Display name of the text it was read from.
     pub(crate) fn name(&self) -> Option<&str> {
         self.written.as_ref().map(|written| &*written.name)
     }

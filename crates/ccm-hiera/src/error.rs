@@ -12,7 +12,7 @@ pub enum Error {
     /// The document is not YAML.
     #[error("{name}:{}:{}: {source}", position.line, position.column)]
     Yaml {
-        /// What people call the document.
+        /// Display name of the document.
         name: String,
         /// Line and column in the document.
         position: Position,
@@ -22,7 +22,7 @@ pub enum Error {
     /// The document is not JSON.
     #[error("{name}:{}:{}: {source}", position.line, position.column)]
     Json {
-        /// What people call the document.
+        /// Display name of the document.
         name: String,
         /// Line and column in the document.
         position: Position,
@@ -74,7 +74,7 @@ pub enum Error {
     /// An error in a document of its own, with its position there.
     #[error("{name}:{}:{}: {error}", position.line, position.column)]
     Located {
-        /// What people call the document.
+        /// Display name of the document.
         name: String,
         /// Line and column in the document.
         position: Position,

@@ -1,6 +1,6 @@
-//! Hierarchical data: a document with `data`, a `hierarchy` that says which
-//! `overrides` a machine with certain facts gets, and rules in comments that the
-//! result must keep.
+//! Hierarchical data: a document with `data`, a `hierarchy` that chooses
+//! `overrides` by the facts of a machine, and rules in comments that the result
+//! must satisfy.
 //!
 //! ```
 //! use ccm_hiera::{Document, Error};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use govalue::{Map, Value};
 
-/// Lays one map over another: maps merge all the way down, lists are appended,
-/// everything else is replaced.
+/// Overrides one map with another: maps merge at all depths, lists append,
+/// other values replace.
 ///
 /// ```
 /// use govalue::{Map, Value, json};
@@ -31,7 +31,7 @@ pub fn deep(target: &mut Map, over: &Map) {
     }
 }
 
-/// Lays one map over another: its keys replace.
+/// Overrides the keys of one map with those of another.
 pub fn shallow(target: &mut Map, over: &Map) {
     for (key, value) in over.iter() {
         target.insert(key.clone(), value.clone());

@@ -11,7 +11,7 @@ use govalue::{Map, Value};
 use crate::resolve::{Level, Merge};
 use crate::{Document, Error};
 
-/// An entry of the hierarchy, and what became of it.
+/// An entry of the hierarchy, and whether it applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HierarchyEntry {
     /// The entry as written.
@@ -22,7 +22,7 @@ pub struct HierarchyEntry {
     pub state: EntryState,
 }
 
-/// What became of an entry of the hierarchy.
+/// Whether an entry of the hierarchy applied, or why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryState {
     /// An override of its name was applied.
@@ -80,8 +80,8 @@ pub struct Origin {
     pub overrode: Vec<Provider>,
 }
 
-/// How data came about: which levels there are, and in which order they were
-/// laid over each other.
+/// The levels that data was resolved from, in the order in which they override
+/// each other.
 #[derive(Clone, Debug, Default)]
 pub struct Explanation {
     /// The hierarchy, document by document.
@@ -163,7 +163,7 @@ impl Document {
 }
 
 impl Explanation {
-    /// Lays other data over this, as external data is laid over a manifest's.
+    /// Overrides this with other data, as external data overrides a manifest's.
     pub fn lay_over(&mut self, above: Self) {
         self.entries.extend(above.entries);
         self.documents.extend(above.documents);
@@ -175,7 +175,7 @@ impl Explanation {
         }
     }
 
-    /// What all levels make together, whether rules hold or not.
+    /// The merged data of all levels, whether or not rules hold.
     pub fn data(&self) -> Map {
         let mut data = Map::new();
         for document in &self.documents {

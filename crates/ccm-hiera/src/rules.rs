@@ -5,7 +5,7 @@ use govalue::{Map, Value};
 
 use crate::validator;
 
-/// What comments demand of one key.
+/// The rules in the comments of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The path to the key, with dots between its parts.
@@ -37,7 +37,7 @@ impl std::fmt::Display for Warning {
     }
 }
 
-/// A rule that the data does not keep. Values are not told: they may be secret.
+/// A rule that the data breaks. Holds no values, because they may be secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The path to the key.

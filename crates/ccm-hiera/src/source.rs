@@ -32,7 +32,7 @@ impl<'a> DataSource<'a> {
         })
     }
 
-    /// Reads a file that need not be there.
+    /// Reads an optional file.
     pub fn load_default(host: &Host, path: &Path) -> Result<Option<Document>, Error> {
         match host.stat(path)? {
             Some(_) => {
@@ -92,8 +92,8 @@ mod tests {
     #[test]
     fn what_is_out_of_reach_says_so_and_keeps_secrets() {
         for (source, wanted) in [
-            ("http://me:secret@127.0.0.1:1/x", "cannot fetch http://127.0.0.1:1/x"),
-            ("kv://B/k", "cannot fetch kv://B/k: `kv` is not available"),
+            ("http://me:secret@127.0.0.1:1/x", "cannot download http://127.0.0.1:1/x"),
+            ("kv://B/k", "cannot download kv://B/k: `kv` is not available"),
         ] {
             let error = DataSource::new(source).load(&Host::new()).unwrap_err();
             assert!(error.to_string().starts_with(wanted), "{error}");

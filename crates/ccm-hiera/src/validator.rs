@@ -35,8 +35,8 @@ pub enum Invalid {
     },
 }
 
-/// Whether an expression holds for a value, which it calls `value`. What fails
-/// while it runs does not hold.
+/// Whether an expression is true for `value`. An expression that fails is
+/// false.
 pub fn check(value: &str, expression: &str) -> Result<bool, Invalid> {
     let invalid = |source| Invalid::Expression { expression: expression.to_owned(), source };
     let not_boolean = || Invalid::NotBoolean { expression: expression.to_owned() };

@@ -23,7 +23,7 @@ use crate::{Digest, Error, FileKind, Host, Image, Result, Stat};
 const PREFIX: &str = ".ccm-";
 const NAME_LENGTH: usize = PREFIX.len() + 24;
 
-/// Who owns a file and who may do what with it.
+/// Owner, group and permission bits of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Attributes {
     /// Numeric ID of the owner.
@@ -35,7 +35,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Whether somebody other than root can write what has these attributes.
+    /// Whether users other than root can write a file with these attributes.
     pub fn is_writable_by_others(&self) -> bool {
         let by_owner = self.uid != 0;
         let by_group = self.mode & 0o020 != 0 && self.gid != 0;
@@ -57,15 +57,15 @@ pub enum Content<'a> {
 }
 
 impl Host {
-    /// Makes `path` a regular file with this content and these attributes, at
-    /// one instant. The content is on disk after [`Host::sync`].
+    /// Makes `path` a regular file with this content and these attributes,
+    /// atomically. The content is on disk after [`Host::sync`].
     pub fn replace(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let (parent, name) = self.open_parent(path)?;
         self.replace_in(&parent, name, path, content, wanted)
     }
 
-    /// As [`Host::replace`], where nothing was a moment ago: one system call
-    /// less. What has come there since is replaced in the same way.
+    /// As [`Host::replace`], for a path at which nothing existed a moment ago:
+    /// saves one system call. If a file has appeared since, it is replaced.
     pub fn create(&self, path: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let (parent, name) = self.open_parent(path)?;
         let (temporary, created, written) = self.write_beside(&parent, path, content)?;
@@ -164,9 +164,9 @@ impl Host {
     }
 
     /// Sets owner, group and the nine permission bits of an existing file or
-    /// directory, other bits left as they are, except that set-id bits do not
-    /// survive a change of owner: they vouched for the old one. A symbolic link
-    /// is refused, so that nothing elsewhere is changed through it.
+    /// directory, and keeps other bits, except that setuid and setgid bits do
+    /// not survive a change of owner. Refuses a symlink, so that nothing is
+    /// changed through it.
     ///
     /// Access control lists stay only if root or the wanted owner can have set
     /// them: another user's would allow that user what the mode denies.
@@ -181,7 +181,7 @@ impl Host {
         let file = file.map_err(Error::io("open", path))?;
         let have = Stat::of(&file, path)?;
         if have.kind == FileKind::Symlink {
-            return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
+            return Err(Error::NotAFile { path: path.to_owned(), found: "a symlink" });
         }
         let after = Attributes { mode: resulting_mode(&have, wanted), ..*wanted };
         self.record_attributes(path, Some(&file), &have, after, true)?;
@@ -242,7 +242,7 @@ impl Host {
             // The lock is held until the name is gone: nobody can take it for
             // the file of a living run in between.
             if let Some(_lock) = abandoned(directory, name) {
-                tracing::debug!(directory = %path.display(), name = ?name, "removing the remains of a killed run");
+                tracing::debug!(directory = %path.display(), name = ?name, "removing a leftover temporary file of a killed run");
                 let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
             }
         }
@@ -632,7 +632,7 @@ mod tests {
         let link = dir.path().join("l");
         symlink(&path, &link).unwrap();
         let error = Host::new().set_attributes(&link, &mine(0o777)).unwrap_err();
-        assert!(error.to_string().contains("symbolic link"), "{error}");
+        assert!(error.to_string().contains("symlink"), "{error}");
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
     }
 

@@ -55,7 +55,8 @@ impl Barrier {
 }
 
 impl Host {
-    /// Says that nothing of this run need survive a power failure.
+    /// Turns [`Host::sync`] off: nothing of this run needs to survive a power
+    /// failure.
     pub fn skip_sync(&self) {
         self.inner.is_passing.store(true, Ordering::Relaxed);
     }

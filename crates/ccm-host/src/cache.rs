@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::Host;
 use crate::lock::Lock;
 
-/// How often the run has done something that may have changed the machine.
+/// Counts the actions of a run that may have changed the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChangeCounters {
     /// Commands run, but for those that only look.
@@ -31,15 +31,16 @@ impl fmt::Debug for RunCache {
 }
 
 impl Host {
-    /// Counts what may have changed the machine so far.
+    /// The counters so far. A cached value is valid as long as they are the
+    /// same.
     pub fn changes(&self) -> ChangeCounters {
         let predictions = self.inner.predictions.load(Ordering::Relaxed);
         let files = self.inner.barrier.hold().changes + predictions;
         ChangeCounters { commands: self.inner.commands.load(Ordering::Relaxed), files }
     }
 
-    /// The run's own value of a type, made when it is first asked for. All
-    /// clones of a host share it.
+    /// The run's cached value of this type, created on first use and shared by
+    /// all clones of the host.
     pub fn cached<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = self.inner.cache.values.hold();
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));

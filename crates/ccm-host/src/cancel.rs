@@ -13,10 +13,10 @@ use rustix::time::{
 
 use crate::lock::Lock;
 
-/// Asks a run to stop, from any thread. Clones are the same token.
+/// A token that stops a run, from any thread. Clones are the same token.
 ///
-/// A cancelled run ends the command that it waits for, begins no further
-/// resource and reports what it did.
+/// A cancelled run terminates its running command, starts no further resource
+/// and reports what it did.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel {
     shared: Arc<Shared>,
@@ -45,6 +45,13 @@ struct Shared {
     wake: Option<OwnedFd>,
     /// Kept open for `wake`.
     _timer: Option<OwnedFd>,
+    /// Shared with the tokens of [`Cancel::part`].
+    leavings: Arc<Leavings>,
+}
+
+/// What must not outlive a run that is not waited for.
+#[derive(Debug, Default)]
+struct Leavings {
     /// The process group of the command that runs now; 0 for none.
     command: AtomicI32,
     /// Temporary files and directories to remove if the end is sudden.
@@ -64,6 +71,20 @@ impl Cancel {
         let wake = new_event()?;
         let event = wake.try_clone()?;
         let shared = Shared { event: Some(event), wake: Some(wake), ..Shared::default() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// A token for a run within this one's work: cancelled by itself alone, but
+    /// abandoned with this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system has no descriptor left.
+    pub fn part(&self) -> std::io::Result<Self> {
+        let wake = new_event()?;
+        let event = wake.try_clone()?;
+        let leavings = Arc::clone(&self.shared.leavings);
+        let shared = Shared { event: Some(event), wake: Some(wake), leavings, ..Shared::default() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -136,7 +157,7 @@ impl Cancel {
         self.reason().is_some()
     }
 
-    /// Lets time pass, but not after the token was cancelled.
+    /// Sleeps for this time, or until the token is cancelled.
     pub fn pause(&self, duration: Duration) {
         let until = Instant::now().checked_add(duration);
         loop {
@@ -155,17 +176,22 @@ impl Cancel {
         }
     }
 
-    /// Ends at once what must not outlive a run that is not waited for: kills
-    /// the command that runs, and removes temporary files.
+    /// Cleans up before the process exits without waiting for the run: kills
+    /// the running command and removes temporary files.
     pub fn abandon(&self) {
-        let group = self.shared.command.load(Ordering::Relaxed);
-        if let Some(group) = rustix::process::Pid::from_raw(group) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
-        for path in self.shared.temporary.hold().iter() {
+        self.kill_command();
+        for path in self.shared.leavings.temporary.hold().iter() {
             if rustix::fs::unlink(path).is_err() {
                 let _ = std::fs::remove_dir_all(path);
             }
+        }
+    }
+
+    /// Kills the command that runs now, also one that a cancelled run waits for.
+    pub fn kill_command(&self) {
+        let group = self.shared.leavings.command.load(Ordering::Relaxed);
+        if let Some(group) = rustix::process::Pid::from_raw(group) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
 
@@ -175,16 +201,16 @@ impl Cancel {
     }
 
     pub(crate) fn remember(&self, temporary: &Path) {
-        self.shared.temporary.hold().push(temporary.to_owned());
+        self.shared.leavings.temporary.hold().push(temporary.to_owned());
     }
 
     pub(crate) fn forget(&self, temporary: &Path) {
-        self.shared.temporary.hold().retain(|known| known != temporary);
+        self.shared.leavings.temporary.hold().retain(|known| known != temporary);
     }
 
     /// Says which process group must not outlive a sudden end.
     pub(crate) fn set_command(&self, group: i32) {
-        self.shared.command.store(group, Ordering::Relaxed);
+        self.shared.leavings.command.store(group, Ordering::Relaxed);
     }
 }
 
@@ -202,7 +228,7 @@ fn timespec(duration: Duration) -> Timespec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Error, System};
+    use crate::{Command, Error, Exit, System};
 
     #[test]
     fn a_pause_lasts_unless_the_token_is_cancelled() {
@@ -234,5 +260,26 @@ mod tests {
         assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
         assert!(begin.elapsed() < Duration::from_secs(30));
         assert_eq!(cancel.reason(), Some(CancelReason::Deadline));
+    }
+
+    #[test]
+    fn a_command_that_is_not_interrupted_can_be_killed() {
+        let whole = Cancel::new().unwrap();
+        let cancel = whole.part().unwrap();
+        let host = System::default().begin(cancel.clone());
+        let (began, begins) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let script = "echo began; exec sleep 60";
+            let command = Command::new("sh", ["-c", script]).uninterruptible();
+            host.run(&command, &mut |_, _| began.send(()).unwrap())
+        });
+        begins.recv().unwrap();
+        assert!(cancel.cancel(CancelReason::Requested));
+        assert!(!whole.is_cancelled(), "a part is cancelled alone");
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!thread.is_finished(), "it is not interrupted");
+        whole.abandon();
+        let ended = thread.join().unwrap();
+        assert!(matches!(&ended, Ok(output) if output.exit == Exit::Signal(9)), "{ended:?}");
     }
 }

@@ -127,7 +127,7 @@ impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exited with code {code}"),
-            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Signal(signal) => write!(f, "was killed by signal {signal}"),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Command {
         self
     }
 
-    /// Ends it, and all it started, after a time.
+    /// Terminates it and its process group after this time.
     #[must_use]
     pub fn timeout(mut self, timeout: Option<Duration>) -> Self {
         self.timeout = timeout;
@@ -180,7 +180,7 @@ impl Command {
         self
     }
 
-    /// Tells a system tool of the proxies that ccm's environment names.
+    /// Passes the proxy variables of ccm's environment to the command.
     #[must_use]
     pub fn proxies(mut self) -> Self {
         self.has_proxies = true;
@@ -194,16 +194,15 @@ impl Command {
         self
     }
 
-    /// Vouches that it only looks: what is remembered of the machine stays
-    /// true.
+    /// Marks the command as read-only: it does not invalidate cached state.
     #[must_use]
     pub fn query(mut self) -> Self {
         self.is_query = true;
         self
     }
 
-    /// Lets it finish when the run is interrupted, as its half is worse than
-    /// its whole. A second cancel still ends it.
+    /// Lets it finish if the run is interrupted, because half of its work is
+    /// worse than all of it. A second cancellation kills it.
     #[must_use]
     pub fn uninterruptible(mut self) -> Self {
         self.is_finished = true;
@@ -222,7 +221,8 @@ impl Command {
 }
 
 impl Host {
-    /// Runs a command to its end; `on_line` sees each line as it arrives.
+    /// Runs a command and waits for it; calls `on_line` for each line of output
+    /// as it arrives.
     pub fn run(&self, command: &Command, on_line: &mut dyn FnMut(Stream, &str)) -> Result<Output> {
         self.forget_parent();
         if !command.is_query {
@@ -268,7 +268,7 @@ impl Host {
         wait::wait(self.cancel(), spawned, command, on_line)
     }
 
-    /// Runs a command that has failed unless it exits 0.
+    /// Runs a command; an exit code other than 0 is an error.
     pub fn run_checked(
         &self,
         command: &Command,
@@ -303,8 +303,8 @@ impl Host {
         Error::Spawn { command: command.name(), source }
     }
 
-    /// Whether a system tool is there. Asked for every resource, so the answer
-    /// is remembered for as long as nothing can have changed it.
+    /// Finds a system tool. The result is cached until something may have
+    /// changed it, because every resource asks.
     pub fn which(&self, program: &str) -> bool {
         let known = self.cached::<Tools>();
         let now = self.changes();
@@ -490,7 +490,7 @@ mod tests {
         );
         assert!(error.ends_with("\n20"), "{error}");
         let killed = Host::new().run_checked(&sh("kill -9 $$"), &mut |_, _| {}).unwrap_err();
-        assert_eq!(killed.to_string(), "`/bin/sh -c kill -9 $$` was ended by signal 9");
+        assert_eq!(killed.to_string(), "`/bin/sh -c kill -9 $$` was killed by signal 9");
     }
 
     #[test]

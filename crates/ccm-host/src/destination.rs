@@ -28,7 +28,7 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 /// How often others may get in between before it is no coincidence.
 const MAX_ATTEMPTS: usize = 100;
 
-/// A directory to make files below. Names are relative, without `..`; the empty
+/// A directory to create files in. Names are relative, without `..`; the empty
 /// name is the directory itself.
 #[derive(Debug)]
 pub struct Destination {
@@ -63,7 +63,7 @@ struct Held {
     after: Option<Image>,
 }
 
-/// What something that was made gets besides its content.
+/// Owner, mode and times of a created entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryMetadata {
     /// Permission bits; those it was made with when not said.
@@ -107,7 +107,8 @@ impl Destination {
         &self.path
     }
 
-    /// What is at a name itself; a name that leads out is an error.
+    /// The entry at a name, symlinks not followed; a name that leads outside is
+    /// an error.
     pub fn lstat(&mut self, name: &Path) -> Result<Option<Stat>> {
         if name.as_os_str().is_empty() {
             return Stat::of(&*self.top, &self.path).map(Some);
@@ -120,7 +121,7 @@ impl Destination {
         }
     }
 
-    /// What a link at a name says; `None` for everything else.
+    /// The target of the symlink at a name; `None` for everything else.
     pub fn read_link(&mut self, name: &Path) -> Result<Option<PathBuf>> {
         use std::os::unix::ffi::OsStringExt as _;
         let Some(parent) = self.existing_parent(name)? else { return Ok(None) };
@@ -133,7 +134,8 @@ impl Destination {
         }
     }
 
-    /// Makes a directory; one that is there stays, anything else gives way.
+    /// Creates a directory. An existing directory stays, anything else is
+    /// replaced.
     pub fn directory(&mut self, name: &Path) -> Result<()> {
         if name.as_os_str().is_empty() {
             return Ok(());
@@ -211,8 +213,8 @@ impl Destination {
         Ok(NewFile::new(self, file.into(), parent, temporary, name))
     }
 
-    /// Makes a symbolic link, in place of what is there. Its mode means
-    /// nothing.
+    /// Creates a symlink, replacing what exists. The mode of a symlink has no
+    /// meaning.
     pub fn symlink(&mut self, name: &Path, target: &Path, restored: &EntryMetadata) -> Result<()> {
         let parent = self.parent(name)?;
         let temporary = self.temporary_for(name);
@@ -231,7 +233,7 @@ impl Destination {
         placed
     }
 
-    /// Makes another name for what is at `existing`, in place of what is there.
+    /// Creates a hard link to `existing`, replacing what exists.
     pub fn hard_link(&mut self, name: &Path, existing: &Path) -> Result<()> {
         let from = self.parent(existing)?;
         let parent = self.parent(name)?;
@@ -280,7 +282,7 @@ impl Destination {
         placed
     }
 
-    /// The name to have last: it appears when everything else is in place.
+    /// Sets the name that must appear last, when everything else is in place.
     pub fn set_final(&mut self, name: &Path) {
         self.final_name = Some(name.to_owned());
     }
@@ -298,8 +300,8 @@ impl Destination {
         Ok(Some(held.name))
     }
 
-    /// Says that everything is in place. It is on disk, unless nobody wants
-    /// that, before the marker goes.
+    /// Marks the extraction as complete. Unless syncing is off, everything is
+    /// on disk before the marker is removed.
     pub fn complete(mut self) -> Result<()> {
         self.place_final()?;
         let Some(marker) = self.marker.take() else { return Ok(()) };

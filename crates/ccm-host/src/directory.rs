@@ -17,7 +17,7 @@ use crate::{Attributes, Error, FileKind, Host, Result, Stat};
 /// How many directories others may take before it is no coincidence.
 const MAX_ATTEMPTS: usize = 100;
 
-/// A private directory that lasts as long as this value.
+/// A private directory that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     host: Host,
@@ -32,7 +32,7 @@ impl TemporaryDirectory {
         &self.path
     }
 
-    /// Makes a directory in it, whose parent must be there.
+    /// Creates a directory in it, whose parent must exist.
     pub fn create_directory(&self, place: &Path) -> Result<()> {
         let path = self.path.join(place);
         match rustix::fs::mkdirat(CWD, &path, mode(0o755)) {
@@ -46,7 +46,7 @@ impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
         if let Err(error) = self.host.remove_own_tree(&self.path) {
             let path = self.path.display();
-            self.host.warn(format!("the temporary directory {path} is left: {error}"));
+            self.host.warn(format!("cannot remove the temporary directory {path}: {error}"));
         }
         self.host.cancel().forget(&self.path);
     }
@@ -55,7 +55,7 @@ impl Drop for TemporaryDirectory {
 impl Host {
     /// Makes `path` a directory with these attributes, its parents (0755) too.
     /// A failure leaves no new directory behind. Every step is relative to a
-    /// directory that is held open, so nobody can lead it elsewhere.
+    /// directory that is held open, so no other user can redirect it.
     pub fn create_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
         self.forget_parent();
         let missing = self.missing(path)?;
@@ -142,7 +142,7 @@ impl Host {
 
     /// Creates a directory for the caller alone, which is removed with
     /// everything in it when the caller is done with it, or killed by signals.
-    /// What runs left that had no time for that is removed now.
+    /// Also removes leftover directories of killed runs.
     pub fn temporary_directory(&self, prefix: &str) -> Result<TemporaryDirectory> {
         sweep(&self.temp_dir(), prefix);
         let mut attempts = 0;

@@ -71,9 +71,9 @@ impl RecordType {
 }
 
 impl Host {
-    /// The records of a name as a server has them, sorted; names in them end with
-    /// a dot. None if the server knows no such name or no such record. The reason
-    /// is for people.
+    /// The records of a name as a server has them, sorted; names in them end
+    /// with a dot. None if the server knows no such name or no such record. The
+    /// error is a message for users.
     pub fn query_dns(
         &self,
         server: SocketAddr,
@@ -112,7 +112,7 @@ impl Host {
             }
             Answer::NoSuchName => Ok(Vec::new()),
             Answer::Refused(code) => Err(format!("{server} answered with error {code}")),
-            Answer::Truncated => Err(format!("{server} cut its answer short even by TCP")),
+            Answer::Truncated => Err(format!("{server} truncated its answer, even over TCP")),
             Answer::Malformed => Err(format!("{server} sent an answer that is not DNS")),
         }
     }

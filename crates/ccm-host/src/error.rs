@@ -1,4 +1,4 @@
-//! What can go wrong at the door.
+//! Errors of this crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use crate::Exit;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the machine did not do what it was asked.
+/// A system call, command, lookup or download that failed, or that ccm refuses
+/// for safety.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -37,21 +38,21 @@ pub enum Error {
         /// What it is instead.
         found: &'static str,
     },
-    /// A link where none is followed.
-    #[error("{} is a symbolic link, which is not followed", path.display())]
+    /// A symlink where ccm follows none.
+    #[error("{} is a symlink, which ccm does not follow", path.display())]
     Symlink {
         /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A file of another user where ccm would write.
-    #[error("{} belongs to another user (uid {uid}), it is not replaced", path.display())]
+    #[error("{} belongs to another user (uid {uid}); ccm does not replace it", path.display())]
     Foreign {
         /// The path as the caller gave it.
         path: PathBuf,
         /// The user who owns it, and is not the one running ccm.
         uid: u32,
     },
-    /// A new file that could not take its place.
+    /// A temporary file that could not be renamed to its target.
     #[error("could not rename temporary file to {}", path.display())]
     Rename {
         /// The target, which keeps its old content.
@@ -75,21 +76,22 @@ pub enum Error {
         /// What is suspect about it.
         reason: String,
     },
-    /// A link that leads out of what is managed.
-    #[error("{} leads out of its tree by a symbolic link, which is not followed", path.display())]
+    /// A symlink that points outside the managed tree.
+    #[error("{} leaves its directory tree through a symlink, which ccm does not follow", path.display())]
     LeadsOutside {
         /// The path as the caller gave it.
         path: PathBuf,
     },
     /// A directory tree that is not followed to its end.
-    #[error("{} lies more than {limit} directories deep", path.display())]
+    #[error("{} is more than {limit} directories deep", path.display())]
     TooDeep {
         /// The directory or file at which ccm gave up.
         path: PathBuf,
         /// How deep ccm goes.
         limit: usize,
     },
-    /// A symlink of another user that leads root to what is not that user's.
+    /// A symlink of another user that points to something this user does not
+    /// own. ccm does not follow it as root.
     #[error(
         "{} is a symlink that belongs to user {owner} and leads to something that belongs to user \
          {target}: ccm does not follow it as root", path.display()
@@ -99,10 +101,11 @@ pub enum Error {
         path: PathBuf,
         /// The user who owns the symlink.
         owner: u32,
-        /// Whose that is which it leads to.
+        /// The user who owns the target.
         target: u32,
     },
-    /// A file that decides what root does and that others can change.
+    /// A file that decides what ccm does as root, and that other users can
+    /// change.
     #[error("refusing to read {} as root: {doubt}", path.display())]
     Untrusted {
         /// The file that ccm was asked to read.
@@ -130,14 +133,14 @@ pub enum Error {
         doubt: crate::Doubt,
     },
     /// A directory in which only this user may make a socket.
-    #[error("refusing to make a socket in {}: other users can write to it", path.display())]
+    #[error("refusing to create a socket in {}: other users can write to it", path.display())]
     SharedDirectory {
         /// The directory of the socket.
         path: PathBuf,
     },
     /// Something whose former state could not be recorded, and that is therefore
     /// left as it is.
-    #[error("cannot record what {} was, so it is not changed", path.display())]
+    #[error("cannot record the former state of {}, so ccm does not change it", path.display())]
     Unrecorded {
         /// What was about to change.
         path: PathBuf,
@@ -178,7 +181,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A directory with entries where something else should be.
-    #[error("{} is a directory with entries, it is not replaced", path.display())]
+    #[error("{} is a non-empty directory; ccm does not replace it", path.display())]
     InTheWay {
         /// The path as the caller gave it.
         path: PathBuf,
@@ -189,23 +192,23 @@ pub enum Error {
         /// The directory or file at which ccm gave up.
         path: PathBuf,
     },
-    /// Something that could not be fetched.
-    #[error("cannot fetch {url}: {reason}")]
+    /// A download that failed.
+    #[error("cannot download {url}: {reason}")]
     Fetch {
         /// Where from, without credentials.
         url: String,
         /// What the server or the connection did, without credentials.
         reason: String,
     },
-    /// Something that its owner deleted on purpose.
-    #[error("cannot fetch {url}: {reason}")]
+    /// A source that its owner deleted.
+    #[error("cannot download {url}: {reason}")]
     Deleted {
         /// Where from, without credentials.
         url: String,
         /// How the server says that it is deleted.
         reason: String,
     },
-    /// A service in the network that did not do what it was asked.
+    /// A failed request to a network service.
     #[error("{message}")]
     Network {
         /// What was asked of whom, and what went wrong, without credentials.
@@ -213,8 +216,9 @@ pub enum Error {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// A URL that nothing registered can fetch.
-    #[error("cannot fetch {url}: `{scheme}` is not available in this version")]
+    /// A URL with a scheme that no registered [`Fetch`](crate::Fetch)
+    /// implements.
+    #[error("cannot download {url}: `{scheme}` is not available in this version")]
     UnknownScheme {
         /// The URL, without credentials.
         url: String,
@@ -223,7 +227,7 @@ pub enum Error {
         /// The schemes that are available.
         known: Vec<&'static str>,
     },
-    /// Something that was fetched is not what was expected.
+    /// A download with a wrong checksum.
     #[error("checksum mismatch, expected \"{expected}\" got \"{actual}\" from {url}")]
     Checksum {
         /// Where from, without credentials.
@@ -246,7 +250,7 @@ pub enum Error {
         name: String,
     },
     /// In a preview: only the run can tell what will be at a path.
-    #[error("what {} will be is known only after {by}", path.display())]
+    #[error("what {} will be is known only after {by} has run", path.display())]
     Unpredictable {
         /// The path.
         path: PathBuf,
@@ -291,8 +295,8 @@ pub enum Error {
         /// The last lines of its standard error.
         last_words: String,
     },
-    /// A command that took too long.
-    #[error("{command} did not finish within {after:?} and was ended with its process group")]
+    /// A command that exceeded its timeout.
+    #[error("{command} exceeded its timeout of {after:?}; ccm terminated its process group")]
     Timeout {
         /// The program, without its arguments.
         command: String,
@@ -300,17 +304,17 @@ pub enum Error {
         after: Duration,
     },
     /// The run was interrupted while a command ran.
-    #[error("{command} was ended because the run was interrupted")]
+    #[error("{command} was terminated because the run was interrupted")]
     Interrupted {
         /// The program, without its arguments.
         command: String,
     },
 }
 
-/// Why a download over https fails where the server speaks plain http.
+/// The reason when an https URL leads to a server that speaks plain HTTP.
 pub(crate) const NO_TLS: &str = "the TLS handshake failed: the server did not respond with TLS";
 
-/// A missing directory and something else in its place are two mistakes.
+/// Tells a missing directory from something else at its path.
 fn not_a_directory(path: &Path) -> String {
     let path_shown = path.display();
     match path.symlink_metadata() {
@@ -328,12 +332,12 @@ impl Error {
             Self::Io { source, .. } | Self::Rename { source, .. }
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
-                Some("run ccm as a user that may do this".to_owned())
+                Some("run ccm as a user with this permission".to_owned())
             }
             Self::Io { source, .. } | Self::Rename { source, .. }
                 if source.kind() == io::ErrorKind::StorageFull =>
             {
-                Some("make room on the file system".to_owned())
+                Some("free some space on the file system".to_owned())
             }
             Self::UnknownUser { .. } => {
                 Some("create the user in an earlier resource, or use a numeric ID".to_owned())
@@ -359,7 +363,7 @@ impl Error {
             Self::Exposed { path, .. } => Some(format!("chmod 600 {}", path.display())),
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
             Self::Unrecorded { .. } => {
-                Some("make room in the state directory, or run with --no-history".to_owned())
+                Some("free some space in the state directory, or run with --no-history".to_owned())
             }
             Self::SharedDirectory { .. } => {
                 Some("choose a directory of your own with mode 0700".to_owned())
@@ -381,12 +385,12 @@ impl Error {
         }
     }
 
-    /// Whether it is because there is nothing at a path.
+    /// Whether the reason is that nothing exists at a path.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether something that another resource can bring is missing: a user, a
+    /// Whether something is missing that another resource can create: a user, a
     /// group, a program, a file or a directory.
     pub fn is_about_something_missing(&self) -> bool {
         match self {

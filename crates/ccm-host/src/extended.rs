@@ -76,7 +76,7 @@ pub(crate) fn keep_extended_attributes(
         if let Err(errno) = kept {
             let name = String::from_utf8_lossy(name);
             let path = path.display();
-            host.warn(format!("{path} loses the extended attribute {name}: {errno}"));
+            host.warn(format!("cannot keep the extended attribute {name} of {path}: {errno}"));
         }
     }
     access_list

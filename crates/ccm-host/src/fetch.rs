@@ -24,7 +24,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a text may take: these are small.
 const TEXT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Fetches what URLs of some schemes name.
+/// Downloads URLs of certain schemes.
 ///
 /// [`System::with_fetch`](crate::System::with_fetch) registers an
 /// implementation. Everything that takes a URL then takes its schemes too:
@@ -60,7 +60,7 @@ pub trait Fetch: fmt::Debug + Send + Sync {
     }
 }
 
-/// What tells one version of a body from another, in the words of its server.
+/// `ETag` and `Last-Modified` of a version, as the server sent them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Validators {
@@ -79,7 +79,7 @@ impl Validators {
     }
 }
 
-/// A body that is being fetched.
+/// The body of a download in progress.
 pub struct Body {
     reader: Box<dyn Read>,
     length: Option<u64>,
@@ -122,7 +122,7 @@ impl fmt::Debug for Body {
     }
 }
 
-/// What to fetch, with what may be sent to the server.
+/// A URL to download, with the credentials, headers and limits of the request.
 #[derive(Clone)]
 pub struct Request<'a> {
     url: &'a str,

@@ -83,18 +83,18 @@ pub(crate) fn mode(bits: u32) -> Mode {
 }
 
 impl Host {
-    /// What a path leads to, links followed; `None` when there is nothing.
+    /// The attributes of a path, symlinks followed; `None` if nothing exists.
     pub fn stat(&self, path: &Path) -> Result<Option<Stat>> {
         self.look(path, true)
     }
 
-    /// What is at a path itself, which may be a link.
+    /// The attributes of a path, symlinks not followed.
     pub fn lstat(&self, path: &Path) -> Result<Option<Stat>> {
         self.look(path, false)
     }
 
-    /// Opens a regular file for reading. Nothing else is ever opened: a FIFO
-    /// would hang and a device might react.
+    /// Opens a regular file for reading. Refuses everything else: opening a
+    /// FIFO would hang, and opening a device can have side effects.
     pub fn open(&self, path: &Path) -> Result<(File, Stat)> {
         let found = self.stat(path)?.ok_or_else(|| Error::io("open", path)(Errno::NOENT))?;
         let file = self.open_found(path, found)?;
@@ -189,7 +189,7 @@ pub(crate) fn check_regular(path: &Path, stat: Stat) -> Result<()> {
     let found = match stat.kind {
         FileKind::File => return Ok(()),
         FileKind::Directory => "a directory",
-        FileKind::Symlink => "a symbolic link",
+        FileKind::Symlink => "a symlink",
         FileKind::Other => "a socket, FIFO or device",
     };
     Err(Error::NotAFile { path: path.to_owned(), found })

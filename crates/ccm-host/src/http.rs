@@ -95,7 +95,7 @@ impl Exchange<'_> {
         let direct = Agent::with_parts(config.clone(), DefaultConnector::default(), TimedResolver);
         let mut is_trusted = true;
         for _ in 0..=MAX_REDIRECTS {
-            tracing::debug!(url = url.shown(), "fetching");
+            tracing::debug!(url = url.shown(), "downloading");
             let proxy = Proxy::find(host, &url).map_err(|reason| self.fail(reason))?;
             let special = proxy.as_ref().and_then(|proxy| proxy.agent(config.clone(), &url));
             let agent = special.as_ref().unwrap_or(&direct);
@@ -120,10 +120,12 @@ impl Exchange<'_> {
             }
             let next = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             let next = next.ok_or_else(|| {
-                self.fail(format!("the server answered {status} and not where to go"))
+                self.fail(format!("the server answered {status} without a `Location` header"))
             })?;
             let next = url.join(next).map_err(|reason| {
-                self.fail(format!("the server answered {status}, but where it leads: {reason}"))
+                self.fail(format!(
+                    "the server answered {status}, with an invalid `Location` header: {reason}"
+                ))
             })?;
             if url.is_downgraded_by(&next) {
                 return Err(self.fail(format!(
@@ -190,16 +192,16 @@ fn redirected(request: &Request<'_>, url: &Url) -> String {
     if own { String::new() } else { format!("redirected to {}, ", url.shown()) }
 }
 
-/// What went wrong, in words.
+/// The message for a failed request.
 fn reason(at: &str, idle_timeout: Duration, error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(ureq::Timeout::PerRead | ureq::Timeout::PerWrite) => {
-            format!("{at}the server was silent for {idle_timeout:?}")
+            format!("{at}the server sent no data for {idle_timeout:?}")
         }
         ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
             format!("{at}the server could not be reached within {CONNECT_TIMEOUT:?}")
         }
-        ureq::Error::Timeout(_) => format!("{at}it took too long"),
+        ureq::Error::Timeout(_) => format!("{at}the request timed out"),
         // The value may be a secret, and the client's words may show it.
         ureq::Error::Http(_) => format!("{at}a header or the URL is not valid"),
         ureq::Error::Io(error) => format!("{at}{}", without_tls(error)),
@@ -207,7 +209,8 @@ fn reason(at: &str, idle_timeout: Duration, error: &ureq::Error) -> String {
     }
 }
 
-/// The TLS library's words for an answer that is no TLS tell people nothing.
+/// Replaces the TLS library's message for an answer that is not TLS, which does
+/// not name the mistake.
 fn without_tls(error: &dyn std::error::Error) -> String {
     let words = error.to_string();
     if words.contains("InvalidContentType") {
@@ -262,7 +265,9 @@ impl Response {
             "gzip" | "x-gzip" if is_gzip_itself => (Box::new(reader), length),
             "gzip" | "x-gzip" => (Box::new(flate2::read::MultiGzDecoder::new(reader)), None),
             other => {
-                return Err(format!("the server encoded it as `{other}`, which was not asked for"));
+                return Err(format!(
+                    "the server used the content encoding `{other}`, which ccm did not request"
+                ));
             }
         };
         let (at, idle_timeout) = (redirected(request, &self.url), request.idle_timeout());

@@ -228,8 +228,8 @@ mod tests {
         )
         .unwrap();
         for (name, found) in [
-            ("link", "a symbolic link"),
-            ("dangling", "a symbolic link"),
+            ("link", "a symlink"),
+            ("dangling", "a symlink"),
             ("d", "a directory"),
             ("fifo", "a socket, FIFO or device"),
         ] {

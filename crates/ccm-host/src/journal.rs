@@ -323,7 +323,9 @@ impl Host {
             journal.keep(&mut FormerFile { host: self, path, file, size: stat.size })
         })?;
         match &image {
-            Image::Other => journal.give_up(path, "ccm cannot make sockets, FIFOs and devices")?,
+            Image::Other => {
+                journal.give_up(path, "ccm cannot create sockets, FIFOs and devices")?;
+            }
             Image::File { .. } if !is_read => {
                 journal.give_up(path, "its former content could not be read")?;
             }
@@ -458,7 +460,7 @@ impl Host {
         let image = self.keep_image(journal, parent, name, path)?;
         if matches!(image, Image::Directory { .. }) {
             if depth > MAX_DEPTH {
-                return journal.give_up(path, "it lies too deep");
+                return journal.give_up(path, "it is too deep");
             }
             // A mount, or what may not be entered, will not be removed either.
             if let Ok(directory) = crate::remove::open_below(parent, name, path) {

@@ -20,7 +20,7 @@ pub enum Protocol {
     Udp6,
 }
 
-/// A socket that waits for someone.
+/// A socket that accepts connections or datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Which table of the kernel it is in.

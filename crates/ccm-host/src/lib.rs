@@ -1,8 +1,8 @@
-//! The only door to the machine.
+//! Access to the operating system: files, processes, users, network, clock.
 //!
 //! Files are reached through directory descriptors and replaced atomically,
 //! commands run through one runner, users and groups are looked up once per
-//! run. Everything else in ccm goes through a [`Host`]; a lint keeps it so.
+//! run. All other crates do I/O through [`Host`]; a Clippy lint enforces this.
 
 mod atomic;
 mod barrier;
@@ -44,6 +44,7 @@ mod sources;
 mod stale_dirs;
 mod state_dir;
 mod system;
+mod threads;
 mod tree;
 mod trust;
 mod users;
@@ -99,8 +100,8 @@ pub use worker::{Worker, WorkerControl};
 use ccm_model::Redactor;
 use lock::Lock;
 
-/// The machine, with what one run remembers of it. Clones share that memory, in
-/// other threads too.
+/// The handle through which one run does all I/O, with its caches. Clones share
+/// them, in other threads too.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     inner: Arc<Inner>,
@@ -116,6 +117,7 @@ struct Inner {
     /// Directories in which remains of killed runs were looked for already.
     swept: Lock<HashSet<PathBuf>>,
     buffer: Lock<Vec<u8>>,
+    idle: Arc<threads::Idle>,
     /// The directory that a file was last replaced in, kept open while nothing
     /// happens that could make its path lead elsewhere.
     parent: Lock<Option<(PathBuf, Arc<OwnedFd>)>>,
@@ -171,18 +173,17 @@ impl Host {
         Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
     }
 
-    /// Learns values that must not leave the run.
+    /// Adds values to redact in everything that leaves the run.
     pub fn add_secrets(&self, values: impl IntoIterator<Item = String>) {
         self.inner.redactor.hold().add(values);
     }
 
-    /// What keeps the secrets of this run.
+    /// The redactor of this run.
     pub fn redactor(&self) -> impl Deref<Target = Redactor> {
         self.inner.redactor.hold()
     }
 
-    /// Notes something that whoever reads the result of the run should know,
-    /// and that stops nothing. What is repeated counts once.
+    /// Adds a warning to the result of the run. The same warning counts once.
     pub fn warn(&self, message: impl Into<String>) {
         let message = message.into();
         let mut warnings = self.inner.warnings.hold();
@@ -196,12 +197,12 @@ impl Host {
         std::mem::take(&mut self.inner.warnings.hold().new)
     }
 
-    /// Whether someone wants the run to stop.
+    /// The token that cancels this run.
     pub fn cancel(&self) -> &Cancel {
         &self.inner.cancel
     }
 
-    /// What time it is.
+    /// The current time.
     pub fn now(&self) -> jiff::Timestamp {
         jiff::Timestamp::now()
     }
@@ -227,7 +228,7 @@ impl Host {
         std::env::var_os(name).filter(|value| !value.is_empty())
     }
 
-    /// Whether what is only worth a warning otherwise must stop a run.
+    /// Whether `CCM_STRICT=1` turns trust warnings into errors.
     pub fn is_strict(&self) -> bool {
         self.env("CCM_STRICT").is_some_and(|value| value == "1")
     }
@@ -270,7 +271,7 @@ impl Host {
         self.inner.trusted.hold().clear();
     }
 
-    /// Bytes that nobody can guess.
+    /// Random bytes, unguessable.
     pub fn random<const N: usize>(&self) -> [u8; N] {
         self.inner.random.hold().bytes()
     }

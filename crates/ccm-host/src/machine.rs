@@ -7,7 +7,7 @@ use nix::unistd::{Uid, User};
 
 use crate::{Error, Host, Result};
 
-/// How the machine calls itself.
+/// The result of `uname`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uname {
     /// The name that the kernel holds, without a domain on most machines.
@@ -44,7 +44,7 @@ pub fn ignored_signals() -> u64 {
 }
 
 impl Host {
-    /// How the machine calls itself.
+    /// The result of `uname`.
     pub fn uname(&self) -> Uname {
         let text = |text: &CStr| text.to_string_lossy().into_owned();
         let uname = rustix::system::uname();

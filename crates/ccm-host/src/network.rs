@@ -33,7 +33,7 @@ pub struct InterfaceAddress {
 }
 
 impl Host {
-    /// All network interfaces, by number. The kernel is asked, nobody else.
+    /// All network interfaces, by number. Read from the kernel.
     pub fn interfaces(&self) -> Result<Vec<Interface>> {
         let mut interfaces: Vec<Interface> = Vec::new();
         let found = getifaddrs().map_err(|errno| {

@@ -24,7 +24,7 @@ pub enum Transport {
 
 impl Host {
     /// Connects to a port of a host, from a local address if one is given, and
-    /// hangs up. The reason is for people.
+    /// hangs up. The error is a message for users.
     pub fn reach(
         &self,
         transport: Transport,
@@ -36,7 +36,7 @@ impl Host {
         let mut last = format!("{name} has no address");
         for ip in self.resolve(name, timeout)? {
             if local.is_some_and(|local| local.is_ipv4() != ip.is_ipv4()) {
-                last = format!("{ip} cannot be reached from the other family of addresses");
+                last = format!("{ip} is not in the address family of `local-address`");
                 continue;
             }
             match self.attempt(transport, SocketAddr::new(ip, port), local, deadline) {

@@ -78,7 +78,7 @@ impl fmt::Display for LockHolder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another run held it for too long.
-    #[error("another run is in progress: {}", holder.as_ref().map_or("it cannot be seen which".to_owned(), ToString::to_string))]
+    #[error("another run is in progress: {}", holder.as_ref().map_or("its process is not visible".to_owned(), ToString::to_string))]
     Busy {
         /// Who held it last, if that can be told.
         holder: Option<LockHolder>,

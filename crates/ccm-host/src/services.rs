@@ -127,7 +127,7 @@ impl Host {
             return known.clone().map_err(|(message, hint)| Error::Network { message, hint });
         }
         if answers.len() >= MAX_QUESTIONS {
-            let message = format!("a run asks at most {MAX_QUESTIONS} different questions");
+            let message = format!("a run makes at most {MAX_QUESTIONS} different lookups");
             return Err(Error::Network { message, hint: None });
         }
         let name = question.name();
@@ -237,7 +237,7 @@ mod tests {
             host.kv_get("B", &key.to_string()).unwrap();
         }
         let error = host.kv_get("B", "more").unwrap_err();
-        assert_eq!(error.to_string(), "a run asks at most 1000 different questions");
+        assert_eq!(error.to_string(), "a run makes at most 1000 different lookups");
         assert_eq!(host.kv_get("B", "0").unwrap(), "1", "what is known stays known");
     }
 

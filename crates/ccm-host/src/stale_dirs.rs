@@ -22,7 +22,7 @@ pub(crate) fn sweep(directory: &Path, prefix: &str) {
         let path = entry.path();
         // The lock is held until it is gone.
         if is_ours && let Ok(_lock) = lock(&path) {
-            tracing::debug!(path = %path.display(), "removing what a killed run left");
+            tracing::debug!(path = %path.display(), "removing a leftover directory of a killed run");
             let _ = std::fs::remove_dir_all(&path);
         }
     }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::thread::{disable_transparent_huge_pages, transparent_huge_pages_are_disabled};
 
 use crate::lock::Lock;
 use crate::{Error, Exit, Host, Result};
@@ -89,6 +90,31 @@ impl Host {
         let control = WorkerControl(Arc::new(Shared { process, group }));
         let pending = Vec::new();
         Ok(Worker { control, child, input, output, pending, looked_at: 0, longest_line })
+    }
+
+    /// Allows this process, and those it starts from now on, memory in huge pages
+    /// again.
+    pub fn allow_huge_pages(&self) {
+        // A kernel that knows nothing of it needs nothing done.
+        let _ = disable_transparent_huge_pages(false);
+    }
+
+    /// Starts this program anew, in this process and with the same arguments, but
+    /// without huge pages. They save time where much memory is used for a short
+    /// while; a process that waits wastes most of each. What it had at its start
+    /// it would keep otherwise. Returns if there are none already, or if it cannot
+    /// be done.
+    pub fn without_huge_pages(&self) {
+        if !matches!(transparent_huge_pages_are_disabled(), Ok(false)) {
+            return;
+        }
+        let mut args = std::env::args_os();
+        // By its path, as the name in lists of processes is taken from it.
+        if let (Ok(path), Some(name)) = (std::env::current_exe(), args.next())
+            && disable_transparent_huge_pages(true).is_ok()
+        {
+            let _ = std::process::Command::new(path).arg0(name).args(args).exec();
+        }
     }
 
     /// How many processes the kernel has ended since the machine was started

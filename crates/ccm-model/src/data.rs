@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn only_maps_are_data() {
         assert_eq!(read("[a]").1, ["expected a map, found a list"]);
-        assert_eq!(read("a").1, ["expected a map, found text"]);
+        assert_eq!(read("a").1, ["expected a map, found a string"]);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub struct Event {
     pub changed: bool,
     /// It reacted to a change of something it subscribes to.
     pub refreshed: bool,
-    /// It could not be brought to its desired state.
+    /// It failed.
     pub failed: bool,
     /// It was not managed.
     pub skipped: bool,

@@ -15,7 +15,7 @@ const GOSS: &str = "goss";
 /// How long one try of rules may take unless the check says otherwise.
 const RULES_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A command or rules that tell whether a resource does what it is there for.
+/// A command or rules that test whether a resource works.
 #[derive(Clone, Debug, Default, ccm_macros::Properties)]
 pub struct HealthCheck {
     /// Nagios-compatible command
@@ -50,7 +50,7 @@ impl HealthCheck {
         shellquote::split(self.command.as_deref().unwrap_or_default())
     }
 
-    /// What people call it. A command that is a URL by mistake, or holds one,
+    /// Its display name. A command that is a URL by mistake, or holds one,
     /// gives away no credentials.
     pub fn name(&self) -> Cow<'_, str> {
         let given = self.name.as_deref().filter(|name| !name.is_empty());
@@ -64,24 +64,24 @@ impl HealthCheck {
         }))
     }
 
-    /// How often it is tried.
+    /// The number of attempts.
     pub fn tries(&self) -> u32 {
         self.tries.and_then(|tries| tries.try_into().ok()).unwrap_or(1)
     }
 
-    /// How long to wait between tries.
+    /// The time between attempts.
     pub fn try_sleep(&self) -> Duration {
         let given = self.try_sleep.as_deref().and_then(|text| duration::parse_positive(text).ok());
         given.unwrap_or(Duration::from_secs(1))
     }
 
-    /// How long one try may take.
+    /// The timeout of one attempt.
     pub fn timeout(&self) -> Option<Duration> {
         let timeout = self.timeout.as_deref()?;
         duration::parse_positive(timeout).ok().filter(|timeout| !timeout.is_zero())
     }
 
-    /// How long one try of rules may take.
+    /// The timeout of one attempt of rules.
     pub fn rules_timeout(&self) -> Duration {
         self.timeout().unwrap_or(RULES_TIMEOUT)
     }
@@ -123,7 +123,7 @@ impl HealthCheck {
             None | Some(NAGIOS | GOSS) => {}
             Some(other) => {
                 let hint = did_you_mean(other, [NAGIOS, GOSS])
-                    .unwrap_or_else(|| format!("it is `{NAGIOS}` or `{GOSS}`"));
+                    .unwrap_or_else(|| format!("allowed: `{NAGIOS}`, `{GOSS}`"));
                 problems.push((format!("format: unknown format `{other}`"), Some(hint)));
             }
         }
@@ -131,7 +131,7 @@ impl HealthCheck {
     }
 }
 
-/// What a check says of its resource, as Nagios counts.
+/// The status of a check, as in Nagios.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(from = "u8", into = "u8")]
 pub enum Health {
@@ -191,7 +191,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// What became of one check.
+/// The result of one check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
 pub struct HealthCheckResult {
     /// The last answer: 0 is OK, 1 a warning, 2 critical, 3 unknown.

@@ -1,10 +1,10 @@
-//! The words of ccm: properties, references, states, events. No I/O.
+//! The data types of ccm: properties, references, states, events. No I/O.
 //!
-//! - [`properties`](Properties): what a resource wants, read from a manifest
-//!   with positions by `#[derive(Properties)]`, and the table of fields that
-//!   the command line, schemas and documentation are rendered from.
+//! - [`properties`](Properties): the desired state of a resource, read from a
+//!   manifest with positions by `#[derive(Properties)]`, and the table of
+//!   fields that the command line, schemas and documentation are rendered from.
 //! - [`ResourceRef`] is `type#name`.
-//! - [`Event`] and [`Summary`]: what became of a resource, and of a run.
+//! - [`Event`] and [`Summary`]: the result of a resource, and of a run.
 //! - [`Registration`] and [`RegistryEntry`]: where services can be found.
 //! - [`shellquote`] and [`duration`]: two small languages that properties use.
 

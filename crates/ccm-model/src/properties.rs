@@ -30,7 +30,7 @@ use crate::{
     Field, HealthCheck, Reader, Registration, ResourceRef, Spanned, Stage, TemplateError, Templates,
 };
 
-/// What stands where a secret was.
+/// The text that replaces a secret.
 pub const REDACTED: &str = "[redacted]";
 
 /// A struct with a table of its fields. Derived.
@@ -175,13 +175,13 @@ mod tests {
             findings,
             [
                 "1:1: unknown property `contnet` (did you mean `content`?)",
-                "2:14: returns: expected a whole number, found text",
+                "2:14: returns: expected a whole number, found a string",
                 "3:8: force: expected `true` or `false`, found `true` (write it as unquoted `true` or \
                  `false`)",
                 "4:11: control: unknown property `iff` (did you mean `if`?)",
                 "5:11: require: `nope` is not a reference: write `type#name`, such as `file#/etc/motd`",
-                "7:1: `contents` says again what `content` says",
-                "8:8: alias: expected text, found a list",
+                "7:1: `contents` is the same as `content`; set only one of them",
+                "8:8: alias: expected a string, found a list",
             ]
         );
     }

@@ -7,7 +7,7 @@ use crate::{
     Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates, property_hint,
 };
 
-/// Collects what is wrong while values are read.
+/// Collects errors while values are read.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// Everything found so far.
@@ -65,7 +65,8 @@ impl Reader {
             };
             if places.iter().any(|&(at, _)| usize::from(at) == index) {
                 let name = T::FIELDS[index].name;
-                let message = format!("`{}` says again what `{name}` says", key.text);
+                let message =
+                    format!("`{}` is the same as `{name}`; set only one of them", key.text);
                 self.findings.push(Finding::error(key.span, message));
                 continue;
             }
@@ -92,7 +93,7 @@ impl Reader {
     }
 }
 
-/// A value that remembers where it was read.
+/// A value with its location.
 #[derive(Clone, Debug, Default)]
 pub struct Spanned<T> {
     /// The value, as its own type reads it.
@@ -132,7 +133,7 @@ impl FromNode for String {
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         match node.kind {
             Kind::Scalar(scalar) => Some(scalar.text.into_owned()),
-            _ => reader.wrong_type(&node, "text"),
+            _ => reader.wrong_type(&node, "a string"),
         }
     }
 

@@ -45,7 +45,7 @@ impl<T: Secrets> Secrets for Vec<T> {
     }
 }
 
-/// Takes known secrets, and credentials in URLs, out of texts.
+/// Replaces known secrets, and credentials in URLs, in strings.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     known: HashSet<String>,
@@ -58,7 +58,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Adds values that must not be shown from now on.
+    /// Adds values to redact from now on.
     pub fn add(&mut self, values: impl IntoIterator<Item = String>) {
         for value in values {
             let word = value.trim();

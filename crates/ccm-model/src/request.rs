@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use crate::{Diagnostic, Event, Finding, did_you_mean, redact_credentials};
 
-/// A resource that someone asks for. Nothing about its type or its properties
-/// has been checked.
+/// A request to apply one resource. Its type and its properties are not checked
+/// yet.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// The name of its type.
@@ -37,7 +37,7 @@ impl<'a> Request<'a> {
         };
         let described = root.describe();
         let Kind::Mapping(entries) = root.kind else {
-            let message = format!("a request is one map about one resource, this is {described}");
+            let message = format!("a request must be one map about one resource, not {described}");
             return Err(message.into());
         };
         let (mut protocol, mut kind, mut properties) = (None, None, None);
@@ -72,7 +72,7 @@ impl<'a> Request<'a> {
 }
 
 impl Request<'_> {
-    /// What people call the resource: `type#name`, without credentials.
+    /// Display name of the resource: `type#name`, without credentials.
     pub fn display(&self) -> String {
         let name = self.properties.iter().find(|entry| entry.key.text == "name");
         let name = name.and_then(|entry| entry.value.scalar()).map(|scalar| &*scalar.text);
@@ -84,14 +84,14 @@ fn parse_yaml(source: &Source) -> Result<Node<'_>, RequestError> {
     ccm_yaml::parse(source).map_err(|error| {
         let location = source.position(error.span.start);
         let message = format!(
-            "the request cannot be read: {} (line {}, column {})",
+            "cannot parse the request: {} (line {}, column {})",
             error.message, location.line, location.column
         );
         message.into()
     })
 }
 
-/// Everything that is wrong with a request.
+/// All errors in a request.
 #[derive(Debug)]
 pub struct RequestError {
     /// What is wrong; each finding names its resource, or the type where the

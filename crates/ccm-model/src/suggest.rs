@@ -30,7 +30,7 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 pub fn property_hint(name: &str) -> Option<&'static str> {
     match name {
         "notify" | "listen" => {
-            Some("the resource that reacts says so: give it `subscribe` with this one's name")
+            Some("give the resource that reacts `subscribe` with the name of this one")
         }
         "before" => Some("resources run in the order written; for a condition use `require`"),
         "when" | "only_if" | "not_if" => {

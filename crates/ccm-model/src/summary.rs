@@ -22,7 +22,7 @@ pub struct Summary {
     pub changed: usize,
     /// Only previewed within a run that is none, and would have changed.
     pub previewed: usize,
-    /// Could not be brought to their desired state.
+    /// Resources that failed.
     pub failed: usize,
     /// Resources that `control` or an unmet requirement held back.
     pub skipped: usize,

@@ -1,4 +1,4 @@
-//! What a run leaves behind for later ones, in the state directory.
+//! State that a run keeps for later runs: owed reactions and the history.
 //!
 //! A file here is a list of records, each a line with its own checksum. Records
 //! are only appended while a run goes on, so a killed run leaves at most half a

@@ -44,7 +44,7 @@ impl Nesting {
     /// Counts the use of a template or a file.
     pub(crate) fn call(&self) -> Result<(), Error> {
         if self.used.calls.fetch_add(1, Relaxed) >= MAX_CALLS {
-            return Err(Error::Limit { what: "templates and files are used too many times" });
+            return Err(Error::Limit { what: "templates and files are rendered too many times" });
         }
         Ok(())
     }
@@ -53,7 +53,7 @@ impl Nesting {
     pub(crate) fn made(&self, bytes: usize) -> Result<(), Error> {
         let before = self.used.bytes.fetch_add(bytes as u64, Relaxed);
         if before.saturating_add(bytes as u64) > MAX_BYTES {
-            return Err(Error::Limit { what: "templates and files make more than 256 MiB" });
+            return Err(Error::Limit { what: "templates and files render more than 256 MiB" });
         }
         Ok(())
     }

@@ -45,8 +45,8 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
-    /// A path into the data that leads nowhere.
-    #[error("nothing is found under the key `{key}`{}", did_you_mean(suggestion.as_deref()))]
+    /// A GJSON path that does not exist in the data.
+    #[error("the key `{key}` does not exist{}", did_you_mean(suggestion.as_deref()))]
     Missing {
         /// The GJSON path that `lookup` was given.
         key: String,
@@ -54,7 +54,7 @@ pub enum Error {
         suggestion: Option<String>,
     },
     /// A path that cannot be evaluated.
-    #[error("the key `{key}` cannot be looked up: {source}")]
+    #[error("cannot look up the key `{key}`: {source}")]
     Path {
         /// The GJSON path that `lookup` was given.
         key: String,

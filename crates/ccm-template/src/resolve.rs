@@ -130,7 +130,7 @@ impl Resolver {
                 }
             }
             if out.len() > MAX_TEXT {
-                return Err(Error::Limit { what: "the text becomes larger than 64 MiB" });
+                return Err(Error::Limit { what: "the result is larger than 64 MiB" });
             }
         }
         if let Some(error) = no_value {

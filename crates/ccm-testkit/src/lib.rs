@@ -1,6 +1,5 @@
-//! What tests share: servers that misbehave on purpose, snapshots that show
-//! whether anything in a directory has changed, and what the documentation
-//! shows.
+//! Test helpers: faulty HTTP servers, directory snapshots, and a parser for the
+//! code blocks of the documentation.
 #![expect(
     clippy::unwrap_used,
     clippy::missing_panics_doc,

@@ -21,8 +21,8 @@ const MAX_TEXT: usize = 1 << 30;
 /// Up to here looking through the keys beats hashing them.
 const FEW_KEYS: usize = 8;
 
-/// Why a text is not the YAML that we read.
-#[derive(Debug, thiserror::Error)]
+/// Why a text cannot be parsed.
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SyntaxError {
     /// What is wrong, in one line without a location.
@@ -298,7 +298,7 @@ impl<'a> Builder<'a> {
         if self.nodes > self.max_nodes {
             let message = format!("more than {} nodes", self.max_nodes);
             return Err(SyntaxError::new(node.span, message)
-                .hint("split it: `apply` resources apply further manifests"));
+                .hint("split it, and apply the parts with `apply` resources"));
         }
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
@@ -376,7 +376,7 @@ fn count(node: &Node<'_>) -> usize {
 
 fn unknown_tag(tag: &Tag, span: Span) -> SyntaxError {
     SyntaxError::new(span, format!("the tag `{}` is not known", tag.original()))
-        .hint("remove the tag; quote the value to make it text")
+        .hint("remove the tag; to make the value a string, quote it")
 }
 
 /// Makes a node a key of the mapping that already has `entries`; with what is
@@ -387,7 +387,7 @@ fn mapping_key<'a>(
     seen: &mut HashSet<Cow<'a, str>>,
 ) -> Result<(Key<'a>, Option<SyntaxError>), SyntaxError> {
     let Kind::Scalar(scalar) = node.kind else {
-        return Err(SyntaxError::new(node.span, "a key must be text"));
+        return Err(SyntaxError::new(node.span, "a key must be a string"));
     };
     let key = Key { text: scalar.text, span: node.span };
     if key.text == "<<" {
@@ -403,7 +403,7 @@ fn mapping_key<'a>(
     };
     let duplicate = duplicate.then(|| {
         SyntaxError::new(key.span, format!("duplicate key `{}`", key.text))
-            .hint("a map holds each key once; remove or rename one of them")
+            .hint("remove or rename one of them")
     });
     Ok((key, duplicate))
 }

@@ -349,6 +349,22 @@ impl Document {
         read.tree.comments.iter().any(|comment| whole.contains(&comment.start))
     }
 
+    /// How many aliases repeat what is at a path, or what it stands in: an edit
+    /// there changes these places too.
+    pub fn aliases(&self, path: &[Step]) -> usize {
+        let Ok(read) = self.read() else { return 0 };
+        let tree = &read.tree;
+        if tree.is_plain {
+            return 0;
+        }
+        let Some(id) = Editor::new(read, false).reach(path) else { return 0 };
+        let repeats = |node: &&tree::Node| match node.kind {
+            tree::Kind::Alias(target) => tree.is_within(id, target),
+            _ => false,
+        };
+        tree.nodes.iter().filter(repeats).count()
+    }
+
     /// Applies operations one after the other, all of them or none. Returns the
     /// changes in order, not overlapping, by bytes of the text before.
     ///
@@ -356,6 +372,23 @@ impl Document {
     ///
     /// Returns why one of them was refused; the text is then as it was.
     pub fn apply(&mut self, operations: &[Operation]) -> Result<Vec<Change>, EditError> {
+        let (changes, edited) = self.edited(operations)?;
+        if let Some(edited) = edited {
+            *self = edited;
+        }
+        Ok(changes)
+    }
+
+    /// As [`Document::apply`], with the new document beside this one; none if
+    /// nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// Returns why one of them was refused.
+    pub fn edited(
+        &self,
+        operations: &[Operation],
+    ) -> Result<(Vec<Change>, Option<Self>), EditError> {
         let mut pieces = Pieces::new(self.text().len());
         let mut edited: Option<Self> = None;
         let mut rest = operations;
@@ -370,19 +403,15 @@ impl Document {
             }
             rest = &rest[count..];
         }
-        if let Some(edited) = edited {
-            *self = edited;
-        }
-        Ok(pieces.changes())
+        Ok((pieces.changes(), edited))
     }
 
     fn read(&self) -> Result<Read<'_>, EditError> {
         match self.tree() {
             Ok(tree) => Ok(Read { text: self.text(), tree }),
-            Err(at) => Err(EditError::unsupported(
-                Some(at..at),
-                "the text is written in a way that edits do not know",
-            )),
+            Err(at) => {
+                Err(EditError::unsupported(Some(at..at), "ccm cannot edit text in this YAML style"))
+            }
         }
     }
 
@@ -420,7 +449,7 @@ impl Document {
         expected: &Expected<'_>,
     ) -> Result<Self, EditError> {
         let refuse = |what: &str| {
-            EditError::unsupported(None, format!("the edit would {what}, so it was not made"))
+            EditError::unsupported(None, format!("the edit would {what}, so ccm did not make it"))
         };
         let text = pieces::replaced(self.text(), changes);
         let source = Source::new(self.source.name(), text);
@@ -428,7 +457,7 @@ impl Document {
             return Ok(Self { source, tree: OnceLock::new() });
         }
         let next = Self::parse(source)
-            .map_err(|error| refuse(&format!("make text that is not YAML ({error})")))?;
+            .map_err(|error| refuse(&format!("produce invalid YAML ({error})")))?;
         let (old, new) = (self.read()?, next.read()?);
         if !law::holds(old, new, expected) {
             return Err(refuse("change more than it says"));

@@ -1,10 +1,10 @@
 //! YAML text to a tree that keeps its positions, and values back to YAML.
 //!
 //! One pass over the parser's events builds the tree. Every node knows which
-//! bytes of the source it came from, so that whoever reads meaning out of it
-//! can point at the place. Merge keys, duplicate keys, aliases and the bounds
-//! on them are decided here; what a scalar means is decided by its reader.
-//! [`to_value`] is the reader for free data, such as facts and hierarchical data.
+//! bytes of the source it came from, so that errors found later can point at
+//! their location. Merge keys, duplicate keys, aliases and their limits are
+//! handled here; the reader of a scalar decides what it means. [`to_value`] is
+//! the reader for free data, such as facts and hierarchical data.
 //!
 //! ```
 //! let source = ccm_yaml::Source::new("m.yaml", "mode: 0644\n");

@@ -116,7 +116,7 @@ impl<'a> Node<'a> {
             Kind::Scalar(scalar) if scalar.plain && scalar.text.parse::<f64>().is_ok() => {
                 "a number"
             }
-            Kind::Scalar(_) => "text",
+            Kind::Scalar(_) => "a string",
             Kind::Sequence(_) => "a list",
             Kind::Mapping(_) => "a map",
         }

@@ -35,7 +35,7 @@ impl Source {
         Self { name: name.into(), text: text.into(), line_starts: OnceLock::new() }
     }
 
-    /// What people call this source: mostly a path.
+    /// Display name of this source, usually a path.
     pub fn name(&self) -> &str {
         &self.name
     }

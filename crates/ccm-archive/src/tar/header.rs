@@ -64,7 +64,7 @@ fn check_sum(block: &[u8; BLOCK]) -> Result<()> {
     if said == unsigned || said == signed {
         return Ok(());
     }
-    Err(Error::damaged("a header has a wrong checksum: it is damaged, or no such archive"))
+    Err(Error::damaged("invalid header checksum: the archive is damaged, or not a tar archive"))
 }
 
 /// A field up to its NUL.
@@ -74,8 +74,9 @@ fn text(field: &[u8]) -> &[u8] {
 
 /// A number in octal digits or, where they do not suffice, in binary.
 pub(super) fn number(field: &[u8]) -> Result<i64> {
-    let wrong =
-        || Error::damaged("a header has an invalid number: it is damaged, or not a tar archive");
+    let wrong = || {
+        Error::damaged("invalid number in a header: the archive is damaged, or not a tar archive")
+    };
     let (&first, rest) = field.split_first().ok_or_else(wrong)?;
     if first & 0x80 != 0 {
         // Two's complement, its sign in the second bit.
@@ -102,11 +103,11 @@ pub(super) fn number(field: &[u8]) -> Result<i64> {
 /// A user or group; the largest number means "leave as it is" to the system.
 pub(super) fn id(number: u64) -> Result<u32> {
     let id = u32::try_from(number).ok().filter(|&id| id != u32::MAX);
-    id.ok_or_else(|| Error::damaged("a header names an owner that cannot be"))
+    id.ok_or_else(|| Error::damaged("a header has an invalid owner"))
 }
 
 pub(super) fn unsigned(field: &[u8]) -> Result<u64> {
-    u64::try_from(number(field)?).map_err(|_| Error::damaged("a header holds a negative number"))
+    u64::try_from(number(field)?).map_err(|_| Error::damaged("a header has a negative number"))
 }
 
 #[cfg(test)]

@@ -94,7 +94,9 @@ impl Pax {
             || said.sparse.size.is_some()
             || said.sparse.name.is_some();
         if is_odd {
-            return Err(Error::damaged("a header for all entries says what only one can have"));
+            return Err(Error::damaged(
+                "a global header sets a name or size, which only a single entry can have",
+            ));
         }
         *self = said.over(self);
         Ok(())

@@ -113,10 +113,10 @@ pub(super) fn check(extents: &[Extent], stored: u64, size: u64) -> Result<(), &'
     for extent in extents {
         let end = extent.offset.checked_add(extent.length);
         let end = end.filter(|&end| end <= size && extent.offset >= position);
-        position = end.ok_or("its map of pieces contradicts itself")?;
+        position = end.ok_or("its sparse map is inconsistent")?;
         sum += extent.length;
     }
-    if sum == stored { Ok(()) } else { Err("its pieces are not what is stored") }
+    if sum == stored { Ok(()) } else { Err("its sparse map does not match the stored data") }
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ fn find<F: Read + Seek>(file: &mut F, size: u64) -> Result<Place> {
         tail[*at..].starts_with(b"PK\x05\x06")
             && at + END + usize::from(u16_at(&tail, at + 20)) == tail.len()
     };
-    let no_end = || Error::damaged("it has no directory: it is truncated, or no zip archive");
+    let no_end =
+        || Error::damaged("it has no central directory: it is truncated, or not a zip archive");
     let last = tail.len().checked_sub(END).ok_or_else(no_end)?;
     let mut ends = (0..=last).rev().filter(is_end);
     let at = ends.next().ok_or_else(no_end)?;
@@ -196,7 +197,7 @@ fn record(input: &mut impl Read, directory_begin: u64) -> Result<Record> {
     };
     large_sizes(extra, &mut record.size, &mut record.stored, &mut record.header);
     if record.header.checked_add(record.stored).is_none_or(|end| end > directory_begin) {
-        return Err(Error::damaged("its directory names content that is not there"));
+        return Err(Error::damaged("its directory refers to content that does not exist"));
     }
     for (tag, value) in fields(extra) {
         match tag {

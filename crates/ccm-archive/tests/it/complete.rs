@@ -76,7 +76,7 @@ fn both_readings_must_be_the_same() {
         assert!(!into.exists(), "{name}: nothing is begun");
         for checksum in [None, Some(sum)] {
             let error = run(&[&good, &evil], checksum).unwrap_err().to_string();
-            assert!(error.contains("changed while"), "{error}");
+            assert!(error.contains("changed during"), "{error}");
             assert!(is_incomplete(&into) && !into.join("g").exists(), "{name}");
         }
         run(&[&good, &good], Some(sum)).unwrap();

@@ -32,8 +32,8 @@ fn what_no_tree_needs_is_refused() {
     let large = Tar::default().file("a", &"x".repeat(101));
     let out = Tar::default().file("../a", "x");
     for (tar, words) in [
-        (link, "no links"),
-        (hard, "no links"),
+        (link, "only regular files and directories"),
+        (hard, "only regular files and directories"),
         (many, "more than 2 entries"),
         (large, "more than 100 bytes"),
         (out, "`..`"),

@@ -11,8 +11,8 @@ use crate::digest::PartialDigest;
 use crate::file::mode;
 use crate::{Error, Image, Result, Stat};
 
-/// A file that is being written, under a temporary name. Dropped before it is
-/// finished, it is gone.
+/// A file that is being written under a temporary name. Dropping it before
+/// [`NewFile::finish`] removes it.
 #[derive(Debug)]
 pub struct NewFile<'a> {
     into: &'a mut Destination,

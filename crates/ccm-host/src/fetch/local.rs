@@ -38,10 +38,12 @@ pub(super) fn path(url: &str) -> Result<PathBuf, String> {
     let slash = rest.find('/').unwrap_or(rest.len());
     let (host, path) = rest.split_at(slash);
     if path.is_empty() || !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) {
-        return Err("it names no absolute path, write file:///path".to_owned());
+        return Err("its path is not absolute; write file:///path".to_owned());
     }
     if path.contains(['?', '#']) {
-        return Err("a file has no query or fragment, write `?` as %3F and `#` as %23".to_owned());
+        return Err(
+            "a file URL has no query or fragment; write `?` as %3F and `#` as %23".to_owned()
+        );
     }
     let bytes = percent_decoded(path);
     if bytes.contains(&0) {

@@ -38,8 +38,8 @@ impl fmt::Debug for ProgressSink {
     }
 }
 
-/// A body that was fetched into a file without a name, which is gone when it is
-/// dropped, and with the process at the latest.
+/// A download in an unnamed temporary file, which disappears when this value is
+/// dropped or the process ends.
 #[derive(Debug)]
 pub struct Fetched {
     /// What was fetched, at its beginning.
@@ -53,13 +53,13 @@ pub struct Fetched {
 }
 
 impl Host {
-    /// Says how far downloads are, from now on.
+    /// Sets a callback for the progress of downloads.
     pub fn on_progress(&self, tell: impl Fn(Progress) + Send + Sync + 'static) {
         self.inner.progress.set(ProgressSink(Some(Arc::new(tell))));
     }
 
-    /// Fetches what is to be at `path`, if it has the expected digest, into a
-    /// private file beside it. [`Incoming::place`] gives it its name.
+    /// Downloads into a private file beside `path`, and verifies the expected
+    /// digest. [`Incoming::place`] gives it its name.
     pub fn download(
         &self,
         request: &Request<'_>,

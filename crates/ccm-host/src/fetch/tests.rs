@@ -46,9 +46,12 @@ fn an_added_scheme_has_limits_digests_and_errors_like_the_others() {
     assert_eq!(host.fetch_text("mem://b/x", 5).unwrap(), "hello");
     assert_eq!(host.fetch_text("MEM://b/x", 5).unwrap(), "hello");
     let error = |url: &str, limit| host.fetch_text(url, limit).unwrap_err().to_string();
-    assert_eq!(error("mem://u:secret@b/x", 4), "cannot fetch mem://b/x: it is larger than 4 bytes");
-    assert_eq!(error("mem://b/broken", 9), "cannot fetch mem://b/broken: the bucket leaks");
-    assert_eq!(error("mem://b/none", 9), "cannot fetch mem://b/none: there is no such object");
+    assert_eq!(
+        error("mem://u:secret@b/x", 4),
+        "cannot download mem://b/x: it is larger than 4 bytes"
+    );
+    assert_eq!(error("mem://b/broken", 9), "cannot download mem://b/broken: the bucket leaks");
+    assert_eq!(error("mem://b/none", 9), "cannot download mem://b/none: there is no such object");
     let mut fetched = host.fetch_file(&Request::new("mem://b/x")).unwrap();
     let mut text = String::new();
     fetched.file.read_to_string(&mut text).unwrap();
@@ -89,7 +92,7 @@ fn unknown_schemes_have_one_error() {
             host.fetch_file(&request).unwrap_err(),
             host.download(&request, &directory.path().join("f"), None).unwrap_err(),
         ] {
-            let wanted = "cannot fetch OBJ://BUCKET/m.tgz?token=[redacted]&v=1: `OBJ` is not \
+            let wanted = "cannot download OBJ://BUCKET/m.tgz?token=[redacted]&v=1: `OBJ` is not \
                           available in this version";
             assert_eq!(error.to_string(), wanted);
             assert_eq!(error.hint().unwrap(), format!("available schemes: {schemes}"));
@@ -117,7 +120,7 @@ fn the_last_implementation_of_a_scheme_wins() {
     let other = system.clone().with_fetch(Arc::new(Other)).begin(Cancel::default());
     for url in ["mem://x", "http://h"] {
         let error = other.fetchers().check(url).unwrap_err().to_string();
-        assert_eq!(error, format!("cannot fetch {url}: not like this"));
+        assert_eq!(error, format!("cannot download {url}: not like this"));
     }
     assert!(system.begin(Cancel::default()).fetchers().check("mem://x").is_ok(), "no other has it");
 }
@@ -138,7 +141,7 @@ fn paths_are_told_from_urls() {
         assert_eq!(url_scheme(text), scheme, "{text}");
     }
     let error = Host::new().fetchers().check("/a.tgz").unwrap_err().to_string();
-    assert_eq!(error, "cannot fetch /a.tgz: it is not a URL");
+    assert_eq!(error, "cannot download /a.tgz: it is not a URL");
 }
 
 #[test]

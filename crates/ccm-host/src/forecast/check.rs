@@ -150,7 +150,7 @@ impl Host {
         wanted: &Attributes,
     ) -> Result<()> {
         if have.kind == FileKind::Symlink {
-            return Err(Error::NotAFile { path: path.to_owned(), found: "a symbolic link" });
+            return Err(Error::NotAFile { path: path.to_owned(), found: "a symlink" });
         }
         if matches!(self.seen(path)?, Seen::OnDisk) {
             self.check_read_only(path)?;

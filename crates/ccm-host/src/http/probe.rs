@@ -103,7 +103,7 @@ impl Host {
                 return Ok(answer);
             };
             let next = url.join(next).map_err(|reason| {
-                format!("the server answered {status}, but where it leads: {reason}")
+                format!("the server answered {status}, with an invalid `Location` header: {reason}")
             })?;
             if url.is_downgraded_by(&next) {
                 let next = next.shown();

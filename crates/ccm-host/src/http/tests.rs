@@ -78,7 +78,7 @@ fn answers_that_are_no_file() {
         (answer("206 Partial Content", "", b"part"), "the server answered 206"),
         (answer("203 Non-Authoritative Information", "", b"x"), "the server answered 203"),
         (answer("304 Not Modified", "", b""), "the server answered 304"),
-        (answer("200 OK", "Content-Encoding: br\r\n", b"x"), "encoded it as `br`"),
+        (answer("200 OK", "Content-Encoding: br\r\n", b"x"), "content encoding `br`"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nshort".to_vec(), ""),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n".to_vec(), ""),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n".to_vec(), ""),
@@ -89,7 +89,7 @@ fn answers_that_are_no_file() {
         let server = Server::with_bytes(bytes);
         let url = format!("http://me:secret@{}/a.tar", server.address);
         let error = failure(&Request::new(&url));
-        let wanted = format!("cannot fetch http://{}/a.tar: ", server.address);
+        let wanted = format!("cannot download http://{}/a.tar: ", server.address);
         assert!(error.starts_with(&wanted) && error.contains(words), "{error}");
         assert!(error.len() > wanted.len() + 5, "{error}");
     }
@@ -126,7 +126,7 @@ fn a_slow_server_is_waited_for_and_a_silent_one_is_not() {
         });
         let url = silent.url("/");
         let error = failure(&Request::new(&url).with_idle_timeout(silence));
-        assert!(error.ends_with("the server was silent for 400ms"), "{error}");
+        assert!(error.ends_with("the server sent no data for 400ms"), "{error}");
     }
 }
 
@@ -167,7 +167,7 @@ fn redirects_are_followed_within_reason() {
     for (to, words) in [
         ("ftp://example.com/x", "`ftp` is not supported"),
         ("file:///etc/passwd", "`file` is not supported"),
-        ("http:///x", "names no host"),
+        ("http:///x", "it has no host"),
     ] {
         let server = Server::with_bytes(redirect(to));
         let error = failure(&Request::new(&server.url("/")));
@@ -175,7 +175,7 @@ fn redirects_are_followed_within_reason() {
     }
     let server = Server::with_bytes(answer("302 Found", "", b""));
     let error = failure(&Request::new(&server.url("/")));
-    assert!(error.contains("not where to go"), "{error}");
+    assert!(error.contains("without a `Location` header"), "{error}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Url {
         };
         let (host, port) = host_and_port(authority);
         if host.is_empty() || authority.contains('\\') {
-            return Err("it names no host".to_owned());
+            return Err("it has no host".to_owned());
         }
         // Never said which: it may be the start of a password.
         if port.is_some_and(|port| !is_port(port)) {

@@ -36,7 +36,7 @@ pub struct Registration {
     /// How long the entry lasts: `never`, or a duration of at least `1s`
     #[property(format = Lifetime)]
     pub ttl: Option<String>,
-    /// More about the service, as names and values
+    /// Annotations of the service, as names and values
     pub annotations: Annotations,
 }
 

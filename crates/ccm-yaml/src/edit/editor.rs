@@ -362,7 +362,7 @@ impl<'a> Editor<'a> {
             return Err(EditError::new(
                 EditErrorKind::Duplicate,
                 Some(self.tree().nodes[other].span.clone()),
-                format!("there is a key `{key}` already"),
+                format!("the key `{key}` already exists"),
             ));
         }
         let Kind::Scalar(scalar) = &node.kind else {

@@ -36,7 +36,7 @@ impl Editor<'_> {
                     at,
                     format!("`{step}` is inside of an alias"),
                 )
-                .hint("edit the anchor that the alias stands for, or replace the whole alias"));
+                .hint("edit the anchor of the alias, or replace the whole alias"));
             }
             (Kind::List(list), Step::Index(index)) => {
                 if *index >= list.children.len() {
@@ -153,9 +153,9 @@ impl Editor<'_> {
                 return Err(EditError::new(
                     EditErrorKind::Anchored,
                     Some(node.span.clone()),
-                    "an alias needs what would go",
+                    "an alias refers to what this edit would remove",
                 )
-                .hint("replace the alias by a value of its own first"));
+                .hint("first replace the alias with a value"));
             }
         }
         Ok(())
