@@ -33,9 +33,9 @@ pub struct Apply;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Only say what would be done; a run in noop stays so
+    /// Preview the child manifest without applying it; cannot turn noop mode off
     pub(crate) noop: Option<bool>,
-    /// Only look at the health of resources; a run that does so keeps to it
+    /// Run only the health checks; cannot turn this mode off
     pub(crate) health_check_only: Option<bool>,
     /// Whether the child manifest may apply further manifests; defaults to `true`
     pub(crate) allow_apply: Option<bool>,
@@ -78,6 +78,7 @@ impl Declare for Apply {
 
     const NAME: &'static str = "apply";
     const ABOUT: &'static str = "Apply other manifests";
+    const NAME_DOC: &'static str = "Path of the child manifest, relative to the parent manifest";
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
     // At the shell, `ccm apply` applies a manifest.
     const COMMAND_LINE: Option<CommandLine> = None;
@@ -88,12 +89,13 @@ impl Declare for Apply {
         let name = &want.common.name;
         if name.contains("://") {
             let message = format!("`{}` is a URL, not a path", redact_credentials(name));
-            findings.add_with_hint("name", message, "apply a manifest that lies beside this one");
+            findings.add_with_hint("name", message, "use the path of a local manifest");
         } else if name.contains('\0') {
             findings.add("name", "a path cannot contain a NUL character");
         }
         if want.noop == Some(true) && want.health_check_only == Some(true) {
-            findings.add("health_check_only", "a preview has no health to look at: `noop` is set");
+            findings
+                .add("health_check_only", "conflicts with `noop`: a preview runs no health checks");
         }
     }
 

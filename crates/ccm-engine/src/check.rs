@@ -1,27 +1,29 @@
 //! What is wrong with the text of a manifest, for those who show it while it
 //! is written: with ranges, caret frames and fixes, beside the outline.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use ccm_model::{Diagnostic, Finding, Severity};
-use ccm_yaml::Source;
-use ccm_yaml::edit::{Document, Operation};
+use ccm_yaml::edit::{Document, Operation, Step};
+use ccm_yaml::{Kind, Node, Source};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::engine::Engine;
 use crate::frame;
-use crate::manifest::{Diagnosis, ManifestError};
+use crate::manifest::{Diagnosis, Manifest, ManifestError};
 use crate::options::RunOptions;
-use crate::outline::{OutlineEntry, outline};
+use crate::outline::{OutlineBlock, OutlineEntry, resources_of};
 
 /// More findings than this come without frame and fixes: making them would take
 /// longer than anyone waits.
 const MAX_FRAMES: usize = 200;
 
-/// Everything that is known about a text.
-#[derive(Debug, Serialize)]
+/// The result of checking the text of a manifest.
+#[derive(Debug, Default, Serialize)]
 pub struct Check {
     /// Whether it can be applied.
     pub valid: bool,
@@ -29,9 +31,20 @@ pub struct Check {
     pub findings: Vec<CheckedFinding>,
     /// Its resources; none where it is not YAML.
     pub outline: Vec<CheckedResource>,
+    /// The blocks of resources that have `defaults`.
+    pub blocks: Vec<CheckedBlock>,
 }
 
-/// A finding with all that an editor shows.
+/// A block with `defaults`.
+#[derive(Debug, Serialize)]
+pub struct CheckedBlock {
+    /// Where it is.
+    pub path: Vec<Step>,
+    /// The defaults, as written.
+    pub defaults: Value,
+}
+
+/// A finding with its range, frame and fixes, for editors.
 #[derive(Debug, Serialize)]
 pub struct CheckedFinding {
     /// What is wrong, and where.
@@ -47,7 +60,7 @@ pub struct CheckedFinding {
     pub fixes: Vec<Fix>,
 }
 
-/// Edits that set something right.
+/// Edits that fix a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fix {
     /// What it does, in a few words.
@@ -75,8 +88,7 @@ impl Engine {
         self.check_named(&path.display().to_string(), path, text, options)
     }
 
-    /// As [`Engine::check_text`], with a name for people in the place of the
-    /// path.
+    /// As [`Engine::check_text`], with a display name instead of the path.
     pub fn check_named(
         &self,
         name: &str,
@@ -84,45 +96,73 @@ impl Engine {
         text: String,
         options: &RunOptions,
     ) -> Check {
-        let source = Source::new(name, text.clone());
-        let (valid, diagnosis) = match self.load_named(name, path, text, options) {
-            Ok(manifest) => {
-                let diagnosis = manifest.into_diagnosis();
-                (!diagnosis.has_errors(), Some(diagnosis))
-            }
-            Err(ManifestError::Invalid(diagnosis)) => (false, Some(diagnosis)),
-            Err(_) => (false, None),
+        self.check_loaded(name, path, text, options).0
+    }
+
+    /// As [`Engine::check_named`], with the manifest if it could be read.
+    pub fn check_loaded(
+        &self,
+        name: &str,
+        path: &Path,
+        text: String,
+        options: &RunOptions,
+    ) -> (Check, Option<Manifest>) {
+        let (mut found, mut blocks) = (Vec::new(), Vec::new());
+        let mut see = |source: &Source, root: &Node<'_>| {
+            found = resources_of(source, root);
+            blocks = blocks_of(root, &found);
         };
-        let found = outline(&source).unwrap_or_default();
-        let ranges: Vec<_> = found.iter().map(|entry| source.range(entry.span)).collect();
+        let loaded = self.loader(options).load_text(name, path, text, &mut see);
+        let (diagnosis, manifest) = match loaded {
+            Ok(mut manifest) => (manifest.diagnosis(), Some(manifest)),
+            Err(ManifestError::Invalid(diagnosis)) => (diagnosis, None),
+            Err(_) => return (Check::default(), None),
+        };
+        let valid = !diagnosis.has_errors();
+        (Check { valid, blocks, ..self.checked(diagnosis, found) }, manifest)
+    }
+
+    /// What is wrong with a text as an editor shows it, beside its resources.
+    fn checked(&self, diagnosis: Diagnosis, found: Vec<OutlineEntry>) -> Check {
+        let Diagnosis { source, findings: all } = diagnosis;
         let mut counts = vec![0; found.len()];
-        let document = Document::parse(source).ok();
+        let by_name: HashMap<String, usize> = if all.is_empty() {
+            HashMap::new()
+        } else {
+            found.iter().enumerate().map(|(at, entry)| (entry.reference(), at)).collect()
+        };
+        // Only fixes need it, and most texts have nothing to be fixed.
+        let document = OnceCell::new();
+        let read = || Document::parse(Source::new(source.name(), source.text())).ok();
         let mut findings = Vec::new();
-        if let Some(Diagnosis { source, findings: all }) = diagnosis {
-            let by_name: HashMap<String, usize> =
-                found.iter().enumerate().map(|(at, entry)| (entry.reference(), at)).collect();
-            for finding in all {
-                if let Some(at) = entry_of(&finding, &found, &by_name) {
-                    counts[at] += 1;
-                }
-                let diagnostic = Diagnostic::new(&finding, &source);
-                let own = finding.span.filter(|_| finding.source.is_none());
-                let range = own.map(|span| source.range(span));
-                let (mut frame, mut fixes) = (String::new(), Vec::new());
-                if findings.len() < MAX_FRAMES {
-                    fixes.extend(document.iter().filter_map(|document| fix(document, &finding)));
-                    let alone = Diagnosis { source: source.clone(), findings: vec![finding] };
-                    frame = frame::render(&alone, self.types(), false);
-                    frame.truncate(frame.trim_end().len());
-                }
-                findings.push(CheckedFinding { diagnostic, range, frame, fixes });
+        for finding in all {
+            if let Some(at) = entry_of(&finding, &found, &by_name) {
+                counts[at] += 1;
             }
+            let diagnostic = Diagnostic::new(&finding, &source);
+            let own = finding.span.filter(|_| finding.source.is_none());
+            let range = own.map(|span| source.range(span));
+            let (mut frame, mut fixes) = (String::new(), Vec::new());
+            if findings.len() < MAX_FRAMES {
+                if finding.suggestion.is_some() {
+                    let document = document.get_or_init(read).as_ref();
+                    fixes.extend(document.and_then(|document| fix(document, &finding)));
+                }
+                let alone = Diagnosis { source: Arc::clone(&source), findings: vec![finding] };
+                frame = frame::render(&alone, self.types(), false);
+                frame.truncate(frame.trim_end().len());
+            }
+            findings.push(CheckedFinding { diagnostic, range, frame, fixes });
         }
-        let outline = found.into_iter().zip(ranges).zip(counts);
+        let outline = found.into_iter().zip(counts);
         let outline = outline
-            .map(|((entry, range), findings)| CheckedResource { entry, range, findings })
+            .map(|(entry, findings)| CheckedResource {
+                range: source.range(entry.span),
+                entry,
+                findings,
+            })
             .collect();
-        Check { valid, findings, outline }
+        Check { valid: false, findings, outline, blocks: Vec::new() }
     }
 }
 
@@ -176,6 +216,33 @@ fn without_resource(finding: &Finding) -> String {
         Some(resource) => finding.message.replace(resource, ""),
         None => finding.message.clone(),
     }
+}
+
+/// The defaults of the blocks that the resources stand in.
+fn blocks_of(root: &Node<'_>, found: &[OutlineEntry]) -> Vec<CheckedBlock> {
+    let mut blocks: Vec<CheckedBlock> = Vec::new();
+    let mut last: Option<&Arc<OutlineBlock>> = None;
+    for block in found.iter().map(|entry| &entry.block) {
+        let is_known = last.is_some_and(|last| Arc::ptr_eq(last, block));
+        last = Some(block);
+        if let Some(defaults) = block.defaults.as_ref().filter(|_| !is_known)
+            && let Some(defaults) = node_at(root, defaults)
+        {
+            let defaults = crate::edit::read_value(defaults, None);
+            blocks.push(CheckedBlock { path: block.path.clone(), defaults });
+        }
+    }
+    blocks
+}
+
+fn node_at<'n, 'a>(root: &'n Node<'a>, path: &[Step]) -> Option<&'n Node<'a>> {
+    path.iter().try_fold(root, |node, step| match (&node.kind, step) {
+        (Kind::Mapping(entries), Step::Key(key)) => {
+            entries.iter().find(|entry| entry.key.text == *key).map(|entry| &entry.value)
+        }
+        (Kind::Sequence(items), Step::Index(index)) => items.get(*index),
+        _ => None,
+    })
 }
 
 /// The resource that a finding stands in, or is about.

@@ -27,7 +27,7 @@ pub struct CommandLine {
     pub prepare: fn(&mut Arguments, &Host) -> Result<(), String>,
 }
 
-/// A flag that is no property.
+/// A flag that is not a property.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtraFlag {
     /// `--long`, without the dashes.
@@ -40,7 +40,7 @@ pub struct ExtraFlag {
     pub conflicts: &'static [&'static str],
 }
 
-/// What was given at the command line: values by property or extra flag.
+/// The arguments of the command line: values by property or extra flag.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     values: BTreeMap<String, Given>,

@@ -9,7 +9,7 @@ use crate::resource_type::{Context, Diffs, Prediction, ResourceType, Trigger};
 use crate::step::Step;
 use crate::{Error, Result};
 
-/// What became of one resource.
+/// The result of one resource.
 #[derive(Debug)]
 pub struct Outcome<S> {
     /// What was found last; `None` when the machine could not even be asked.
@@ -54,10 +54,10 @@ impl<S> Outcome<S> {
     }
 }
 
-/// Observes, decides, acts, verifies. The only code that knows about noop.
+/// Applies one resource: observes, decides, acts, verifies. The only code that
+/// knows about noop mode.
 ///
-/// The outcome is filled as far as things went, so that a failure still tells
-/// what was found and done before it.
+/// On a failure, the outcome still has what was observed and done before it.
 pub fn converge<T: ResourceType>(
     on: &mut T::Provider,
     want: &T::Properties,

@@ -40,7 +40,7 @@ pub(crate) type Route = Vec<String>;
 /// A subscriber: the manifest that it stands in, and its name.
 type Key = (Route, String);
 
-/// Where a run keeps what it owes.
+/// Where a run records owed reactions.
 #[derive(Clone, Debug, Default)]
 pub struct RunState {
     /// The state directory; without one nothing is remembered.

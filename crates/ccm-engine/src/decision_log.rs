@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
-/// Stands in a recorded state for what a preview could not know: whatever is
-/// found there when the plan is applied is right.
+/// Stands in a recorded state for what a preview cannot know. Any value matches
+/// it when the plan is applied.
 pub const ONLY_IN_THE_RUN: &str = "known only in the run";
 
 /// What a run does with its decisions.
@@ -127,7 +127,9 @@ impl DecisionLog {
                     not_planned("it is no longer as it was when the plan was made")
                 }
             }
-            Some(RecordedDecision { actions: None, .. }) => not_planned("it was not to be managed"),
+            Some(RecordedDecision { actions: None, .. }) => {
+                not_planned("the plan does not manage it")
+            }
             Some(_) => not_planned("the changes are not those of the plan"),
             None if self.has_manifest_of(key) => not_planned("it is not in the plan"),
             None => Ok(()),
@@ -196,7 +198,7 @@ mod tests {
         check(&one, &["a"]).unwrap();
         assert!(check(&one, &["b"]).unwrap_err().contains("not those of the plan"));
         assert!(check(&one, &[]).is_err());
-        assert!(check(&two, &["a"]).unwrap_err().contains("not to be managed"));
+        assert!(check(&two, &["a"]).unwrap_err().contains("does not manage it"));
         check(&open, &["anything"]).unwrap();
         assert!(check(&key(&files, "file#new"), &["a"]).unwrap_err().contains("not in the plan"));
         // Of a manifest that the plan does not know, everything is allowed.

@@ -9,8 +9,8 @@ use crate::cli::CommandLine;
 use crate::manifest_run::{Child, Mode};
 use crate::{Error, Result};
 
-/// The declaration half of a type: its name, its properties, and what can be
-/// found wrong with them before anything is asked of the machine.
+/// The declaration of a type: its name, its properties, and their validation.
+/// Does no I/O.
 pub trait Declare: Sized + 'static {
     /// What can be wanted.
     type Properties: Properties;
@@ -19,6 +19,8 @@ pub trait Declare: Sized + 'static {
     const NAME: &'static str;
     /// What it is for, one line.
     const ABOUT: &'static str;
+    /// What the name of a resource of this type is, such as a path.
+    const NAME_DOC: &'static str = "Name of the resource";
     /// The states that can be asked for.
     const ENSURE: Ensure;
     /// How it looks at the command line. A type without a view is for
@@ -116,12 +118,12 @@ impl Findings {
         Self { fetchers: host.fetchers().clone(), found: Vec::new() }
     }
 
-    /// Something is wrong with a property.
+    /// Reports an error in a property.
     pub fn add(&mut self, property: &'static str, message: impl Into<String>) {
         self.found.push(PropertyFinding::error(property, message.into(), None));
     }
 
-    /// Something about a property is likely a mistake, and this helps.
+    /// Reports a likely mistake in a property as a warning, with a hint.
     pub fn warn(
         &mut self,
         property: &'static str,
@@ -132,7 +134,7 @@ impl Findings {
         self.found.push(PropertyFinding { severity: Severity::Warning, ..finding });
     }
 
-    /// Something is wrong with a property, and this helps.
+    /// Reports an error in a property, with a hint.
     pub fn add_with_hint(
         &mut self,
         property: &'static str,
@@ -154,7 +156,8 @@ impl Findings {
         }
     }
 
-    /// A URL must be one that can be fetched. Returns whether it is.
+    /// Checks that a URL has a known scheme and is well-formed. Returns whether
+    /// it is.
     pub fn check_url(&mut self, property: &'static str, url: &str) -> bool {
         let Err(error) = self.fetchers.check(url) else { return true };
         let hint = error.hint();

@@ -135,28 +135,39 @@ pub fn edit(
     types: &[&'static dyn AnyType],
     operations: &[EditOperation],
 ) -> Result<Vec<Change>, EditError> {
-    let before = document.text().to_owned();
+    let (changes, edited) = edited(document, types, operations)?;
+    if let Some(edited) = edited {
+        *document = edited;
+    }
+    Ok(changes)
+}
+
+/// As [`edit`], with the new document beside the old one; none if nothing
+/// changes.
+///
+/// # Errors
+///
+/// Returns why one of the operations was refused.
+pub fn edited(
+    document: &Document,
+    types: &[&'static dyn AnyType],
+    operations: &[EditOperation],
+) -> Result<(Vec<Change>, Option<Document>), EditError> {
+    let mut edited: Option<Document> = None;
     let mut steps = Vec::new();
     for operation in operations {
-        let result = match operation {
-            EditOperation::Path(operation) => document.apply(std::slice::from_ref(operation)),
+        let current = edited.as_ref().unwrap_or(document);
+        let (changes, next) = match operation {
+            EditOperation::Path(operation) => current.edited(std::slice::from_ref(operation))?,
             EditOperation::Resource(operation) => {
-                let planned = Planner::new(document, types).and_then(|plan| plan.plan(operation));
-                planned.and_then(|operations| document.apply(&operations))
+                let operations = Planner::new(current, types)?.plan(operation)?;
+                current.edited(&operations)?
             }
         };
-        match result {
-            Ok(changes) => steps.push(changes),
-            Err(error) => {
-                let name = document.source().name().to_owned();
-                if !steps.is_empty() {
-                    *document = Document::parse(Source::new(name, before))?;
-                }
-                return Err(error);
-            }
-        }
+        steps.push(changes);
+        edited = next.or(edited);
     }
-    Ok(compose(before.len(), steps))
+    Ok((compose(document.text().len(), steps), edited))
 }
 
 /// Makes operations by path of operations by resource.
@@ -183,16 +194,13 @@ impl<'d> Planner<'d> {
         };
         let Some((kind, rest)) = name.split_once('#') else {
             let hint = "name the resource as `type#name`".to_owned();
-            return Err(EditError::missing(format!("`{name}` is no resource"), Some(hint)));
+            return Err(EditError::missing(format!("`{name}` is not a resource"), Some(hint)));
         };
         let mut found = self.found.iter().filter(|entry| entry.is_called(kind, rest));
         match (found.next(), found.next()) {
             (Some(entry), None) => Ok(entry),
             (Some(first), Some(second)) => Err(EditError::missing(
-                format!(
-                    "`{name}` is there twice, as number {} and {}",
-                    first.number, second.number
-                ),
+                format!("`{name}` exists twice, as number {} and {}", first.number, second.number),
                 Some("rename one of them in the text itself".to_owned()),
             )),
             (None, _) => {
@@ -217,7 +225,7 @@ impl<'d> Planner<'d> {
         };
         if field.name == "name" {
             return Err(EditError::missing(
-                "the name is no property here".to_owned(),
+                "`name` cannot be edited as a property".to_owned(),
                 Some("rename the resource instead".to_owned()),
             ));
         }
@@ -243,8 +251,7 @@ impl<'d> Planner<'d> {
         }
         match self.found.iter().find(|entry| entry.is_called(kind, name)) {
             Some(taken) => {
-                let message =
-                    format!("{} is there already", redact_credentials(&taken.reference()));
+                let message = format!("{} already exists", redact_credentials(&taken.reference()));
                 Err(EditError::duplicate(message, taken.span))
             }
             None => Ok(()),
@@ -290,7 +297,7 @@ pub fn property_value(
     }
 }
 
-fn read_value(node: &Node<'_>, shape: Option<&ccm_model::Shape>) -> Value {
+pub(crate) fn read_value(node: &Node<'_>, shape: Option<&ccm_model::Shape>) -> Value {
     use ccm_model::Shape;
     match (&node.kind, shape) {
         (Kind::Scalar(scalar), _) if scalar.is_null() => Value::Null,

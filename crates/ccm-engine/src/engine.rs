@@ -58,7 +58,7 @@ impl Engine {
         }
     }
 
-    fn loader<'a>(&self, options: &'a RunOptions) -> ManifestLoader<'a> {
+    pub(crate) fn loader<'a>(&self, options: &'a RunOptions) -> ManifestLoader<'a> {
         let RunOptions { host, inputs, has_history, .. } = options;
         ManifestLoader { host, types: self.types, inputs, has_history: *has_history }
     }
@@ -67,7 +67,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read, or everything that is wrong with it.
+    /// Returns why it cannot be read, or all errors in it.
     pub fn load(
         &self,
         source: &SourceRef,
@@ -81,7 +81,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Returns why it cannot be read, or everything that is wrong with it.
+    /// Returns why it cannot be read, or all errors in it.
     pub fn load_copy(
         &self,
         path: &Path,
@@ -95,7 +95,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Returns everything that is wrong with it.
+    /// Returns all errors in it.
     pub fn load_text(
         &self,
         path: &Path,
@@ -105,11 +105,11 @@ impl Engine {
         self.load_named(&path.display().to_string(), path, text, options)
     }
 
-    /// As [`Engine::load_text`], with a name for people in the place of the path.
+    /// As [`Engine::load_text`], with a display name instead of the path.
     ///
     /// # Errors
     ///
-    /// Returns everything that is wrong with it.
+    /// Returns all errors in it.
     pub fn load_named(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl Engine {
         text: String,
         options: &RunOptions,
     ) -> Result<Manifest, ManifestError> {
-        self.loader(options).load_text(name, path, text)
+        self.loader(options).load_text(name, path, text, &mut |_, _| {})
     }
 
     /// Checks a manifest and those below it, as far as they are there.
@@ -197,7 +197,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Returns everything that is wrong with the request; nothing was tried then.
+    /// Returns all errors in the request. Nothing was changed then.
     pub fn ensure(
         &self,
         request: Request<'_>,
@@ -237,7 +237,7 @@ pub enum EnsureError {
 /// What checking a manifest has found.
 #[derive(Debug, Default)]
 pub struct Validation {
-    /// What people call the manifest.
+    /// Display name of the manifest.
     pub name: String,
     /// How many resources it has.
     pub resources: usize,

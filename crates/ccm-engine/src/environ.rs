@@ -9,8 +9,8 @@ use ccm_host::Host;
 const MAX_SIZE: u64 = 1 << 20;
 
 /// The variables of the process, with those of `.env` in `directory` on top if
-/// there is such a file and it is wanted. A file that cannot be read is passed
-/// over; one that is not trusted is an error with `CCM_STRICT=1`.
+/// there is such a file and it is wanted. A file that cannot be read is
+/// skipped; one that is not trusted is an error with `CCM_STRICT=1`.
 pub fn environ(
     host: &Host,
     directory: &Path,

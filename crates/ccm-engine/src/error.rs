@@ -9,7 +9,7 @@ use crate::manifest::ManifestError;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a resource could not be brought to its desired state.
+/// Why a resource failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -64,13 +64,15 @@ pub enum Error {
         message: String,
     },
     /// A reference that nothing has run for.
-    #[error("{reference} has not been applied in this run or session")]
+    #[error(
+        "cannot check {reference}: no resource with this name or alias ran earlier in this run or session"
+    )]
     NotApplied {
         /// The reference.
         reference: ResourceRef,
     },
     /// Another resource of the same name was managed before.
-    #[error("{resource} is already managed by the one in line {line}")]
+    #[error("{resource} is already managed by the resource in line {line}")]
     AlreadyManaged {
         /// Which resource.
         resource: String,
@@ -125,7 +127,7 @@ pub enum Error {
         findings: String,
     },
     /// Manifests bring manifests that bring manifests.
-    #[error("manifests are nested too deeply, {limit} levels are the limit{}", listed(files))]
+    #[error("manifests are nested too deeply; the limit is {limit} levels{}", listed(files))]
     TooDeep {
         /// The deepest level that runs.
         limit: usize,
@@ -133,13 +135,13 @@ pub enum Error {
         files: Vec<String>,
     },
     /// Manifests bring more and more manifests.
-    #[error("a run applies at most {limit} manifests, this would be one more")]
+    #[error("a run applies at most {limit} child manifests")]
     TooMany {
         /// How many run.
         limit: usize,
     },
     /// What subscribers will owe cannot be recorded, so nothing was changed.
-    #[error("cannot record what subscribers owe, so nothing was changed")]
+    #[error("cannot record owed reactions, so nothing was changed")]
     Debt {
         /// Why.
         source: ccm_host::Error,
@@ -150,7 +152,7 @@ pub enum Error {
         /// Why.
         source: ccm_host::Error,
     },
-    /// The machine did not do what it was asked.
+    /// An error from `ccm_host`, such as a failed system call.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
 }

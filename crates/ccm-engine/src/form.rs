@@ -27,7 +27,10 @@ fn one(kind: &'static dyn AnyType) -> Value {
     if let Ensure::OneOf(words) = kind.ensure() {
         ensure["words"] = json!(words);
     }
-    let fields: Vec<Value> = kind.fields().iter().map(described).collect();
+    let mut fields: Vec<Value> = kind.fields().iter().map(described).collect();
+    if let Some(name) = fields.iter_mut().find(|field| field["name"] == "name") {
+        name["doc"] = kind.name_doc().into();
+    }
     json!({
         "name": kind.name(),
         "about": kind.about(),

@@ -15,15 +15,15 @@ use ccm_yaml::Source;
 use crate::{AnyType, Diagnosis};
 use secrets::masked_line;
 
-/// More than this nobody reads at once.
+/// The most findings that are printed.
 const MAX_SHOWN: usize = 50;
 /// A line longer than this is not shown: the place in it still is.
 const MAX_LINE: usize = 300;
 
 /// Draws one frame per finding. `types` say which properties are secrets.
 ///
-/// Any source and any span can be drawn: spans are clamped to the source and
-/// to whole characters, and what a terminal would obey is replaced.
+/// Any source and any span can be drawn: spans are clamped to the source and to
+/// whole characters, and control characters are replaced.
 pub fn render(diagnosis: &Diagnosis, types: &[&'static dyn AnyType], color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let fields = types.iter().flat_map(|kind| kind.fields()).filter(|field| field.secret);

@@ -31,7 +31,7 @@ use crate::decision::Decision;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Graph {
-    /// What people call the manifest.
+    /// Display name of the manifest.
     pub manifest: String,
     /// The resources of all manifests, in run order. An `apply` resource comes
     /// before the resources of its child manifest.
@@ -98,7 +98,7 @@ pub enum EdgeKind {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Cluster {
-    /// What people call the manifest.
+    /// Display name of the manifest.
     pub manifest: String,
     /// The `apply` resource that applies it.
     pub node: usize,

@@ -142,7 +142,7 @@ fn judge(output: &Output, first: &str) -> (Health, String) {
     match output.exit {
         Exit::Code(code) => (Health::from_exit_code(code), message(&said)),
         Exit::Signal(signal) => {
-            let ended = format!("the command was ended by signal {signal}");
+            let ended = format!("the command was killed by signal {signal}");
             let said = if said.is_empty() { ended } else { format!("{ended}: {said}") };
             (Health::Unknown, message(&said))
         }
@@ -179,13 +179,13 @@ mod tests {
             (Exit::Code(2), "", "a\nrefused\n", Health::Critical, "refused"),
             (Exit::Code(3), " | x=1", "", Health::Unknown, ""),
             (Exit::Code(7), "odd", "", Health::Unknown, "odd"),
-            (Exit::Signal(9), "", "", Health::Unknown, "the command was ended by signal 9"),
+            (Exit::Signal(9), "", "", Health::Unknown, "the command was killed by signal 9"),
             (
                 Exit::Signal(6),
                 "oops",
                 "",
                 Health::Unknown,
-                "the command was ended by signal 6: oops",
+                "the command was killed by signal 6: oops",
             ),
             (
                 Exit::Code(0),
@@ -221,7 +221,7 @@ mod tests {
         let slow = HealthCheck { timeout: Some("100ms".into()), ..sh("sleep 20") };
         let result = run(&host, &slow).unwrap();
         assert_eq!(result.status, Health::Unknown);
-        assert!(result.output.contains("did not finish within 100ms"), "{}", result.output);
+        assert!(result.output.contains("exceeded its timeout of 100ms"), "{}", result.output);
         let missing =
             HealthCheck { command: Some("no-such-plugin -H x".into()), ..HealthCheck::default() };
         let result = run(&host, &missing).unwrap();

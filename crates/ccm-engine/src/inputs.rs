@@ -7,7 +7,7 @@ use ccm_host::Host;
 use ccm_template::{Facts, Resolver, Scope};
 use govalue::Map;
 
-/// What a run is given beside its manifest.
+/// The inputs of a run besides its manifest.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
     /// About the machine, gathered when something needs them.

@@ -4,13 +4,13 @@
 //! - [`Engine`] is the way in; [`RunOptions`] is what one run is given.
 //! - [`Declare`] and [`ResourceType`] are what a type implements; [`AnyType`] is
 //!   how the engine and the commands see it, through an explicit list.
-//! - [`converge`] brings one resource to its desired state: observe, decide,
-//!   act, verify.
-//! - [`Manifest`] holds resources read from YAML, with everything that is wrong
-//!   found in one pass.
+//! - [`converge`] applies one resource: observe, decide, act, verify.
+//! - [`Manifest`] holds resources read from YAML. Loading one reports all its
+//!   errors in one pass.
 //! - A [`Session`] records one [`Event`](ccm_model::Event) per resource.
 
 mod apply;
+mod asked;
 pub mod check;
 mod cli;
 mod converge;
@@ -52,6 +52,7 @@ mod validate;
 pub mod why;
 
 pub use apply::Apply;
+pub use asked::{Asked, asked};
 pub use ccm_state::history::Former;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Outcome, converge};
@@ -66,7 +67,9 @@ pub use foreign::type_hint;
 pub use history::HistoryInfo;
 pub use inputs::{InheritedData, Inputs};
 pub use manage::{Manage, Turn};
-pub use manifest::{Declarations, Diagnosis, Manifest, ManifestError, SourceRef, find_manifest};
+pub use manifest::{
+    Declarations, Diagnosis, Manifest, ManifestError, SourceRef, Visited, find_manifest,
+};
 pub use manifest_run::{Child, Mode};
 pub use options::RunOptions;
 pub use plan::Planned;

@@ -303,7 +303,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         let mut unmet = Vec::new();
         for reference in &resource.common().require {
             if self.record.is_passed_over(reference) {
-                let message = format!("{reference} is not selected and is taken as met");
+                let message =
+                    format!("{reference} is not selected; ccm treats this requirement as met");
                 self.warn(Some(&resource.display()), &message);
                 continue;
             }

@@ -21,7 +21,7 @@ use crate::resource_type::{
 use crate::run::Record;
 use crate::{Error, Result};
 
-/// A resource's turn in a run.
+/// What a type gets to manage one resource in a run.
 pub struct Turn<'t, 'r, 'a> {
     pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
     pub(crate) mode: Mode,

@@ -8,6 +8,7 @@ mod jet_file;
 mod loader;
 mod references;
 mod structure;
+mod visit;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,12 +26,14 @@ pub(crate) use children::Children;
 pub(crate) use loader::{ManifestLoader, shown};
 pub use loader::{SourceRef, find_manifest};
 pub(crate) use structure::WrittenProperty;
+pub(crate) use visit::MAX_CHILDREN;
+pub use visit::Visited;
 
 use crate::resource::{AnyResource, AnyType};
 
 /// A manifest that can be applied.
 pub struct Manifest {
-    /// What people call it: its path, or its URL without credentials.
+    /// Display name: its path, or its URL without credentials.
     pub name: String,
     /// Where it was read from.
     pub path: PathBuf,
@@ -62,6 +65,8 @@ pub struct Declarations {
     pub(crate) message_spans: [Span; 2],
     /// The text that the resources stand in, if a template made it.
     pub(crate) rendered: Option<Arc<Source>>,
+    /// The template that made this text.
+    pub(crate) template: Option<PathBuf>,
     /// Errors in `control` that are known before anything is evaluated. Each
     /// fails its resource when the manifest is applied, not the manifest.
     pub(crate) control_errors: Vec<Finding>,
@@ -70,7 +75,7 @@ pub struct Declarations {
     pub(crate) repeated: HashMap<usize, usize>,
 }
 
-/// A directory of fetched files, and what people know it as.
+/// A directory of downloaded files, and its display name.
 #[derive(Debug)]
 pub(crate) struct RemoteSource {
     /// The directory.
@@ -162,9 +167,9 @@ pub enum ManifestError {
     #[error(transparent)]
     Fetch(#[from] ccm_archive::Error),
     /// It was being fetched when the run was cancelled.
-    #[error("interrupted while fetching {name}")]
+    #[error("interrupted while downloading {name}")]
     Interrupted {
-        /// What people call it.
+        /// Its display name.
         name: String,
         /// Why the run was cancelled.
         reason: ccm_host::CancelReason,
@@ -172,7 +177,7 @@ pub enum ManifestError {
     /// What was fetched holds no manifest, or several.
     #[error("cannot find the manifest in {name}: {reason}")]
     NotFound {
-        /// What people call it.
+        /// Its display name.
         name: String,
         /// What is there instead.
         reason: String,
@@ -184,7 +189,7 @@ impl ManifestError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Read { source: ccm_host::Error::TooLarge { .. }, .. } => {
-                Some("split it: `apply` resources apply further manifests".to_owned())
+                Some("split it, and apply the parts with `apply` resources".to_owned())
             }
             Self::Read { source, .. } => source.hint(),
             Self::SavedPlan { .. } => {
@@ -199,8 +204,8 @@ impl ManifestError {
         }
     }
 
-    /// Everything that is wrong, as other programs read it. What cannot be read
-    /// is a finding about its file, or about `name` where there is none.
+    /// All errors, for other programs. What cannot be read is a finding about
+    /// its file, or about `name` where there is none.
     pub fn diagnostics(&self, name: &str) -> Vec<Diagnostic> {
         let (file, message) = match self {
             Self::Invalid(diagnosis) => return diagnosis.diagnostics().collect(),
@@ -219,9 +224,14 @@ impl Manifest {
     /// Everything that was found in the manifest, with the errors that fail only
     /// one of its resources.
     pub(crate) fn into_diagnosis(mut self) -> Diagnosis {
+        self.diagnosis()
+    }
+
+    /// The same, and the manifest stays.
+    pub(crate) fn diagnosis(&mut self) -> Diagnosis {
         self.check_deferred();
-        let mut diagnosis = self.warnings;
-        diagnosis.findings.extend(self.declarations.control_errors);
+        let mut diagnosis = self.warnings.clone();
+        diagnosis.findings.extend(self.declarations.control_errors.iter().cloned());
         diagnosis.sort();
         diagnosis
     }

@@ -54,7 +54,7 @@ pub(crate) struct ChildSummary {
     pub certain: usize,
     /// What the first provisional one waits for.
     pub awaited: Option<String>,
-    /// Could not be brought to their desired state.
+    /// Resources that failed.
     pub failed: usize,
     /// Skipped because a requirement was not met.
     pub unmet: usize,
@@ -228,7 +228,9 @@ impl LifecycleContext<'_, '_> {
         }
         self.record.manifests += 1;
         for property in self.frame.mode.refused_to(child) {
-            let message = format!("`{property}: false` has no effect, the run above has it on");
+            let message = format!(
+                "`{property}: false` has no effect: the mode is already on in the parent manifest"
+            );
             self.warn(Some(&format!("apply#{}", child.path)), &message);
         }
         let loaded = self.load_child(child);
@@ -333,8 +335,10 @@ pub(crate) fn load_child(
     let findings: Vec<Finding> = resources
         .filter(|resource| resource.child().is_some())
         .map(|resource| {
-            let message = "whoever applies this manifest does not allow it to apply others";
-            let hint = "take it out, or drop `allow_apply: false` above".to_owned();
+            let message =
+                "this manifest must not apply others: its parent sets `allow_apply: false`";
+            let hint =
+                "remove the `apply` resource, or `allow_apply: false` in the parent".to_owned();
             manifest.declarations.finding(&**resource, message).hint(hint)
         })
         .collect();

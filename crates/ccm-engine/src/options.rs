@@ -11,8 +11,7 @@ use crate::manifest_run::Mode;
 use crate::resource_type::{Detail, Diffs};
 use crate::selection::Selection;
 
-/// Everything that one run is given. Nothing of it is read from the process
-/// later on.
+/// The options of one run. A run reads no other options from its process.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The machine, with the token that cancels the run and the caches that end

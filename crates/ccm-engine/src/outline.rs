@@ -117,7 +117,8 @@ pub fn outline_of(document: &Document) -> Result<Vec<OutlineEntry>, SyntaxError>
     }
 }
 
-fn resources_of(source: &Source, root: &Node<'_>) -> Vec<OutlineEntry> {
+/// The resources of a tree that was read from a source.
+pub(crate) fn resources_of(source: &Source, root: &Node<'_>) -> Vec<OutlineEntry> {
     let mut reading = Reading { source, found: Vec::new() };
     let resources = entry(root, "ccm").and_then(|ccm| entry(ccm, "resources"));
     if let Some(Kind::Sequence(items)) = resources.map(|resources| &resources.kind) {

@@ -121,7 +121,7 @@ impl LifecycleContext<'_, '_> {
     ) -> Result<(), String> {
         let host = &self.options.host;
         let Some(publisher) = host.publisher() else {
-            return Err("nothing in this program publishes registrations".to_owned());
+            return Err("this program cannot publish registrations".to_owned());
         };
         publisher.publish(entry, registry, patience, host).map_err(|error| {
             let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -79,7 +79,7 @@ fn find_offered(
         let offered = types.iter().copied().filter(is_offered).map(AnyType::name);
         let offered: Vec<&str> = offered.collect();
         let hint = crate::type_hint(kind, &offered);
-        let message = format!("the type `{kind}` is not offered here");
+        let message = format!("the type `{kind}` is not available here");
         Finding::error(None, message).hint(hint).into()
     })
 }

@@ -26,6 +26,8 @@ pub trait AnyType: Sync {
     fn name(&self) -> &'static str;
     /// What it is for, one line.
     fn about(&self) -> &'static str;
+    /// What the name of a resource of this type is, such as a path.
+    fn name_doc(&self) -> &'static str;
     /// Its fields, those that all types have first.
     fn fields(&self) -> &'static [Field];
     /// The states that can be asked for.
@@ -61,7 +63,7 @@ pub trait AnyResource {
     /// Whether applying it can create a file at this absolute path, its child
     /// manifest aside.
     fn can_create(&self, path: &Path) -> bool;
-    /// What people call it: `type#name`, without credentials.
+    /// Display name: `type#name`, without credentials.
     fn display(&self) -> String {
         redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
     }
@@ -155,6 +157,10 @@ impl<T: Manage> AnyType for Erased<T> {
 
     fn about(&self) -> &'static str {
         T::ABOUT
+    }
+
+    fn name_doc(&self) -> &'static str {
+        T::NAME_DOC
     }
 
     fn fields(&self) -> &'static [Field] {

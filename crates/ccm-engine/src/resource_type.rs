@@ -15,8 +15,8 @@ use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::step::Step;
 
-/// A type of resources: how the machine is asked, and what is to be done about
-/// the difference. It never touches the machine itself; its providers do.
+/// A resource type: how to observe a resource, decide on steps, and take them.
+/// A type does no I/O; its providers do.
 pub trait ResourceType: Declare {
     /// What can be found.
     type State: State;
@@ -120,8 +120,7 @@ pub trait ResourceType: Declare {
     }
 }
 
-/// What was found on the machine; serialises to the fields that its type adds
-/// to the common ones of a status.
+/// The current state; serializes to the fields that the type adds to a status.
 pub trait State: fmt::Debug + Serialize {
     /// The state in the words of `ensure`.
     fn ensure(&self) -> &str;
@@ -163,7 +162,7 @@ pub enum Trigger {
     Refresh,
 }
 
-/// How much of a state someone will read.
+/// How much detail of a state the caller needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Only what decides.
@@ -189,7 +188,7 @@ pub enum Diffs {
     All,
 }
 
-/// Is told of changes before and after they are made.
+/// Records changes, before and after they are made.
 pub trait ChangeRecorder {
     /// Something is about to change that was this before.
     ///
@@ -201,7 +200,7 @@ pub trait ChangeRecorder {
     fn after(&mut self, now: Former);
 }
 
-/// A recorder for those who change nothing.
+/// A recorder that records nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoRecorder;
 

@@ -20,7 +20,7 @@ use crate::resource::{AnyResource, AnyType};
 use crate::resource_type::Detail;
 use crate::session::{MemorySession, NoSession, Session, SessionError};
 
-/// Sees what happens while it happens.
+/// Receives the events of a run as they happen.
 pub trait Observer {
     /// A resource's turn begins.
     fn starting(&mut self, _resource: &dyn AnyResource, _number: usize, _total: usize) {}
@@ -40,7 +40,7 @@ pub trait Observer {
     fn finished(&mut self, _event: &Event, _diff: Option<&str>) {}
 }
 
-/// An observer for those who read only the result.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
@@ -68,7 +68,7 @@ pub struct Finished {
     pub post_message: Option<String>,
 }
 
-/// Something that a run did and could not secure.
+/// A result that a run could not record.
 #[derive(Debug, thiserror::Error)]
 pub enum Loss {
     /// Not all events are in the session.
@@ -80,7 +80,7 @@ pub enum Loss {
 }
 
 impl Finished {
-    /// Whether every resource is as desired and everything is recorded.
+    /// Whether no resource failed and everything is recorded.
     pub fn is_without_errors(&self) -> bool {
         let Summary { failed, requirements_unmet, .. } = self.report.summary;
         failed + requirements_unmet == 0 && self.stop.is_none() && self.losses.is_empty()
@@ -325,7 +325,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     ///
-    /// Returns everything that is wrong with the request; nothing was tried then.
+    /// Returns all errors in the request. Nothing was changed then.
     pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
@@ -384,7 +384,7 @@ impl<'a> Run<'a> {
         self.record.history.end_turn(&self.options.host);
     }
 
-    /// What has been worth knowing since this was last asked.
+    /// The warnings since the last call.
     pub fn take_warnings(&mut self) -> Vec<Diagnostic> {
         self.context().take_warnings(None);
         std::mem::take(&mut self.record.warnings)

@@ -151,7 +151,7 @@ fn mentioned(
 }
 
 impl SavedPlan {
-    /// Refuses a plan that was made for another machine.
+    /// Rejects a plan that was made for another machine.
     pub fn check_host(&self, host: &Host) -> Result<(), SavedPlanError> {
         let here = this_host(host);
         if self.plan.host.id == here.id {
@@ -160,7 +160,7 @@ impl SavedPlan {
         Err(SavedPlanError::OtherHost { planned: self.plan.host.name.clone(), here: here.name })
     }
 
-    /// Refuses a plan that is older than this.
+    /// Rejects a plan that is older than this.
     pub fn check_age(&self, now: Timestamp, limit: Duration) -> Result<(), SavedPlanError> {
         /// Clocks of one machine do not differ by more.
         const SKEW: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);

@@ -37,7 +37,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
     let text = |description: &str| json!({"description": description, "type": SCALAR});
     let map = |description: &str| json!({"description": description, "type": ["object", "null"]});
     let ccm = json!({
-        "description": "What is to be managed",
+        "description": "Resources, and settings of the run",
         "type": "object",
         "properties": {
             "pre_message": text("Printed before the run"),
@@ -59,7 +59,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
                 },
             },
             "resources_jet_file": {
-                "description": "Jet template that makes the resources",
+                "description": "Jet template that renders the list of resources",
                 "type": "string",
                 "minLength": 1,
             },
@@ -68,7 +68,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
         "additionalProperties": false,
     });
     let hierarchy = json!({
-        "description": "Which overrides apply, and how",
+        "description": "Which overrides apply, and how ccm merges them",
         "type": "object",
         "properties": {
             "order": {
@@ -77,7 +77,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
                 "items": {"type": "string"},
             },
             "merge": {
-                "description": "Whether the first match counts, or all are merged",
+                "description": "`first` uses the first override that matches, `deep` merges all of them",
                 // What is no word means `first`, as it does in the original.
                 "type": SCALAR,
                 "pattern": "^([Ff][Ii][Rr][Ss][Tt]|[Dd][Ee][Ee][Pp])?$",
@@ -90,12 +90,12 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
         "$schema": DIALECT,
         "$id": "urn:ccm:v1:manifest",
         "title": "Manifest",
-        "description": "The state that a machine should be in",
+        "description": "Desired state of a machine",
         "type": "object",
         "properties": {
             "data": map("Data for templates"),
             "hierarchy": hierarchy,
-            "overrides": map("Data that depends on the machine"),
+            "overrides": map("Named sets of data that override `data`, chosen by `hierarchy`"),
             "ccm": ccm,
         },
         "required": ["ccm"],
@@ -126,10 +126,10 @@ pub fn request(types: &[&'static dyn AnyType]) -> Value {
         "$schema": DIALECT,
         "$id": "urn:ccm:v1:request",
         "title": "Request",
-        "description": "One resource to manage",
+        "description": "Request to apply one resource",
         "type": "object",
         "properties": {
-            "protocol": {"description": "The name of this format", "const": ccm_model::Request::PROTOCOL},
+            "protocol": {"description": "Name and version of the request format", "const": ccm_model::Request::PROTOCOL},
             "type": {"description": "Type of the resource", "enum": names},
             "properties": {"description": "Its properties, as in a manifest", "type": "object"},
         },
@@ -251,6 +251,11 @@ fn properties(kind: &'static dyn AnyType, variant: SchemaVariant) -> Value {
     {
         let schema = match (field.name, kind.ensure()) {
             ("ensure", Ensure::OneOf(words)) => described(field, one_of(words)),
+            ("name", _) => {
+                let mut schema = described(field, value(field));
+                schema["description"] = kind.name_doc().into();
+                schema
+            }
             _ => described(field, value(field)),
         };
         for alias in field.aliases {

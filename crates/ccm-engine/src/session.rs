@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Attributes, Content, Host};
-use ccm_model::{Event, EventId, ResourceRef, SessionStart, Summary};
+use ccm_model::{Event, EventId, Report, ResourceRef, SessionStart, Summary};
 use jiff::Timestamp;
 
-/// Why a session could not be used.
+/// Why a session cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} session {}", path.display())]
 pub struct SessionError {
@@ -18,7 +18,7 @@ pub struct SessionError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// What the last event of a resource says to those that refer to it.
+/// What a reference needs to know of the last event of a resource.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastOutcome {
@@ -167,7 +167,7 @@ impl DirectorySession {
             if host.is_root() {
                 host.check_trusted_directory(path).map_err(|error| this.error("open", error))?;
             } else if found.uid != uid || found.mode & 0o022 != 0 {
-                host.warn(format!("others can write the session {}", path.display()));
+                host.warn(format!("the session {} is writable by other users", path.display()));
             }
         } else {
             host.create_directory(path, &Attributes { uid, gid, mode: 0o700 })
@@ -208,6 +208,22 @@ impl DirectorySession {
         Ok((summary, events))
     }
 
+    /// Everything that is recorded, as a report.
+    pub fn report(&self) -> Result<Report, SessionError> {
+        let (summary, events) = self.events()?;
+        Ok(Report {
+            protocol: Report::PROTOCOL,
+            manifest: self.path.display().to_string(),
+            noop: events.iter().any(|event| event.noop),
+            health_check_only: !events.is_empty()
+                && events.iter().all(|event| event.health_check_only),
+            started: summary.start,
+            summary,
+            events,
+            warnings: Vec::new(),
+        })
+    }
+
     /// Removes a session, if it lies where temporary files belong and nothing
     /// else is in it.
     pub fn remove(host: &Host, path: &Path) -> Result<(), SessionError> {
@@ -232,7 +248,7 @@ impl DirectorySession {
             return Err(error(reason.into()));
         }
         if names.is_empty() {
-            return Err(error("it holds no event; remove it by hand".into()));
+            return Err(error("it contains no event; remove it by hand".into()));
         }
         for name in &names {
             host.remove(&real.join(name)).map_err(|source| error(source.into()))?;

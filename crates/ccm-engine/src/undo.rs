@@ -20,16 +20,16 @@ use crate::session::NoSession;
 use crate::{Error, chain};
 use paths::PathUndo;
 
-/// What of a run is taken back, and how.
+/// What to undo, and how.
 #[derive(Clone, Debug, Default)]
 pub struct UndoOptions {
     /// Only these resources, as `type#name`; all if empty.
     pub only: Vec<String>,
-    /// Restore what somebody has changed since, too.
+    /// Also restore what was changed since the run.
     pub force: bool,
 }
 
-/// Why a run cannot be taken back.
+/// Why a run cannot be undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     /// A selected resource that the run did not change.
@@ -60,8 +60,7 @@ impl UndoError {
 }
 
 impl Engine {
-    /// Takes back what a run of the past has changed; in noop mode, tells what
-    /// that would do.
+    /// Undoes an earlier run; in noop mode, previews the undo.
     ///
     /// # Errors
     ///
@@ -249,7 +248,7 @@ impl Run<'_> {
         event.verbs = undone.verbs();
         event.changes = undone.changes(&host);
         if noop && !event.failed {
-            event.noop_message = Some("Would have restored what was there before".to_owned());
+            event.noop_message = Some("Would have restored the former state".to_owned());
         }
         event.duration = begin.elapsed();
         self.add(event);

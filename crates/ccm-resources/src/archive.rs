@@ -24,7 +24,7 @@ use headers::Headers;
 /// The `archive` type.
 pub struct Archive;
 
-/// Fetch and unpack archives
+/// Download and extract archives
 #[derive(Clone, Debug, Default, ccm_model::Properties)]
 pub struct Properties {
     #[property(common)]
@@ -128,12 +128,12 @@ fn parse_checksum(text: &str) -> Result<Digest, &'static str> {
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
-    /// Fetches the archive, if it has the wanted checksum. One that is to be
-    /// unpacked has its place and its owner only after that.
+    /// Downloads the archive and verifies its checksum. An archive to extract
+    /// gets its path and owner only after the extraction.
     fn download(&mut self, download: &Download) -> Result<()>;
     /// Sets owner and group of an archive that is there.
     fn set_owner(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
-    /// Unpacks the archive that was fetched, or is there.
+    /// Extracts the downloaded or existing archive.
     fn extract(&mut self, extract: &Extract) -> Result<()>;
     /// Removes the archive.
     fn remove(&mut self, path: &Path) -> Result<()>;
@@ -141,7 +141,7 @@ pub trait Provider {
     fn predict(&mut self, action: &Action) -> Result<Prediction>;
 }
 
-/// What to fetch, and how.
+/// What to download, and how.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
     path: PathBuf,
@@ -150,7 +150,7 @@ pub struct Download {
     headers: Vec<(String, String)>,
     checksum: Option<String>,
     attributes: Attributes,
-    /// It gets its place only when it is unpacked.
+    /// It gets its path only after it is extracted.
     is_unpacked: bool,
 }
 
@@ -328,7 +328,7 @@ pub enum Action {
     SetOwner { path: PathBuf, attributes: Attributes },
     /// Unpack it.
     Extract(Extract),
-    /// Remove it, as it is unpacked.
+    /// Remove it after it is extracted.
     CleanUp { path: PathBuf },
     /// Remove it, as it is not wanted.
     Remove { path: PathBuf },
@@ -350,7 +350,8 @@ impl Declare for Archive {
     type Properties = Properties;
 
     const NAME: &'static str = "archive";
-    const ABOUT: &'static str = "Fetch and unpack archives";
+    const ABOUT: &'static str = "Download and extract archives";
+    const NAME_DOC: &'static str = "Absolute path of the archive, with the extension of its format";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
@@ -358,7 +359,7 @@ impl Declare for Archive {
         findings.check_path("name", &want.common.name);
         let format = Format::of(&want.common.name);
         if format.is_none() {
-            let message = "archive type not supported: the name has no extension of an archive";
+            let message = "archive type not supported: the name has no known extension";
             findings.add_with_hint("name", message, format!("supported: {}", Format::known()));
         }
         if !want.url.is_empty() {
@@ -373,11 +374,13 @@ impl Declare for Archive {
             findings.check_path("creates", path);
         }
         if want.cleanup && !want.unpacks() {
-            let message = "nothing is unpacked, so the archive cannot be removed afterwards";
+            let message =
+                "without `extract_parent`, ccm would delete the archive without extracting it";
             findings.add_with_hint("cleanup", message, "set `extract_parent`");
         }
         if want.cleanup && want.creates.is_none() {
-            let message = "without the archive, nothing shows that it was unpacked";
+            let message =
+                "without `creates`, ccm could not tell whether the deleted archive was extracted";
             findings.add_with_hint("cleanup", message, "set `creates`");
         }
         if let Some(Err(reason)) = want.checksum() {
@@ -421,7 +424,7 @@ impl ResourceType for Archive {
         let name = &want.common.name;
         match have.found {
             CurrentArchive::Directory => {
-                let hint = "remove it first, nothing is removed silently".to_owned();
+                let hint = "remove it first; ccm never replaces it on its own".to_owned();
                 let reason = format!("{name} is a directory, not an archive");
                 return Err(Error::Refused { reason, hint: Some(hint) });
             }
@@ -499,7 +502,7 @@ impl ResourceType for Archive {
             && want.unpacks()
             && have.creates == Some(false)
         {
-            return Some(format!("{creates} is not there, the archive should have created it"));
+            return Some(format!("the archive did not create {creates}"));
         }
         let wanted = if want.is_removal() || want.cleanup { "absent" } else { "present" };
         let found = ccm_engine::State::ensure(have);
@@ -507,7 +510,7 @@ impl ResourceType for Archive {
             return Some(format!("archive is {found}, should be {wanted}"));
         }
         if have.is_right == Some(false) {
-            return Some("checksum is not the wanted one".to_owned());
+            return Some("the checksum differs".to_owned());
         }
         let (attribute, is, should) = have.wrong_owner()?;
         Some(format!("{attribute} is {is}, should be {should}"))
@@ -520,12 +523,11 @@ fn check_url(url: &str, of_name: Option<Format>, findings: &mut Findings) {
     }
     match (Format::of_url(url), of_name) {
         (None, _) => {
-            let message =
-                "archive type not supported: the URL's path has no extension of an archive";
+            let message = "archive type not supported: the path of the URL has no known extension";
             findings.add_with_hint("url", message, format!("supported: {}", Format::known()));
         }
         (Some(of_url), Some(of_name)) if of_url != of_name => {
-            findings.add("url", "its extension and that of `name` mean different archives");
+            findings.add("url", "its extension and that of `name` are of different formats");
         }
         _ => {}
     }

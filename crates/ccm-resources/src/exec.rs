@@ -11,7 +11,7 @@ fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Fi
     if let Some(found) = shellquote::shell_syntax(command) {
         findings.warn(
             property,
-            format!("`{found}` is passed to the program as it is: this provider uses no shell"),
+            format!("`{found}` is passed to the program as an argument, because this provider does not use a shell"),
             "set `provider: shell`, or quote the character",
         );
     }
@@ -233,7 +233,7 @@ impl Runner {
         match self.run(text, setting, &mut |_| {}) {
             Ok(Output { exit: Exit::Code(code), .. }) => Ok(code == 0),
             Ok(Output { exit: Exit::Signal(signal), .. }) => {
-                Err(Error::refused(format!("the guard `{text}` was ended by signal {signal}")))
+                Err(Error::refused(format!("the guard `{text}` was killed by signal {signal}")))
             }
             Err(Error::Refused { reason, hint }) => {
                 Err(Error::Refused { reason: format!("invalid guard command: {reason}"), hint })
@@ -285,6 +285,7 @@ impl Declare for Exec {
 
     const NAME: &'static str = "exec";
     const ABOUT: &'static str = "Run commands";
+    const NAME_DOC: &'static str = "Name of the resource, and the command if you omit `command`";
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
     const NO_STATUS: Option<&'static str> =
@@ -467,7 +468,7 @@ impl ResourceType for Exec {
                 let accepted: Vec<String> = accepted.iter().map(ToString::to_string).collect();
                 format!("the command exited with code {code}, not {}", accepted.join(" or "))
             }
-            Exit::Signal(signal) => format!("the command was ended by signal {signal}"),
+            Exit::Signal(signal) => format!("the command was killed by signal {signal}"),
         };
         Some(match have.last_words.as_str() {
             "" => reason,

@@ -331,6 +331,7 @@ impl Declare for File {
 
     const NAME: &'static str = "file";
     const ABOUT: &'static str = "Manage files and directories";
+    const NAME_DOC: &'static str = "Absolute path, without `.`, `..`, `//` or a trailing `/`";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent", "directory"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
@@ -345,7 +346,7 @@ impl Declare for File {
         if want.write_method().is_none() {
             let word = want.write.as_deref().unwrap_or_default();
             let message = format!("unknown way to write `{word}`");
-            findings.add_with_hint("write", message, "it is replace or in_place");
+            findings.add_with_hint("write", message, "allowed: replace, in_place");
         }
         if want.write.is_some() && common.ensure != "present" {
             findings.add("write", "only `ensure: present` writes content");
@@ -421,8 +422,8 @@ impl ResourceType for File {
             return Ok(vec![Step::new(Verb::Removed, action).change(have.ensure_change("absent"))]);
         };
         let through_link = || Error::Refused {
-            reason: format!("{name} is a symbolic link, nothing is changed through it"),
-            hint: Some("manage what it leads to, by its own path".to_owned()),
+            reason: format!("{name} is a symlink, and ccm changes nothing through symlinks"),
+            hint: Some("manage the path that it points to".to_owned()),
         };
         if want.common.ensure == "directory" {
             return Ok(match have.found {
@@ -433,7 +434,7 @@ impl ResourceType for File {
                 CurrentFile::File | CurrentFile::Symlink | CurrentFile::Other => {
                     return Err(Error::Refused {
                         reason: format!("{name} exists and is not a directory"),
-                        hint: Some("remove it first, nothing is removed silently".to_owned()),
+                        hint: Some("remove it first; ccm never replaces it on its own".to_owned()),
                     });
                 }
             });

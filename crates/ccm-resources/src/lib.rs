@@ -1,7 +1,7 @@
 //! The resource types. One folder each: properties, decisions, providers, view
-//! at the command line and tests live together. A type is known to the rest of
-//! ccm by its line in [`TYPES`] alone. `apply`, which runs manifests, is part of
-//! the engine.
+//! at the command line and tests live together. The rest of ccm knows a type
+//! only through its entry in [`TYPES`]. `apply`, which runs manifests, is part
+//! of the engine.
 
 pub mod archive;
 pub mod exec;

@@ -251,6 +251,7 @@ impl Declare for Package {
 
     const NAME: &'static str = "package";
     const ABOUT: &'static str = "Manage packages";
+    const NAME_DOC: &'static str = "Name of the package";
     const ENSURE: Ensure = Ensure::Any("present");
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
@@ -359,7 +360,7 @@ impl ResourceType for Package {
         let host = cx.templates.host();
         if !host.is_root() {
             return Err(Error::Refused {
-                reason: format!("{} changes packages only for root", on.name()),
+                reason: format!("{} changes packages only as root", on.name()),
                 hint: Some("run ccm as root".to_owned()),
             });
         }

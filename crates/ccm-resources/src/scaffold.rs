@@ -7,6 +7,7 @@ mod glob;
 mod languages;
 mod post;
 mod predicted;
+mod preview;
 mod render;
 mod stage;
 #[cfg(test)]
@@ -29,6 +30,8 @@ use glob::Glob;
 use post::Post;
 use render::RenderedFile;
 
+pub use preview::{Preview, preview};
+
 /// The `scaffold` type.
 pub struct Scaffold;
 
@@ -37,28 +40,28 @@ pub struct Scaffold;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
-    /// Directory of templates, or the URL of a tarball of one
+    /// Directory of templates, or URL of a tarball with templates
     #[property(required, value = "SOURCE", format = Path, group = "Templates")]
     pub(crate) source: String,
     /// Template language: `jet` (default) or `go`
     #[property(template = never, format = OneOf(&["jet", "go"]), group = "Templates")]
     pub(crate) engine: Option<String>,
-    /// Leave out files that come out empty
+    /// Skip files that render empty
     #[property(group = "Result")]
     pub(crate) skip_empty: bool,
-    /// What opens an action in a template
+    /// Opening delimiter of actions in templates
     #[property(template = never, value = "TEXT", group = "Templates")]
     pub(crate) left_delimiter: Option<String>,
-    /// What closes an action in a template
+    /// Closing delimiter of actions in templates
     #[property(template = never, value = "TEXT", group = "Templates")]
     pub(crate) right_delimiter: Option<String>,
     /// Remove files from the target that the source does not have
     #[property(group = "Result")]
     pub(crate) purge: bool,
-    /// Data for the templates, in place of the manifest's own
+    /// Data for the templates; replaces the manifest's data
     #[property(template = keys, group = "Templates")]
     pub(crate) data: Option<Data>,
-    /// Commands to run on rendered files, by patterns of their names
+    /// Commands to run on rendered files whose names match a pattern
     #[property(value = "PATTERN=COMMAND", group = "Result")]
     pub(crate) post: Vec<Post>,
 }
@@ -268,6 +271,7 @@ impl Declare for Scaffold {
 
     const NAME: &'static str = "scaffold";
     const ABOUT: &'static str = "Render directories of templates";
+    const NAME_DOC: &'static str = "Absolute path of the target directory";
     const ENSURE: Ensure = Ensure::OneOf(&["present", "absent"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
@@ -288,7 +292,7 @@ impl Declare for Scaffold {
         if want.language().is_none() {
             let engine = want.engine.as_deref().unwrap_or_default();
             let message = format!("unknown scaffold engine `{engine}`");
-            findings.add_with_hint("engine", message, "it is jet or go");
+            findings.add_with_hint("engine", message, "allowed: jet, go");
         }
         let delimiters =
             [("left_delimiter", &want.left_delimiter), ("right_delimiter", &want.right_delimiter)];
@@ -438,13 +442,13 @@ impl ResourceType for Scaffold {
     fn mismatch(want: &Properties, have: &State) -> Option<String> {
         if want.is_removal() {
             let left = have.first(&[FileStatus::Updated, FileStatus::Equal])?;
-            return Some(format!("{} is still there", left.display()));
+            return Some(format!("{} still exists", left.display()));
         }
         if !have.target_exists {
-            return Some("the target is not there".to_owned());
+            return Some("the target does not exist".to_owned());
         }
         if let Some(path) = have.first(&[FileStatus::Added, FileStatus::Updated]) {
-            return Some(format!("{} is not as it was rendered", path.display()));
+            return Some(format!("{} differs from what was rendered", path.display()));
         }
         let foreign = have.first(&[FileStatus::Foreign]).filter(|_| want.purge)?;
         Some(format!("{} should have been purged", foreign.display()))

@@ -174,6 +174,7 @@ impl Declare for Service {
 
     const NAME: &'static str = "service";
     const ABOUT: &'static str = "Manage services";
+    const NAME_DOC: &'static str = "Name of the service";
     const ENSURE: Ensure = Ensure::OneOf(&[RUNNING, STOPPED]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 

@@ -19,14 +19,20 @@ const MAX_COMPARED: usize = 10_000;
 /// A diff that takes longer becomes coarser: still right, not the shortest.
 const MAX_TIME: Duration = Duration::from_millis(200);
 
-/// What is said of a file that a diff must not show.
-pub(crate) fn hidden(path: &str) -> String {
-    format!("{path}: not shown, its mode hides it from others (--diff=all)\n")
+/// The line for a file whose diff must not be shown, with the number of its
+/// lines where that is known.
+pub(crate) fn hidden(path: &str, lines: Option<u64>) -> String {
+    let what = match lines {
+        None => "not shown".to_owned(),
+        Some(1) => "1 line not shown".to_owned(),
+        Some(lines) => format!("{lines} lines not shown"),
+    };
+    format!("{path}: {what}, not world-readable; use --diff=all\n")
 }
 
-/// What is said of a file that has no diff.
+/// The line for a file without a diff.
 pub(crate) fn no_text(path: &str) -> String {
-    format!("{path}: not shown, not a short text\n")
+    format!("{path}: not shown, binary or larger than 1 MiB\n")
 }
 
 /// The diff of a file, which was not there before if `old` is `None`.

@@ -224,7 +224,7 @@ fn mistakes_are_named_with_a_suggestion() {
         ),
         (
             json!({"op": "remove", "resource": "motd"}),
-            "`motd` is no resource",
+            "`motd` is not a resource",
             Some("name the resource as `type#name`"),
         ),
         (json!({"op": "remove", "resource": 9}), "there is no resource number 9", None),
@@ -235,7 +235,7 @@ fn mistakes_are_named_with_a_suggestion() {
         ),
         (
             json!({"op": "set_property", "resource": "file#motd", "property": "name", "value": 1}),
-            "the name is no property here",
+            "`name` cannot be edited as a property",
             Some("rename the resource instead"),
         ),
         (

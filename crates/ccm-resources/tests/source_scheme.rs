@@ -129,7 +129,7 @@ fn validation_knows_what_can_be_fetched() {
         }
     };
     let with = || system(BTreeMap::new());
-    let unknown = "cannot fetch mem://b/a.tar: `mem` is not available in this version (available \
+    let unknown = "cannot download mem://b/a.tar: `mem` is not available in this version (available \
                    schemes: file, http, https)";
     let wanted = [format!("source: {unknown}"), format!("url: {unknown}")];
     assert_eq!(findings(System::default(), "mem://u:secret@b/a.tar"), wanted);

@@ -39,7 +39,7 @@ impl Planner<'_> {
         if !is_first {
             let reference = before.map(OutlineEntry::reference).unwrap_or_default();
             return Err(EditError::refused(
-                format!("{reference} stands in the middle of another block"),
+                format!("{reference} is in the middle of another block"),
                 "move it before the first or behind the last resource of that block",
             ));
         }
@@ -105,13 +105,13 @@ impl Planner<'_> {
             if is_passed_up && refers(entry, other) {
                 return Err(EditError::refused(
                     format!("{} refers to {}", entry.reference(), other.reference()),
-                    "resources run in the order written: it must stay behind",
+                    "resources run in the order written, so the referring resource must come later",
                 ));
             }
             if is_passed_down && refers(other, entry) {
                 return Err(EditError::refused(
                     format!("{} refers to {}", other.reference(), entry.reference()),
-                    "resources run in the order written: it must stay behind",
+                    "resources run in the order written, so the referring resource must come later",
                 ));
             }
         }

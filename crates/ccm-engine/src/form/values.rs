@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::edit::ResourceId;
 use crate::manifest::Manifest;
-use crate::outline::{OutlineEntry, ResourceShape, outline};
+use crate::outline::{OutlineEntry, ResourceShape, outline_of};
 use crate::resource::{AnyType, find_type};
 
 /// A place in a text: line, column, line, column, from 0, columns in UTF-16
@@ -90,6 +90,14 @@ struct PropertyForm {
     editable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// How many aliases elsewhere change with it.
+    #[serde(skip_serializing_if = "is_zero")]
+    aliases: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
@@ -110,8 +118,7 @@ pub fn resource_form(
     document: &Document,
     id: &ResourceId,
 ) -> Result<ResourceForm, FormError> {
-    let source = document.source();
-    let found = outline(source).map_err(|error| FormError::NotYaml(error.message))?;
+    let found = outline_of(document).map_err(|error| FormError::NotYaml(error.message))?;
     let entry = find(&found, id)?;
     let reading = Reading { document, entry };
     let fields = find_type(types, &entry.kind).map_or(&[][..], AnyType::fields);
@@ -281,6 +288,10 @@ impl Reading<'_> {
             unknown: false,
             suggestion: None,
             editable: reason.is_none(),
+            aliases: match (&place, &reason) {
+                (Some(path), None) => self.document.aliases(path),
+                _ => 0,
+            },
             reason,
         }
     }
@@ -299,6 +310,7 @@ impl Reading<'_> {
             suggestion,
             editable: false,
             reason: Some("the type has no such property".to_owned()),
+            aliases: 0,
         }
     }
 

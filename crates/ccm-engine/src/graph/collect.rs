@@ -8,14 +8,10 @@ use ccm_model::ResourceRef;
 use super::{Cluster, Edge, EdgeKind, Graph, Node};
 use crate::decision::Decisions;
 use crate::engine::Engine;
-use crate::lifecycle::is_managed;
-use crate::manifest::{Manifest, ManifestError, shown};
-use crate::manifest_run::{Above, Child, MAX_DEPTH, load_child};
+use crate::manifest::{MAX_CHILDREN, Manifest};
+use crate::manifest_run::Child;
 use crate::options::RunOptions;
 use crate::resource::AnyResource;
-
-/// A graph shows at most this many child manifests, as many as a run applies.
-const MAX_CLUSTERS: usize = 1000;
 
 impl Engine {
     /// The graph of a manifest and of the child manifests that can be read now.
@@ -138,39 +134,13 @@ impl Collecting<'_> {
         at: usize,
         depth: usize,
     ) -> Result<(), String> {
-        if depth == MAX_DEPTH {
-            return Err(format!("manifests are nested deeper than {MAX_DEPTH}"));
+        if self.graph.clusters.len() == MAX_CHILDREN {
+            return Err(format!("there are more than {MAX_CHILDREN} child manifests"));
         }
-        if self.graph.clusters.len() == MAX_CLUSTERS {
-            return Err(format!("there are more than {MAX_CLUSTERS} child manifests"));
-        }
-        match is_managed(resource, &manifest.templates) {
-            Ok(true) => {}
-            Ok(false) => return Err("skipped by control".to_owned()),
-            Err(error) => return Err(crate::chain(&error)),
-        }
-        let path = manifest.working_directory.join(child.path);
-        let host = &self.options.host;
-        let name = shown(&path, manifest.remote.as_deref());
-        match host.stat(&path) {
-            Ok(Some(_)) => {}
-            Ok(None) => return Err(format!("{name} does not exist yet")),
-            Err(error) => return Err(crate::chain(&error)),
-        }
-        let remote = manifest.remote.clone();
-        let above = Above { templates: &manifest.templates, path, remote };
-        let (types, inputs) = (self.engine.types(), &self.options.inputs);
-        let loaded =
-            load_child(host, types, inputs, child, above).map_err(|error| match error {
-                ManifestError::Invalid(diagnosis) => {
-                    let text = diagnosis.to_string();
-                    let first = text.lines().next().unwrap_or_default();
-                    redacted(host, &format!("cannot be read: {first}"))
-                }
-                error => redacted(host, &format!("cannot be read: {}", crate::chain(&error))),
-            })?;
+        let loaded = self.engine.open_child(manifest, resource, child, self.options, depth)?;
+        let loaded = loaded.ok_or("skipped by control")?;
         let cluster = self.graph.clusters.len();
-        let manifest = redacted(host, child.path);
+        let manifest = redacted(&self.options.host, child.path);
         self.graph.clusters.push(Cluster { manifest, node: at });
         let to = self.graph.nodes.len();
         self.manifest(&loaded, Some(cluster), depth + 1);

@@ -143,7 +143,7 @@ impl Checking<'_> {
             }
             None => {
                 let place = shown(path, manifest.remote.as_deref());
-                format!("the path starts at the directory of this manifest: {place}")
+                format!("the path is relative to the directory of this manifest: {place}")
             }
         };
         let message = format!("the manifest `{written}` does not exist");
@@ -174,7 +174,7 @@ fn similar(host: &Host, path: &Path) -> Option<String> {
 }
 
 /// The path without `.` and `..`, as resources write theirs.
-fn clean(path: &Path) -> PathBuf {
+pub(super) fn clean(path: &Path) -> PathBuf {
     let mut cleaned = PathBuf::new();
     for part in path.components() {
         match part {

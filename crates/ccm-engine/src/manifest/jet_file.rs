@@ -49,11 +49,11 @@ pub(super) fn render(
         }
     };
     let Some(rendered) = rendered.as_str() else {
-        findings.push(Finding::error(jet.span, "what the template makes is not UTF-8"));
+        findings.push(Finding::error(jet.span, "the output of the template is not UTF-8"));
         return None;
     };
     if rendered.trim().is_empty() {
-        let message = "the template makes nothing, it must make a list of resources";
+        let message = "the output of the template is empty; it must be a list of resources";
         findings.push(Finding::error(jet.span, message));
         return None;
     }

@@ -46,7 +46,7 @@ impl SourceRef {
         }
     }
 
-    /// What people call it, without credentials.
+    /// Its display name, without credentials.
     pub fn name(&self) -> String {
         match self {
             Self::Path(path) => path.display().to_string(),
@@ -139,28 +139,45 @@ impl ManifestLoader<'_> {
         self.resolve(Source::new(name, text), findings, path, remote)
     }
 
-    /// Checks a text as if it were in the file `path`, which people call `name`.
+    /// Checks a text as if it were in the file `path`, with the display name
+    /// `name`. If it is YAML, `see` gets its tree before that.
     pub(crate) fn load_text(
         self,
         name: &str,
         path: &Path,
         text: String,
+        see: &mut dyn FnMut(&Source, &Node<'_>),
     ) -> Result<Manifest, ManifestError> {
         let source = Source::new(name, text);
-        self.resolve(source, Vec::new(), path.to_owned(), None)
+        self.resolve_seen(source, Vec::new(), path.to_owned(), None, see)
     }
 
     /// Reads a text and checks everything; adds to what was found before.
     fn resolve(
         self,
         source: Source,
+        findings: Vec<Finding>,
+        path: PathBuf,
+        remote: Option<Arc<RemoteSource>>,
+    ) -> Result<Manifest, ManifestError> {
+        self.resolve_seen(source, findings, path, remote, &mut |_, _| {})
+    }
+
+    fn resolve_seen(
+        self,
+        source: Source,
         mut findings: Vec<Finding>,
         path: PathBuf,
         remote: Option<Arc<RemoteSource>>,
+        see: &mut dyn FnMut(&Source, &Node<'_>),
     ) -> Result<Manifest, ManifestError> {
         let source = Arc::new(source);
         let working_directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         let resolved = parse(&source, &mut findings).and_then(|(root, comments)| {
+            if self.host.cancel().is_cancelled() {
+                return None;
+            }
+            see(&source, &root);
             let document = (&root, &comments, &*source);
             match self.templates(document, &working_directory, &mut findings) {
                 Ok(templates) => {
@@ -180,8 +197,11 @@ impl ManifestLoader<'_> {
                 }
             }
         });
-        redact(self.host, &mut findings);
         let name = source.name().to_owned();
+        if let Some(reason) = self.host.cancel().reason() {
+            return Err(ManifestError::Interrupted { name, reason });
+        }
+        redact(self.host, &mut findings);
         let mut warnings = Diagnosis { source, findings };
         warnings.sort();
         match resolved {
@@ -255,6 +275,7 @@ impl ManifestLoader<'_> {
             let control = std::mem::take(&mut declared.control_errors).into_iter();
             declared.control_errors = control.map(|finding| finding.within(&rendered)).collect();
             declared.rendered = Some(rendered);
+            declared.template = Some(templates.directory().join(&jet_file.path));
         }
         (declared, findings)
     }
@@ -287,6 +308,9 @@ impl ManifestLoader<'_> {
         findings: &mut Vec<Finding>,
     ) {
         for resource in &mut declared.resources {
+            if self.host.cancel().is_cancelled() {
+                return;
+            }
             findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
         }
         if declared.resources.is_empty() && findings.is_empty() {
@@ -321,7 +345,7 @@ impl ManifestLoader<'_> {
     }
 }
 
-/// What people know a file as.
+/// The display name of a file.
 pub(crate) fn shown(path: &Path, remote: Option<&RemoteSource>) -> String {
     let below = remote.and_then(|remote| {
         let inner = path.strip_prefix(&remote.top).ok()?;
@@ -331,7 +355,7 @@ pub(crate) fn shown(path: &Path, remote: Option<&RemoteSource>) -> String {
 }
 
 /// The manifest in an unpacked tarball, at its top or one level down. `name` is
-/// what people call the tarball.
+/// the display name of the tarball.
 ///
 /// # Errors
 ///
@@ -359,7 +383,7 @@ pub fn find_manifest(host: &Host, top: &Path, name: &str) -> Result<PathBuf, Man
         _ => {
             let shown = found.iter().filter_map(|path| path.strip_prefix(top).ok());
             let shown: Vec<String> = shown.map(|path| path.display().to_string()).collect();
-            format!("it holds several: {}", shown.join(", "))
+            format!("it contains several: {}", shown.join(", "))
         }
     };
     Err(ManifestError::NotFound { name: name.to_owned(), reason })

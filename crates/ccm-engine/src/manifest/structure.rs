@@ -144,8 +144,8 @@ impl Reading<'_> {
     fn top(&mut self, root: Node<'_>, into: &mut Declarations) {
         let span = root.span;
         let Kind::Mapping(entries) = root.kind else {
-            let message = format!("a manifest is a map, this is {}", root.describe());
-            let hint = "it has `ccm:` with `resources:` below it".to_owned();
+            let message = format!("a manifest must be a map, not {}", root.describe());
+            let hint = "write `ccm:` with `resources:` below it".to_owned();
             self.reader.findings.push(Finding::error(span, message).hint(hint));
             return;
         };
@@ -210,7 +210,7 @@ impl Reading<'_> {
             self.error(span, "there are no `resources`");
         }
         if let (Some(jet), Some(_)) = (jet_key, list_key) {
-            self.error(jet, "`resources` are given already, never give both");
+            self.error(jet, "`resources` and `resources_jet_file` cannot both be set");
             self.jet_file = None;
         }
     }
@@ -238,7 +238,7 @@ impl Reading<'_> {
         if entries.len() > 1 {
             let names: Vec<_> =
                 entries.iter().map(|entry| format!("`{}`", entry.key.text)).collect();
-            let message = format!("an entry has one type, this has {}", names.join(" and "));
+            let message = format!("an entry must have one type, not {}", names.join(" and "));
             let hint = "begin each type with its own `-`; indent properties below the name";
             let finding = Finding::error(entries[1].key.span, message).hint(hint.to_owned());
             self.reader.findings.push(finding);
@@ -315,7 +315,7 @@ impl Reading<'_> {
         for Entry { key, value } in named {
             let Some(mut properties) = self.properties(value) else { continue };
             if let Some(name) = properties.iter().find(|entry| entry.key.text == "name") {
-                self.error(name.key.span, "the name is given already, as the key above");
+                self.error(name.key.span, "the key above already sets the name");
                 continue;
             }
             let added = add_defaults(kind, &mut properties, &defaults);

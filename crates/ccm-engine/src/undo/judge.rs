@@ -9,7 +9,7 @@ pub(super) enum Verdict {
     Nothing,
     /// It is as the run left it.
     Restore,
-    /// Somebody has changed it since.
+    /// It was changed since the run.
     Conflict(String),
 }
 

@@ -183,7 +183,7 @@ impl<'r> PathUndo<'r> {
             let stat = self.host.lstat(above).map_err(|error| chain(&error))?;
             if stat.is_some_and(|stat| stat.kind != FileKind::Directory) {
                 return Err(format!(
-                    "changed since the run: {} is no directory any more",
+                    "changed since the run: {} is no longer a directory",
                     above.display()
                 ));
             }

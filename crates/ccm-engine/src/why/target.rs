@@ -61,7 +61,10 @@ impl WhyTarget {
         }
         let Some((kind, name)) = text.split_once('#').filter(|(_, name)| !name.is_empty()) else {
             let hint = "write `type#name`, `type#name.property` or `data:KEY`".to_owned();
-            return Err(WhyError::new(&format!("`{text}` names nothing"), Some(hint)));
+            return Err(WhyError::new(
+                &format!("`{text}` is not a resource, a property or a data key"),
+                Some(hint),
+            ));
         };
         let Some(kind) = types.iter().find(|known| known.name() == kind) else {
             let hint = did_you_mean(kind, types.iter().map(|kind| kind.name()));

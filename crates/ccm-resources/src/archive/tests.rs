@@ -203,13 +203,13 @@ fn a_mismatch_names_what_is_wrong() {
     let missing = have("present", CurrentArchive::Nothing, None, None);
     assert_eq!(reason(&plain, &missing), "archive is absent, should be present");
     let wrong = have("present", CurrentArchive::File, None, Some(false));
-    assert_eq!(reason(&plain, &wrong), "checksum is not the wanted one");
+    assert_eq!(reason(&plain, &wrong), "the checksum differs");
     let mut foreign = have("present", CurrentArchive::File, None, None);
     foreign.stat.as_mut().unwrap().uid = 9;
     assert_eq!(reason(&plain, &foreign), "owner is 9, should be 1");
     let unpacking = want("present", true, true, true);
     let nothing = have("present", CurrentArchive::Nothing, Some(false), None);
-    let words = "/d/c is not there, the archive should have created it";
+    let words = "the archive did not create /d/c";
     assert_eq!(reason(&unpacking, &nothing), words);
     let left = have("present", CurrentArchive::File, Some(true), None);
     assert_eq!(reason(&unpacking, &left), "archive is present, should be absent");
@@ -430,7 +430,10 @@ fn failures_leave_the_old_archive_and_nothing_else() {
     for (server, words) in [
         (Server::with_bytes(answer("404 Not Found", "", b"")), "404 Not Found"),
         (Server::with_bytes(answer("500 Internal Server Error", "", b"")), "500"),
-        (Server::with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"), "cannot fetch"),
+        (
+            Server::with_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nshort"),
+            "cannot download",
+        ),
         (Server::with_body(tarball()), "checksum mismatch, expected \""),
     ] {
         let stage = Stage::new(server);
@@ -453,7 +456,7 @@ fn an_archive_that_cannot_be_unpacked_leaves_nothing_unpacked() {
     let properties =
         [("extract_parent", "[DIR]/deep/into"), ("creates", "[DIR]/deep/into/app/conf")];
     let event = stage.apply(&properties, false);
-    assert!(event.failed && event.error[0].contains("cannot unpack"), "{event:?}");
+    assert!(event.failed && event.error[0].contains("cannot extract"), "{event:?}");
     assert!(!stage.path("deep").exists(), "directories were left");
     assert!(!stage.path("a.tar.gz").exists(), "the next run could not tell");
     let without_witness = [("extract_parent", "[DIR]/into")];
@@ -463,7 +466,7 @@ fn an_archive_that_cannot_be_unpacked_leaves_nothing_unpacked() {
     let stage = Stage::serving();
     let properties = [("extract_parent", "[DIR]/into"), ("creates", "[DIR]/into/other")];
     let event = stage.apply(&properties, false);
-    assert!(event.failed && event.error[0].contains("into/other is not there"), "{event:?}");
+    assert!(event.failed && event.error[0].contains("did not create"), "{event:?}");
     stage.is_tidy();
 }
 
@@ -521,18 +524,21 @@ fn wrong_properties_are_found_before_anything_is_asked_for() {
         (&[("name", "a.tgz")][..], "must be absolute"),
         (&[("name", "/a/../a.tgz")], "must be clean"),
         (&[("name", "/tmp/a")], "archive type not supported"),
-        (&[("name", "/tmp/a.zip")], "mean different archives"),
+        (&[("name", "/tmp/a.zip")], "are of different formats"),
         (&[("url", "")], "url: cannot be empty"),
         (&[("url", "ftp://u:secret@h/a.tgz")], "`ftp` is not available"),
         (&[("url", "file://a.tgz")], "write file:///path"),
         (&[("url", "/a.tgz")], "it is not a URL"),
-        (&[("url", "https:///a.tgz")], "names no host"),
+        (&[("url", "https:///a.tgz")], "it has no host"),
         (&[("url", "https://h/a.rar")], "archive type not supported"),
         (&[("url", "https://h/a?a.tgz")], "archive type not supported"),
-        (&[("url", "https://h/a.tar")], "mean different archives"),
-        (&[("cleanup+", "")], "cleanup: nothing is unpacked"),
-        (&[("cleanup+", ""), ("creates", "/x")], "cleanup: nothing is unpacked"),
-        (&[("cleanup+", ""), ("extract_parent", "/x")], "nothing shows that it was unpacked"),
+        (&[("url", "https://h/a.tar")], "are of different formats"),
+        (&[("cleanup+", "")], "cleanup: without `extract_parent`"),
+        (&[("cleanup+", ""), ("creates", "/x")], "cleanup: without `extract_parent`"),
+        (
+            &[("cleanup+", ""), ("extract_parent", "/x")],
+            "whether the deleted archive was extracted",
+        ),
         (&[("extract_parent", "x")], "extract_parent: path must be absolute"),
         (&[("creates", "x")], "creates: path must be absolute"),
         (&[("checksum", "abc")], "64 hexadecimal digits"),

@@ -78,7 +78,7 @@ fn returns_decide_about_success() {
     );
     assert_eq!(
         Exec::mismatch(&returns(&[]), &ended(Exit::Signal(9))).unwrap(),
-        "the command was ended by signal 9"
+        "the command was killed by signal 9"
     );
 }
 
@@ -236,7 +236,8 @@ fn subscriptions_override_everything() {
     ];
     let unknown = stage.apply(&base);
     assert!(
-        unknown.error[0].contains("has not been applied in this run or session"),
+        unknown.error[0]
+            .contains("no resource with this name or alias ran earlier in this run or session"),
         "{unknown:?}"
     );
     let event = Event { kind: "file".into(), name: "/etc/app.conf".into(), ..Event::default() };
@@ -280,7 +281,7 @@ fn failures_carry_the_last_words() {
     );
     assert_eq!(event.status["exitcode"], 3);
     let killed = stage.apply(&[("name", &["kill -9 $$"]), ("provider", &["shell"])]);
-    assert!(killed.error[0].contains("ended by signal 9"), "{killed:?}");
+    assert!(killed.error[0].contains("killed by signal 9"), "{killed:?}");
     let accepted =
         stage.apply(&[("name", &["exit 3"]), ("provider", &["shell"]), ("returns", &["0", "3"])]);
     assert!(accepted.changed && !accepted.failed);
@@ -291,7 +292,7 @@ fn timeouts_end_the_command() {
     let mut stage = Stage::new();
     let begin = Instant::now();
     let event = stage.apply(&[("name", &["sleep 60"]), ("timeout", &["200ms"])]);
-    assert!(event.failed && event.error[0].contains("did not finish within 200ms"), "{event:?}");
+    assert!(event.failed && event.error[0].contains("exceeded its timeout of 200ms"), "{event:?}");
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 

@@ -18,7 +18,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
     extra: &[ExtraFlag {
         long: "content-file",
         value: "FILE",
-        doc: "Read the desired contents from this file",
+        doc: "Read the desired content from this file",
         conflicts: &["content", "source"],
     }],
     example: "ccm ensure file /etc/motd --content 'Welcome' --owner root:root --mode 0644",

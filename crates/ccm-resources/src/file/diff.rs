@@ -6,7 +6,7 @@ use ccm_engine::Diffs;
 use ccm_host::Attributes;
 
 use super::{Content, Provider, State};
-use crate::text_diff::{hidden, no_text, unified};
+use crate::text_diff::{hidden, line_counts, no_text, unified};
 
 /// The diff, or a line that says why there is none.
 pub(super) fn of(
@@ -21,12 +21,14 @@ pub(super) fn of(
         return None;
     }
     let shown = path.to_string_lossy();
+    let is_new = have.stat.is_none();
+    let texts = on.texts(path, content, is_new);
     let modes = [have.stat.map_or(wanted.mode, |stat| stat.mode), wanted.mode];
     if diffs != Diffs::All && modes.iter().any(|mode| mode & 0o004 == 0) {
-        return Some(hidden(&shown));
+        let counts = texts.map(|(old, new)| line_counts(&old, &new));
+        return Some(hidden(&shown, counts.map(|(added, removed)| added + removed)));
     }
-    let is_new = have.stat.is_none();
-    let Some((old, new)) = on.texts(path, content, is_new) else { return Some(no_text(&shown)) };
+    let Some((old, new)) = texts else { return Some(no_text(&shown)) };
     if old == new {
         return None;
     }

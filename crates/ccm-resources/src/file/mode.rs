@@ -9,7 +9,9 @@ pub(super) fn parse(text: &str) -> Result<u32, String> {
     }
     match u32::from_str_radix(digits, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
-        _ => Err(format!("`{text}` is above 0777; set-id and sticky bits cannot be managed")),
+        _ => Err(format!(
+            "`{text}` is above 0777; ccm does not manage setuid, setgid and sticky bits"
+        )),
     }
 }
 

@@ -164,7 +164,7 @@ fn links_are_refused_only_where_something_would_change() {
     {
         assert_eq!(decide(ensure, found, true).unwrap(), vec![], "{ensure}");
         let error = decide(ensure, found, false).unwrap_err().to_string();
-        assert!(error.contains("symbolic link"), "{error}");
+        assert!(error.contains("symlink"), "{error}");
     }
 }
 
@@ -276,9 +276,9 @@ fn in_place_keeps_the_inode() {
     assert_eq!(std::fs::metadata(stage.path("f")).unwrap().ino(), inode);
 
     symlink("f", stage.path("link")).unwrap();
-    stage.fails("link", &properties, "is a symbolic link, not a regular file");
+    stage.fails("link", &properties, "is a symlink, not a regular file");
     symlink("nowhere", stage.path("dangling")).unwrap();
-    stage.fails("dangling", &properties, "is a symbolic link, not a regular file");
+    stage.fails("dangling", &properties, "is a symlink, not a regular file");
 }
 
 /// A stage for real files.
@@ -431,7 +431,7 @@ fn links_are_not_changed_through() {
     let stage = Stage::new();
     std::fs::write(stage.path("target"), "t").unwrap();
     symlink(stage.path("target"), stage.path("link")).unwrap();
-    stage.fails("link", &[("mode", "0600")], "symbolic link");
+    stage.fails("link", &[("mode", "0600")], "symlink");
     assert!(!stage.apply("link", &[("content", "t")], false).changed, "counts as its target");
     stage.converges("link", &[("content", "new")], "Would have created the file");
     assert!(std::fs::symlink_metadata(stage.path("link")).unwrap().is_file());

@@ -24,12 +24,15 @@ const EXACT: [&str; 2] = ["-o", "APT::Cmd::Pattern-Only=true"];
 const KEEP_CONFIGURATION: [&str; 2] = ["-o", "DPkg::Options::=--force-confold"];
 
 const ADVICE: Advice = &[
-    ("Unable to locate package", "check the name; the lists are refreshed by `apt-get update`"),
-    ("was not found", "`apt-cache policy` lists the versions that there are"),
-    ("Unable to fetch", "check the repository, and refresh the lists with `apt-get update`"),
-    ("Held packages", "`apt-mark unhold` lets it change"),
+    ("Unable to locate package", "check the name; `apt-get update` refreshes the package lists"),
+    ("was not found", "`apt-cache policy` lists the available versions"),
+    (
+        "Unable to fetch",
+        "check the repository, and refresh the package lists with `apt-get update`",
+    ),
+    ("Held packages", "to let ccm change it, run `apt-mark unhold`"),
     ("are you root?", "run ccm as root"),
-    ("Could not get lock", "another package manager is at work, try again when it is done"),
+    ("Could not get lock", "another package manager is running; try again when it has finished"),
 ];
 
 pub(super) const DEF: ProviderDef<Package> = ProviderDef {
@@ -92,7 +95,7 @@ impl Apt {
         }
         candidate(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| Error::Missing {
             reason: format!("apt knows no version of package {package}"),
-            hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+            hint: Some("check the name; `apt-get update` refreshes the package lists".to_owned()),
             by: None,
         })
     }
@@ -217,7 +220,7 @@ impl Provider for Apt {
         }
         Err(Error::Missing {
             reason: format!("there is no package {package}, and apt would read it as {order}"),
-            hint: Some("check the name; the lists are refreshed by `apt-get update`".to_owned()),
+            hint: Some("check the name; `apt-get update` refreshes the package lists".to_owned()),
             by: None,
         })
     }

@@ -68,11 +68,11 @@ impl Choria {
         if source.starts_with(&target) || target.starts_with(&source) {
             return Err(Error::Refused {
                 reason: format!(
-                    "the source {} and the target {} lie within one another",
+                    "the source {} and the target {} overlap",
                     source.display(),
                     target.display()
                 ),
-                hint: Some("keep templates and what is made of them apart".to_owned()),
+                hint: Some("use separate directories for templates and rendered files".to_owned()),
             });
         }
         Ok(())
@@ -113,7 +113,7 @@ impl Choria {
         let (uid, gid) = self.host.whoami();
         self.host.create_directory(path, &Attributes { uid, gid, mode: 0o755 })?;
         let tree = self.host.open_tree(path)?;
-        tree.ok_or_else(|| Error::refused(format!("{} is gone again", path.display())))
+        tree.ok_or_else(|| Error::refused(format!("{} has disappeared", path.display())))
     }
 
     /// Files that are replaced stay with who has them.
@@ -139,7 +139,7 @@ impl Choria {
         let is_hidden = |mode: u32| mode & 0o004 == 0;
         let modes = [old.map_or(new.mode, |stat| stat.mode), new.mode];
         if diffs != Diffs::All && modes.into_iter().any(is_hidden) {
-            return hidden(&shown);
+            return hidden(&shown, None);
         }
         let before = match old {
             None => None,
@@ -208,7 +208,7 @@ impl Provider for Choria {
             if let Err(error) = target.remove_file(place) {
                 let error: Error = error.into();
                 let message = ccm_engine::chain(&error);
-                self.host.warn(format!("{message}; the other files are removed nevertheless"));
+                self.host.warn(format!("{message}; ccm removes the other files"));
                 failure.get_or_insert(error);
             }
             let parents = place.ancestors().skip(1);
@@ -225,7 +225,7 @@ impl Provider for Choria {
         if let Ok(true) = self.host.is_empty_directory(&remove.target)
             && let Err(error) = self.host.remove(&remove.target)
         {
-            tracing::debug!(%error, "the target is left");
+            tracing::debug!(%error, "cannot remove the empty target directory");
         }
         failure.map_or(Ok(()), Err)
     }

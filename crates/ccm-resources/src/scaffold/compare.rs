@@ -120,7 +120,7 @@ fn status(
 /// Something other than a file where a file is to be written.
 pub(super) fn in_the_way(path: &Path) -> Error {
     Error::Refused {
-        reason: format!("{} is there and is not a regular file", path.display()),
-        hint: Some("remove it first, nothing is removed silently".to_owned()),
+        reason: format!("{} exists and is not a regular file", path.display()),
+        hint: Some("remove it first; ccm never replaces it on its own".to_owned()),
     }
 }

@@ -164,7 +164,7 @@ impl Inner {
         let bytes = rendered?;
         if self.skip_empty && is_blank(&bytes) {
             self.calls().skip |= matches!(self.language, TemplateEngine::Go { .. });
-            return Err(format!("{path} comes out empty, and skip_empty is set").into());
+            return Err(format!("{path} renders empty, and `skip_empty` is set").into());
         }
         Ok(Value::String(bytes.into()))
     }

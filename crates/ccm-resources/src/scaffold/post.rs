@@ -119,7 +119,7 @@ fn run_one(host: &Host, text: &str, file: &Path, place: &Path, cx: &mut Context<
     let how = match output.exit {
         Exit::Code(0) => return Ok(()),
         Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("ended by signal {signal}"),
+        Exit::Signal(signal) => format!("killed by signal {signal}"),
     };
     let words = output.stderr_tail(LAST_LINES);
     Err(failed(if words.is_empty() { how } else { format!("{how}: {words}") }))

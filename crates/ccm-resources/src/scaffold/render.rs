@@ -71,8 +71,29 @@ pub(super) fn render(
     rules: Rules<'_>,
     engine: &Resolver,
 ) -> Result<Vec<Output>> {
+    with_stack(|| Rendering::new(host, source, rules, engine)?.run())
+}
+
+/// Renders one text as if it stood in a directory of templates. Also gives what
+/// it writes there.
+pub(super) fn render_text(
+    host: &Host,
+    source: &Path,
+    rules: Rules<'_>,
+    engine: &Resolver,
+    text: &str,
+) -> Result<(Option<Vec<u8>>, Vec<Output>)> {
+    with_stack(|| {
+        let rendering = Rendering::new(host, source, rules, engine)?;
+        rendering.directories(&rendering.source, Path::new(""))?;
+        rendering.templates.calls().take();
+        let made = rendering.templates.render(Path::new("template"), text)?;
+        Ok((made, rendering.templates.calls().take()))
+    })
+}
+
+fn with_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let rendering = std::thread::scope(|scope| {
-        let work = || Rendering::new(host, source, rules, engine)?.run();
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
         thread.map(std::thread::ScopedJoinHandle::join)
     });
@@ -100,7 +121,7 @@ impl<'a> Rendering<'a> {
         };
         let folder = folder.ok_or_else(|| Error::Refused {
             reason: format!("the source directory {} does not exist", source.display()),
-            hint: Some("relative sources begin in the manifest's directory".to_owned()),
+            hint: Some("a relative source begins in the directory of the manifest".to_owned()),
         })?;
         let folder = Arc::new(folder);
         let templates = Templates::new(Arc::clone(&folder), rules, engine, cancel.clone());
@@ -129,9 +150,24 @@ impl<'a> Rendering<'a> {
                 FileKind::Symlink | FileKind::Other => {
                     return Err(Error::Refused {
                         reason: format!("invalid file in source: {}", inner.display()),
-                        hint: Some("a source has only directories and regular files".to_owned()),
+                        hint: Some(
+                            "a source may contain only directories and regular files".to_owned(),
+                        ),
                     });
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the directories, as if all of them had been rendered.
+    fn directories(&self, folder: &Folder, place: &Path) -> Result<()> {
+        for (name, kind) in folder.entries()? {
+            if kind == FileKind::Directory && name != PARTIALS {
+                let Some(below) = folder.folder(&name)? else { continue };
+                let inner = place.join(&name);
+                self.templates.calls().push(Output::Directory(inner.clone()))?;
+                self.directories(&below, &inner)?;
             }
         }
         Ok(())

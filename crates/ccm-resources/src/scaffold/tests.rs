@@ -104,13 +104,13 @@ fn what_is_still_wrong_after_acting_is_named() {
     assert_eq!(mismatch("present", true, true, &[Equal]), None);
     assert_eq!(mismatch("present", false, true, &[Foreign]), None);
     assert_eq!(mismatch("absent", false, true, &[Foreign]), None);
-    assert_eq!(mismatch("present", false, false, &[]), text("the target is not there"));
+    assert_eq!(mismatch("present", false, false, &[]), text("the target does not exist"));
     assert_eq!(
         mismatch("present", false, true, &[Equal, Updated]),
-        text("/t/1 is not as it was rendered")
+        text("/t/1 differs from what was rendered")
     );
     assert_eq!(mismatch("present", true, true, &[Foreign]), text("/t/0 should have been purged"));
-    assert_eq!(mismatch("absent", false, true, &[Equal]), text("/t/0 is still there"));
+    assert_eq!(mismatch("absent", false, true, &[Equal]), text("/t/0 still exists"));
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn invalid(verb: &str, word: &str, output: &Output) -> Error {
 fn not_found(service: &str) -> Error {
     Error::Missing {
         reason: format!("service not found: {service}"),
-        hint: Some("`systemctl list-unit-files` lists those that there are".to_owned()),
+        hint: Some("`systemctl list-unit-files` lists the available services".to_owned()),
         by: None,
     }
 }
