@@ -236,11 +236,8 @@ def experiment(options, directory):
                 print(f"  connections now: {after['per_node']}")
         if options.outage:
             outage(cluster, agents, options, failures)
-        for second in range(0, options.soak, 60):
-            time.sleep(min(60, options.soak - second))
-            print(f"\nafter {min(second + 60, options.soak)} s more")
-            print(f"  runs so far: {sum(agent.runs() for agent in agents)}")
-            costs(agents)
+        if options.soak:
+            soak(cluster, agents, options, failures)
         ended = [agent for agent in agents if agent.process.poll() is not None]
         if ended:
             failures.append(f"{len(ended)} agents ended by themselves, such as {ended[0].home}")
@@ -280,6 +277,26 @@ def outage(cluster, agents, options, failures):
     # Agents come back when their backoff is over, 30 s at most, and then look.
     delays, missed, _ = round_of(agents, "v4", published, options)
     report("change after the outage", delays, missed, [], options, failures)
+
+
+def soak(cluster, agents, options, failures):
+    """Goes on for a long time, with a change now and then."""
+    begin, changes, published = time.monotonic(), 0, None
+    next_change, next_look = options.change_every, 60
+    while (passed := time.monotonic() - begin) < options.soak:
+        if options.change_every and passed >= next_change:
+            changes += 1
+            next_change += options.change_every
+            published = publish(cluster, f"s{changes}")
+        if passed >= next_look:
+            print(f"\nafter {next_look} s more, {changes} changes")
+            print(f"  runs so far: {sum(agent.runs() for agent in agents)}")
+            costs(agents)
+            next_look += 60
+        time.sleep(0.1)
+    if changes:
+        delays, missed, late = round_of(agents, f"s{changes}", published, options)
+        report(f"the last of {changes} changes", delays, missed, late, options, failures)
 
 
 def create_bucket(cluster):
@@ -360,6 +377,8 @@ def arguments():
     parser.add_argument("--outage", type=int, default=0,
                         help="seconds without any server, several times the interval")
     parser.add_argument("--soak", type=int, default=0, help="seconds to go on at the end")
+    parser.add_argument("--change-every", type=float, default=0,
+                        help="seconds between changes while it goes on")
     parser.add_argument("--start-rate", type=float, default=20, help="agents per second, 0 for all at once")
     parser.add_argument("--ccm", default=shutil.which("ccm") or f"{PROJECT}/target/release/ccm")
     parser.add_argument("--nats-server", default=f"{PROJECT}/target/tools/nats-server")

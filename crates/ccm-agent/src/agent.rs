@@ -54,7 +54,7 @@ pub struct Settings {
     pub run_args: Vec<String>,
 }
 
-/// What somebody wants of the agent.
+/// A request to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Read the configuration again.
@@ -113,6 +113,8 @@ enum Message {
     Data(String, SourceEvent),
     Connection(ConnectionEvent),
     RunEnded(Box<RunReport>),
+    /// A look at a source with `--once`, and why it failed.
+    Fetched(Option<String>),
 }
 
 /// Sends signals to the agent.
@@ -277,17 +279,23 @@ impl Agent {
     pub fn once(&mut self) -> (u8, bool) {
         self.service.tell("READY=1");
         let mut worst = 0;
-        if let Some(Err(error)) = self.data.as_ref().map(|data| data.fetch_once(ONCE)) {
-            tracing::error!("{}", ccm_engine::chain(&error));
+        if let Some(data) = self.data.clone()
+            && let Some(error) = self.fetch(data)
+        {
+            tracing::error!("{error}");
             worst = 1;
         }
         for at in 0..self.workers.len() {
-            let worker = &self.workers[at];
-            if let Err(error) = worker.source.fetch_once(ONCE) {
-                tracing::error!(manifest = worker.name, "{}", ccm_engine::chain(&error));
+            let (source, name) = (&self.workers[at].source, self.workers[at].name.clone());
+            if let Some(error) = self.fetch(Arc::clone(source)) {
+                tracing::error!(manifest = name, "{error}");
                 worst = worse(worst, 1);
             }
-            let manifest = worker.url.clone();
+            if let Some(signal) = self.stopping {
+                worst = u8::try_from(128 + signal).unwrap_or(1);
+                break;
+            }
+            let manifest = self.workers[at].url.clone();
             let (mode, reason) = (RunMode::Apply, RunReason::Signal);
             self.begin(RunRequest { manifest, mode, reason }, self.host.since_boot());
             // A run that did not begin has sent its report already.
@@ -317,6 +325,27 @@ impl Agent {
         }
         self.finish();
         (worst, false)
+    }
+
+    /// Looks at a source and waits for what it says, or for a signal: why there
+    /// is nothing new.
+    fn fetch(&mut self, source: Arc<Source>) -> Option<String> {
+        let sender = self.sender.clone();
+        let look = move || {
+            let failure = source.fetch_once(ONCE).err().map(|error| ccm_engine::chain(&error));
+            let _ = sender.send(Message::Fetched(failure));
+        };
+        if let Err(error) = std::thread::Builder::new().name("fetch".into()).spawn(look) {
+            return Some(format!("cannot start a thread: {error}"));
+        }
+        while self.stopping.is_none() {
+            match self.messages.recv() {
+                Ok(Message::Fetched(failure)) => return failure,
+                Ok(message) => self.take(message),
+                Err(_) => break,
+            }
+        }
+        None
     }
 
     /// Does everything whose time has come; when to do so next.
@@ -362,7 +391,7 @@ impl Agent {
         match message {
             Message::Signal(Signal::Reload) => self.reload(),
             Message::Signal(Signal::ApplyAll) => {
-                tracing::info!("applying all manifests: SIGUSR1");
+                tracing::info!("received SIGUSR1: applying all manifests");
                 for worker in &self.workers {
                     worker.source.look_now();
                 }
@@ -374,6 +403,7 @@ impl Agent {
             Message::Data(url, event) => self.data_event(&url, &event, now),
             Message::Connection(event) => self.connection_event(&event, now),
             Message::RunEnded(report) => self.run_ended(&report),
+            Message::Fetched(_) => {}
         }
     }
 
@@ -383,7 +413,7 @@ impl Agent {
         self.service.tell("STOPPING=1");
         match &mut self.running {
             Some(running) => {
-                tracing::info!("stopping after the run at work");
+                tracing::info!("stopping: waiting for the current run to end");
                 running.control.stop(signal);
                 running.stop_at = None;
                 running.kill_at = Some(now + self.config.stop_timeout);

@@ -81,8 +81,8 @@ pub const KEYS: &[Key] = &[
         "a tenth of `interval`, at most `30s`",
         "Longest random delay before an apply that many machines make at the same time; `0` to `interval`",
     ),
-    key("run_timeout", "1h", "How long a run may take; at least `1m`, or `0` for no limit"),
-    key("stop_timeout", "2m", "How long a run that was told to stop may take before ccm kills it"),
+    key("run_timeout", "1h", "Timeout of a run; at least `1m`, or `0` for no limit"),
+    key("stop_timeout", "2m", "How long ccm waits for a run to stop before it kills the run"),
     key("noop", "false", "Only preview: `true` changes nothing"),
     key("resource_metrics", "true", "Whether the metrics have series for each resource"),
 ];
@@ -208,7 +208,7 @@ fn has_scheme(url: &str, scheme: &str) -> bool {
     ccm_host::url_scheme(url).is_some_and(|found| found.eq_ignore_ascii_case(scheme))
 }
 
-/// Collects what is wrong while values are read.
+/// Collects errors while values are read.
 #[derive(Default)]
 struct Reader {
     findings: Vec<Finding>,
@@ -353,8 +353,8 @@ impl Reader {
             None => config.splay = DEFAULT_SPLAY.min(config.interval / 10),
         }
         if config.noop && !config.health_check_interval.is_zero() {
-            let message = "health_check_interval: must be 0 with `noop: true`: a preview changes \
-                           nothing that health checks could look at";
+            let message = "health_check_interval: must be 0 with `noop: true`: a preview makes no \
+                           changes that health checks could test";
             self.error(health_span, message);
         }
         Some(config)
@@ -390,7 +390,7 @@ impl Reader {
         if let Some(scalar) = node.scalar() {
             return Some(scalar.text.clone().into_owned());
         }
-        self.error(node.span, format!("{name}: expected text, found {}", node.describe()));
+        self.error(node.span, format!("{name}: expected a string, found {}", node.describe()));
         None
     }
 

@@ -1,4 +1,4 @@
-//! The agent: fetches manifests and data, applies them on a schedule and on
+//! The agent: downloads manifests and data, applies them on a schedule and on
 //! change, checks health, and reports metrics.
 
 mod agent;

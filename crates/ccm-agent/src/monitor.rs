@@ -45,7 +45,7 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Listen { .. } => {
-                Some("set `monitor_port` and `monitor_address` to what is free on this machine")
+                Some("choose a free port with `monitor_port`, or another `monitor_address`")
             }
             Self::Start(_) => None,
         }

@@ -167,7 +167,7 @@ impl State {
         for (subject, waiting) in std::mem::take(&mut self.waiting) {
             if waiting.until <= now {
                 let service = &waiting.entry.service;
-                tracing::warn!("the registration of {service} was not published in its time");
+                tracing::warn!("the registration of {service} was not published before it expired");
                 continue;
             }
             let is_new = connection.connects != waiting.connection;

@@ -218,7 +218,7 @@ impl Schedule {
         }
     }
 
-    /// Somebody wants everything to be applied now.
+    /// Applies all manifests now.
     pub fn apply_all(&mut self) {
         for at in 0..self.workers.len() {
             if self.is_ready(at) {

@@ -271,7 +271,7 @@ fn listen(nats: &Nats, remote: &Remote, watcher: &Arc<Watcher>, id: u64) -> Resu
         let mut is_refused = is_refused.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Notice::Refused(error) = &notice {
             if !std::mem::replace(&mut *is_refused, true) {
-                tracing::error!(source = name, "changes are found late: {error}");
+                tracing::error!(source = name, "cannot subscribe to changes, so ccm finds them only at its regular checks: {error}");
             }
             return;
         }

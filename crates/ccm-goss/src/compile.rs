@@ -280,7 +280,7 @@ impl EntryReading<'_> {
             return;
         }
         if self.given.iter().any(|(name, _)| *name == attribute.name) {
-            let message = format!("says again what `{}` says", attribute.name);
+            let message = format!("is the same as `{}`; set only one of them", attribute.name);
             return self.problems.add(key.span, message);
         }
         self.given.push((attribute.name, value.span));

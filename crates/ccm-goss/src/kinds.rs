@@ -184,8 +184,8 @@ pub static KINDS: &[Kind] = &[
             test("stderr", ValueType::Lines),
         ],
         settings: &[setting("timeout", SettingType::Milliseconds(10_000))],
-        notes: "Run by `sh -c` in `/`. After `timeout`, ccm terminates the command with all that \
-                it started. The exit status does not make the other tests skip",
+        notes: "Run by `sh -c` in `/`. After `timeout`, ccm terminates the command and its child \
+                processes. A wrong exit status does not skip the other tests",
     },
     Kind {
         id: Id::Http,
@@ -301,8 +301,8 @@ pub static KINDS: &[Kind] = &[
         ],
         settings: &[setting("timeout", SettingType::Milliseconds(1_000))],
         notes: "`opts` are those of the mount, `vfs-opts` those of the file system. `usage` is \
-                the used share in whole percent; `timeout` is how long the file system may take \
-                to tell it",
+                the used share in whole percent; `timeout` limits how long ccm waits for the \
+                file system",
     },
     Kind {
         id: Id::KernelParam,
@@ -312,7 +312,7 @@ pub static KINDS: &[Kind] = &[
         has_first: true,
         tests: &[test("value", ValueType::Text)],
         settings: &[],
-        notes: "The file below `/proc/sys` that the name leads to, dots as slashes",
+        notes: "The file below `/proc/sys` with this name, dots as slashes",
     },
     Kind {
         id: Id::Matching,
@@ -325,7 +325,7 @@ pub static KINDS: &[Kind] = &[
             setting("content", SettingType::Any),
             setting("as-reader", SettingType::Boolean),
         ],
-        notes: "Compares `content` itself, for example what a placeholder became. With \
+        notes: "Compares `content` itself, for example the result of a placeholder. With \
                 `as-reader: true` it is text of many lines",
     },
 ];

@@ -1,9 +1,9 @@
 //! Goss rules, evaluated without the `goss` program.
 //!
 //! Rules say what a machine should be like: `port: {"tcp:80": {listening: true}}`.
-//! [`Rules`] reads them, with an error at its place for everything that is wrong.
-//! [`Rules::run`] asks the machine through [`ccm_host::Host`] and compares what it
-//! finds with what the rules expect.
+//! [`Rules`] reads them, and reports every error with its location. [`Rules::run`]
+//! asks the machine through [`ccm_host::Host`] and compares the answers with what
+//! the rules expect.
 //!
 //! ```
 //! use ccm_goss::Rules;

@@ -157,7 +157,7 @@ impl Matcher {
             // A reason would quote the content.
             (_, Found::Hidden(value)) => self
                 .holds_for(value)
-                .map_err(|_| "the content, which is not shown, does not compare".to_owned()),
+                .map_err(|_| "the content, which ccm redacts, cannot be compared".to_owned()),
             (Self::Patterns(patterns), Found::LargeFile(host, path)) => {
                 pattern::hold_in_file(patterns, host, path)
             }

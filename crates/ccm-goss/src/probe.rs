@@ -73,7 +73,7 @@ impl Machine {
     fn time(&self, most: Duration) -> Result<Duration, String> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err("the time for all tests is over".to_owned());
+            return Err("the timeout for all tests has expired".to_owned());
         }
         Ok(left.min(most))
     }

@@ -1,6 +1,6 @@
 //! Running rules: one test after the other, within a time limit.
 //!
-//! The tests run in a thread of their own. What hangs in the kernel, such as a
+//! The tests run in another thread. What hangs in the kernel, such as a
 //! file on a server that is gone, cannot be ended; it is left behind with its
 //! thread, and the tests that were not done by then have failed.
 
@@ -55,11 +55,9 @@ impl Rules {
         let (sender, results) = channel();
         let machine = Machine::new(host.clone(), deadline, Arc::clone(&shared), &self.entries);
         let entries = self.entries.clone();
-        let work = move || run_all(&entries, &machine, &sender);
-        let started = std::thread::Builder::new().name("rules".into()).spawn(work);
-        let done = match started {
-            Ok(_) => collect(host, &results, &shared, deadline)?,
-            Err(error) => (Vec::new(), format!("no thread could be started: {error}")),
+        let done = match host.in_thread(move || run_all(&entries, &machine, &sender)) {
+            Ok(()) => collect(host, &results, &shared, deadline)?,
+            Err(error) => (Vec::new(), format!("cannot start a thread: {error}")),
         };
         Ok(Report::new(self.with_the_rest(done, timeout), begin.elapsed(), host))
     }
@@ -73,7 +71,7 @@ impl Rules {
         let tests =
             self.entries.iter().flat_map(|entry| entry.tests.iter().map(move |test| (entry, test)));
         let reason = match reason.as_str() {
-            "" => format!("it was not done within {timeout:?}, the time for all tests"),
+            "" => format!("it did not finish within {timeout:?}, the timeout for all tests"),
             _ => reason,
         };
         let known = results.len();

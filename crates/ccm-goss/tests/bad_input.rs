@@ -82,7 +82,7 @@ fn everything_wrong_has_its_place() {
         ("file: {/a: {exists: true, size: {}}}", "1:33: file: /a: size: a matcher is missing"),
         (
             "file: {/a: {exists: true, contents: [a], contains: [b]}}",
-            "1:42: file: /a: contains: says again what `contents` says",
+            "1:42: file: /a: contains: is the same as `contents`; set only one of them",
         ),
         (
             "user: {ann: {exists: true, groups: {not: {consist-of: a}}}}",
@@ -269,7 +269,7 @@ fn output_that_is_not_text_or_too_much() {
     );
     let output = report.output();
     assert_eq!((report.summary.count, report.summary.failed), (2, 1), "{output}");
-    assert!(output.contains("there are more than 16 MiB of output"), "{output}");
+    assert!(output.contains("the output is larger than 16 MiB"), "{output}");
     let peak = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
@@ -315,7 +315,7 @@ fn the_time_for_all_tests_is_limited() {
         "{output}"
     );
     assert!(
-        output.contains("File: /: exists: expected true: it was not done within 300ms"),
+        output.contains("File: /: exists: expected true: it did not finish within 300ms"),
         "{output}"
     );
 }
@@ -476,11 +476,11 @@ fn beside(stage: &Path) {
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 
-/// How many threads of this process run rules.
+/// How many threads of this process run rules, or wait for some.
 fn waiting_threads() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = threads.map(|thread| std::fs::read_to_string(thread.path().join("comm")));
-    names.flatten().filter(|name| name.trim() == "rules").count()
+    names.flatten().filter(|name| name.trim() == "work").count()
 }
 
 proptest! {

@@ -166,7 +166,7 @@ fn commands() {
     let report = run("command: {'echo x; exit 1': {exit-status: 0, stdout: [x]}}");
     assert_eq!((report.summary.count, report.summary.failed, report.summary.skipped), (2, 1, 0));
     let lines = fails("command: {'kill -9 $$': {exit-status: 0}}");
-    assert!(lines.ends_with("expected 0: the command was ended by signal 9"), "{lines}");
+    assert!(lines.ends_with("expected 0: the command was killed by signal 9"), "{lines}");
     let report = run("command: {'true': {exit-status: 0, stdout: []}}");
     assert_eq!(report.summary.count, 1, "an empty list of patterns asks nothing");
 }

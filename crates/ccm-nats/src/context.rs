@@ -32,7 +32,7 @@ pub struct ContextChoice {
 
 /// A context, with everything that it names read from disk.
 pub(crate) struct Context {
-    /// What people call it.
+    /// Its display name.
     pub(crate) name: String,
     pub(crate) servers: Servers,
     pub(crate) login: Login,
@@ -191,10 +191,9 @@ impl Reader<'_> {
         else {
             return Ok(PathBuf::from(text));
         };
-        let home = self
-            .host
-            .home()
-            .ok_or_else(|| self.fail(format!("`{key}` begins with `~`, and there is no home")))?;
+        let home = self.host.home().ok_or_else(|| {
+            self.fail(format!("`{key}` begins with `~`, but the user has no home directory"))
+        })?;
         Ok(home.join(rest.trim_start_matches('/')))
     }
 

@@ -74,9 +74,9 @@ pub(crate) enum Problem {
     Connect { reason: String },
     #[error("cannot connect to NATS: {reason}")]
     Tls { reason: String, hint: &'static str },
-    #[error("no answer from NATS within {}: the server did not greet", shown(*after))]
+    #[error("no answer from NATS within {}: the server sent no greeting", shown(*after))]
     NoGreeting { after: Duration },
-    #[error("cannot connect to NATS: what answers there does not greet as a NATS server")]
+    #[error("cannot connect to NATS: the server there is not a NATS server")]
     NotNats,
     #[error("NATS refused the credentials of context \"{context}\"")]
     Credentials { context: String },
@@ -104,7 +104,7 @@ pub(crate) enum Problem {
     Refused { what: String, reason: String },
     #[error("NATS server {version} is too old: {what} needs {needs} or newer")]
     TooOld { version: String, what: &'static str, needs: &'static str },
-    #[error("{what} has more than {limit}")]
+    #[error("{what} exceeds the limit of {limit}")]
     TooMuch { what: String, limit: &'static str },
     #[error("the run was interrupted")]
     Cancelled,
@@ -115,7 +115,9 @@ pub(crate) enum Problem {
 impl Problem {
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::UnknownContext { name, .. } => format!("make it with `nats context add {name}`"),
+            Self::UnknownContext { name, .. } => {
+                format!("create it with `nats context add {name}`")
+            }
             Self::ContextName { .. } => {
                 "write a name without `/` and `..`, or the absolute path of a file".to_owned()
             }
@@ -127,7 +129,7 @@ impl Problem {
             }
             Self::Tls { hint, .. } => (*hint).to_owned(),
             Self::NoAnswer { .. } | Self::Lost => {
-                "check the server and the way to it, and run this again".to_owned()
+                "check the server and the network, then run this again".to_owned()
             }
             Self::NoGreeting { .. } | Self::NotNats => {
                 "check `url` of the context; a server that begins with TLS \
@@ -149,10 +151,10 @@ impl Problem {
             }
             Self::NoJetStream => "enable JetStream for the account".to_owned(),
             Self::NoBucket { bucket, what } => {
-                format!("make it with `nats {what} add {bucket}`")
+                format!("create it with `nats {what} add {bucket}`")
             }
-            Self::NoStream { .. } => "make it with `ccm registration init`".to_owned(),
-            Self::TooMuch { .. } => "ask for less".to_owned(),
+            Self::NoStream { .. } => "create it with `ccm registration init`".to_owned(),
+            Self::TooMuch { .. } => "narrow the query".to_owned(),
             _ => return None,
         })
     }

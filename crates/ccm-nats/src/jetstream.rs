@@ -220,7 +220,7 @@ impl Link {
                     if next.as_ref().is_some_and(|next| next.sequence < last)
                         || page.messages.len() == limit.messages
                     {
-                        return Err(refused("it answers with what was not asked for".to_owned()));
+                        return Err(refused("it sent an unexpected answer".to_owned()));
                     }
                     page.messages.extend(next);
                     if !is_batch {

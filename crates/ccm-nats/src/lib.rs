@@ -1,6 +1,6 @@
-//! NATS: the only crate that knows it.
+//! Everything that uses NATS.
 //!
-//! [`Nats`] fetches `kv://` and `obj://` URLs, answers the template functions
+//! [`Nats`] downloads `kv://` and `obj://` URLs, answers the template functions
 //! `kvGet` and `registrations`, and publishes registrations, behind the
 //! synchronous traits of `ccm-host`. Nothing is read, started or connected
 //! before the first use. There is one connection per process.

@@ -24,10 +24,9 @@ pub(crate) const CONNECT_ALL: Duration = Duration::from_secs(15);
 pub(crate) const REQUEST: Duration = Duration::from_secs(5);
 /// Reads are asked twice, as any replica answers them, also one that hangs.
 pub(crate) const READ: Duration = Duration::from_millis(2500);
-const PING: Duration = Duration::from_secs(30);
-/// A connection that is kept has nothing but pings to learn from that the server
-/// hangs. The library gives up with the third one unanswered: within a minute.
-const KEPT_PING: Duration = Duration::from_secs(20);
+/// A connection at rest learns from pings alone that the server hangs. The
+/// library gives up with the third one unanswered: within a minute.
+const PING: Duration = Duration::from_secs(20);
 const CLOSE: Duration = Duration::from_secs(2);
 /// Attempts to take up a lost connection with the same credentials, before
 /// everything is read again.
@@ -97,16 +96,16 @@ impl Link {
                 login.0.answer(login.1.as_ref(), &nonce)
             }
         };
-        let (ping, reconnects) = match when_lost {
-            WhenLost::Resume => (PING, servers.addresses.len() + RECONNECTS),
-            WhenLost::End => (KEPT_PING, servers.addresses.len()),
+        let reconnects = match when_lost {
+            WhenLost::Resume => servers.addresses.len() + RECONNECTS,
+            WhenLost::End => servers.addresses.len(),
         };
         let mut options = ConnectOptions::with_auth_callback(answer)
             .name(format!("choria-ccm {command}"))
             .no_echo()
             .connection_timeout(CONNECT)
             .request_timeout(None)
-            .ping_interval(ping)
+            .ping_interval(PING)
             .subscription_capacity(CAPACITY)
             .max_reconnects(reconnects)
             .reconnect_delay_callback(|attempt| {
@@ -402,7 +401,7 @@ fn connect_problem(context: &str, error: &async_nats::ConnectError) -> Problem {
     }
 }
 
-const UNKNOWN_NAME: &str = "the name of the server is not known";
+const UNKNOWN_NAME: &str = "the name of the server cannot be resolved";
 const TLS_HINT: &str = "set `ca`, or `cert` and `key`, in the context";
 const PAIR_HINT: &str = "use the certificate and the key of one pair";
 const NAME_HINT: &str = "use a name in `url` that the certificate has";
@@ -427,13 +426,13 @@ fn known_problem(error: &str) -> Option<Problem> {
         return tls("the server demands a certificate that it trusts", TLS_HINT);
     }
     if has(&["could not add certificate or key"]) {
-        return tls("`cert` and `key` of the context do not fit", PAIR_HINT);
+        return tls("`cert` and `key` of the context do not match", PAIR_HINT);
     }
     if has(&["root certificate", "could not load", "pem"]) {
         return tls("the certificates in `ca` of the context cannot be read", "check that file");
     }
     if has(&["corrupt message", "invalidcontenttype", "invalid content type"]) {
-        return tls("the server does not speak TLS here", PLAIN_HINT);
+        return tls("the server does not use TLS on this port", PLAIN_HINT);
     }
     if has(&["protocolversion", "nocommon", "not compatible", "peerincompatible"]) {
         return tls("the server offers no TLS 1.2 or newer", "update the server");
@@ -442,7 +441,7 @@ fn known_problem(error: &str) -> Option<Problem> {
         return connect("connection refused");
     }
     if has(&["network is unreachable", "no route to host"]) {
-        return connect("there is no way to the server");
+        return connect("there is no route to the server");
     }
     if has(&[
         "expected info",

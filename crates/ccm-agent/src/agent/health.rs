@@ -49,7 +49,7 @@ impl HealthState {
             && now.saturating_sub(turned) > TURN
         {
             let seconds = now.saturating_sub(turned).as_secs();
-            reasons.push(format!("the scheduler has not turned for {seconds}s"));
+            reasons.push(format!("the scheduler has not responded for {seconds}s"));
         }
         let limit = state.interval * 2;
         for (name, since) in &state.missing {
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(health.check(at(1000)), Ok(()), "it has not begun");
         health.turned(at(1000));
         assert_eq!(health.check(at(1060)), Ok(()));
-        assert!(health.check(at(1061)).unwrap_err()[0].contains("has not turned for 61s"));
+        assert!(health.check(at(1061)).unwrap_err()[0].contains("has not responded for 61s"));
         health.set_missing(vec!["m".into()], at(30), at(1000));
         health.set_missing(vec!["m".into(), "d".into()], at(30), at(1050));
         health.turned(at(1061));

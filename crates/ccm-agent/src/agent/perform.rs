@@ -180,7 +180,7 @@ impl Performance {
         let is_apply = self.request.mode == RunMode::Apply;
         let copy = self.manifest.get().ok_or("there is no manifest to apply")?;
         let SourceContent::Manifest(manifest) = &copy.content else {
-            return Err("what was fetched is not a manifest".to_owned());
+            return Err("the download is not a manifest".to_owned());
         };
         let data =
             match self.data.as_ref().map(|data| data.get().ok_or("there is no external data")) {

@@ -4,6 +4,7 @@ use ccm_engine::Diagnosis;
 
 use super::{Agent, AgentError, start_monitor, start_network, times};
 use crate::config::{Config, ConfigError};
+use crate::monitor::Monitor;
 use crate::sources::Cache;
 
 impl Agent {
@@ -17,13 +18,13 @@ impl Agent {
                 self.take_over(config)
             });
         match done {
-            Ok(()) => tracing::info!("the configuration was read again"),
+            Ok(()) => tracing::info!("reloaded the configuration"),
             Err(error) => {
                 if let AgentError::Config(ConfigError::Invalid(diagnosis)) = &error {
                     log_findings(diagnosis);
                 }
                 let reason = ccm_engine::chain(&error);
-                tracing::error!("the configuration stays as it was: {reason}");
+                tracing::error!("kept the old configuration: {reason}");
                 self.metrics.config_reload(false);
             }
         }
@@ -43,11 +44,7 @@ impl Agent {
             || old.registration != config.registration
             || old.needs_network() != config.needs_network();
         let has_new_times = (old.interval, old.splay) != (config.interval, config.splay);
-        let monitor = if has_new_port {
-            Some(start_monitor(&config, &self.metrics, &self.health, &self.host)?)
-        } else {
-            None
-        };
+        let monitor = if has_new_port { Some(self.new_monitor(&config)?) } else { None };
         let cache =
             has_new_cache.then(|| Cache::open(&config.cache_dir, &self.host)).transpose()?;
         let network = if has_new_network {
@@ -113,6 +110,24 @@ impl Agent {
             None => Ok(()),
             Some(error) => Err(error),
         }
+    }
+}
+
+impl Agent {
+    /// Metrics where the new configuration wants them. The old ones stay where
+    /// they are until then, but for a port that both need.
+    fn new_monitor(&mut self, config: &Config) -> Result<Option<Monitor>, AgentError> {
+        let start =
+            |config: &Config| start_monitor(config, &self.metrics, &self.health, &self.host);
+        if self.config.monitor_port != config.monitor_port {
+            return start(config);
+        }
+        self.monitor = None;
+        let started = start(config);
+        if started.is_err() {
+            self.monitor = start(&self.config).ok().flatten();
+        }
+        started
     }
 }
 

@@ -31,7 +31,7 @@ impl Agent {
         now: Moment,
     ) -> Result<Running, String> {
         let worker = self.workers.iter().find(|worker| worker.url == request.manifest);
-        let worker = worker.ok_or("the manifest is not configured any more")?;
+        let worker = worker.ok_or("the manifest is no longer configured")?;
         let manifest = Content::of(&worker.source, worker.is_local);
         let is_data_local = self.config.external_data_url.as_deref().is_some_and(is_local);
         let data = self.data.as_ref().map(|data| Content::of(data, is_data_local));
@@ -81,7 +81,10 @@ impl Agent {
         let name = redact_credentials(&running.request.manifest).into_owned();
         if running.stop_at.is_some_and(|due| due <= now) {
             let limit = shown(limit);
-            tracing::error!(manifest = name, "the run takes longer than {limit}: stopping it");
+            tracing::error!(
+                manifest = name,
+                "the run exceeded its timeout of {limit}: stopping it"
+            );
             running.control.stop(TERMINATE);
             running.is_timed_out = true;
             (running.stop_at, running.kill_at) = (None, Some(now + stop_timeout));

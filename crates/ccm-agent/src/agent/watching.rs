@@ -19,18 +19,18 @@ impl Agent {
         let name = worker.name.clone();
         match event {
             SourceEvent::Changed { digest } => {
-                tracing::info!(manifest = name, %digest, "there is a new manifest");
+                tracing::info!(manifest = name, %digest, "received a new manifest");
                 self.note_availability();
                 self.schedule.manifest_changed(url, now);
             }
             SourceEvent::Deleted => {
                 self.note_availability();
-                let message = "the object was deleted: suspended until it is back".to_owned();
+                let message = "the object was deleted: the manifest is suspended until the object exists again".to_owned();
                 let key = (&*name, "deleted");
                 log::lasting(self.lasting.set(key, Severity::Warning, message, now));
             }
             SourceEvent::Restored => {
-                log::lasting(self.lasting.end((&name, "deleted"), "the object is back"));
+                log::lasting(self.lasting.end((&name, "deleted"), "the object exists again"));
                 self.note_availability();
             }
             SourceEvent::Fetched => self.metrics.manifest_fetched(&name),
@@ -40,7 +40,7 @@ impl Agent {
                 log::lasting(self.lasting.set(key, Severity::Error, message, now));
             }
             SourceEvent::Recovered => {
-                log::lasting(self.lasting.end((&name, "source"), "the source is back"));
+                log::lasting(self.lasting.end((&name, "source"), "the source is available again"));
             }
         }
     }
@@ -52,7 +52,7 @@ impl Agent {
         let name = redact_credentials(url).into_owned();
         match event {
             SourceEvent::Changed { digest } => {
-                tracing::info!(%digest, "there is new external data");
+                tracing::info!(%digest, "received new external data");
                 self.note_availability();
                 self.schedule.data_changed(now);
             }
@@ -65,7 +65,7 @@ impl Agent {
                 log::lasting(self.lasting.set(key, Severity::Error, message, now));
             }
             SourceEvent::Recovered => {
-                log::lasting(self.lasting.end(("", "data"), "external data is back"));
+                log::lasting(self.lasting.end(("", "data"), "external data is available again"));
             }
         }
     }
@@ -109,7 +109,7 @@ impl Agent {
             }
             let key = (&*worker.name, "manifest");
             let entry = if is_there || worker.source.is_suspended() {
-                self.lasting.end(key, "there is a manifest now")
+                self.lasting.end(key, "there is a manifest to apply now")
             } else {
                 let message = "there is no manifest to apply yet".to_owned();
                 self.lasting.set(key, Severity::Warning, message, now)

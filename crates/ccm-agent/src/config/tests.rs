@@ -34,7 +34,7 @@ fn everything_wrong_is_found_at_once() {
         "5:5 manifests: ",
         "6:5 manifests: https://[redacted]@host/a.zip must end in `.tar.gz` or `.tgz`",
         "8:5 manifests: /a.yaml is named twice",
-        "9:5 manifests: expected text, found a list",
+        "9:5 manifests: expected a string, found a list",
         "10:5 manifests: `s3` is not a scheme for manifests",
         "11:7 noop: expected `true` or `false`",
         "12:24 health_check_interval: must be 0, or at least 5s, not 1s",

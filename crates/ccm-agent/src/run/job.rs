@@ -89,7 +89,7 @@ fn read_answers(
 }
 
 fn unexpected() -> ccm_host::Error {
-    let message = "the agent answered something else".to_owned();
+    let message = "unexpected answer from the agent".to_owned();
     ccm_host::Error::Network { message, hint: None }
 }
 

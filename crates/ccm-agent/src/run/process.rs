@@ -111,7 +111,7 @@ impl RunProcess {
                     }
                 }
                 Err(error) => {
-                    broken = Some(format!("it sent what is not a message: {error}"));
+                    broken = Some(format!("it sent an invalid message: {error}"));
                     break;
                 }
             }

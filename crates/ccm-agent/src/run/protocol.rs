@@ -35,7 +35,7 @@ pub struct Job {
 /// A document with hierarchical data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DataDocument {
-    /// What people call it, without credentials.
+    /// Its display name, without credentials.
     pub name: String,
     /// What it says.
     pub text: String,

@@ -32,7 +32,7 @@ pub enum Error {
         message: String,
     },
     /// A look took too long.
-    #[error("cannot fetch {source_name}: no answer within {}s", limit.as_secs())]
+    #[error("cannot download {source_name}: no answer within {}s", limit.as_secs())]
     Late {
         /// The source, without credentials.
         source_name: String,

@@ -162,7 +162,10 @@ impl Remote {
         }
         record.validators = validators;
         if let Err(reason) = self.store.update(host, &record) {
-            tracing::debug!(source = self.store.shown(), "not remembered: {reason}");
+            tracing::debug!(
+                source = self.store.shown(),
+                "cannot store the server's validators: {reason}"
+            );
         }
         if let Some((known, _)) = &mut self.state().copy {
             *known = record;
@@ -178,7 +181,10 @@ impl Remote {
                 Ok(()) => self.remember(record),
                 // Tried again with the next look.
                 Err(reason) => {
-                    tracing::warn!(source = self.store.shown(), "cannot mark the copy: {reason}");
+                    tracing::warn!(
+                        source = self.store.shown(),
+                        "cannot update the cached copy: {reason}"
+                    );
                 }
             }
         }
@@ -196,7 +202,10 @@ impl Remote {
             match self.store.update(host, &record) {
                 Ok(()) => self.remember(record),
                 Err(reason) => {
-                    tracing::warn!(source = self.store.shown(), "cannot mark the copy: {reason}");
+                    tracing::warn!(
+                        source = self.store.shown(),
+                        "cannot update the cached copy: {reason}"
+                    );
                 }
             }
         }

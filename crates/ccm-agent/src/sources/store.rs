@@ -83,7 +83,7 @@ fn without_password(url: &str) -> String {
     }
 }
 
-/// Why a fetched copy was refused. For people.
+/// Why a downloaded copy was rejected, as a message.
 type Refusal = String;
 
 impl Store {
@@ -122,7 +122,7 @@ impl Store {
         match loaded {
             Ok(found) => found,
             Err(reason) => {
-                tracing::warn!(source = self.shown, "the copy cannot be used: {reason}");
+                tracing::warn!(source = self.shown, "cannot use the cached copy: {reason}");
                 None
             }
         }
@@ -138,7 +138,7 @@ impl Store {
         let record: Record = serde_json::from_slice(&text)
             .map_err(|error| format!("{CURRENT} is damaged: {error}"))?;
         if (record.version, record.kind) != (VERSION, self.kind) {
-            return Err("another version of ccm, or another use, left it".to_owned());
+            return Err("another version of ccm wrote it, or it is of another kind".to_owned());
         }
         let content = self.content(&directory, &record)?;
         let copy = self.copy(content, &record);
@@ -273,7 +273,7 @@ impl Store {
         write(&directory, record).map_err(failed)
     }
 
-    /// Removes what nobody uses any more, and what a killed agent left half made.
+    /// Removes unused copies, and leftovers of a killed agent.
     pub(super) fn sweep(&self, directory: &StateDir, record: &Record) {
         let mut used = self.used();
         used.retain(|copy| copy.strong_count() > 0);
@@ -287,7 +287,7 @@ impl Store {
             names.iter().filter(unused).try_for_each(|name| directory.remove_tree(name))
         });
         if let Err(error) = removed {
-            tracing::debug!(source = self.shown, "an old copy is left: {}", chain(&error));
+            tracing::debug!(source = self.shown, "cannot remove an old copy: {}", chain(&error));
         }
     }
 
@@ -315,10 +315,10 @@ impl Drop for Store {
     }
 }
 
-/// Fails when nobody wants the copy any more: another source may have taken over.
+/// Fails if the source is no longer watched: another one may have replaced it.
 fn is_wanted(host: &Host) -> Result<(), Refusal> {
     if host.cancel().is_cancelled() {
-        return Err("the source is not watched any more".to_owned());
+        return Err("the source is no longer watched".to_owned());
     }
     Ok(())
 }

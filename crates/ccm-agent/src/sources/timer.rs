@@ -102,7 +102,7 @@ impl Timer {
         self.due = Some(due.min(earliest.max(now + self.splay.mul_f64(random))));
     }
 
-    /// Somebody wants a look at once.
+    /// Looks at the source now.
     pub(super) fn order(&mut self, now: Duration) {
         match &mut self.due {
             Some(due) => *due = now,

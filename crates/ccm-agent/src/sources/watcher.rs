@@ -109,7 +109,7 @@ impl Watcher {
         self.update(id, |timer| timer.notice(now, random));
     }
 
-    /// Somebody wants a look at once.
+    /// Looks at the source now.
     pub(super) fn order(&self, id: u64) {
         let now = self.now();
         self.update(id, |timer| timer.order(now));

@@ -77,7 +77,7 @@ fn a_full_disk_keeps_the_last_good_copy() {
     // The download fits, what it unpacks to does not.
     *body.lock().unwrap() = large(2);
     let error = watch.source.fetch_once(PATIENCE).unwrap_err().to_string();
-    assert!(error.contains("has room for"), "{error}");
+    assert!(error.contains("bytes free"), "{error}");
     assert_eq!(watch.text().unwrap(), manifest(1));
     // Nothing of it is left, so that what fits is taken.
     *body.lock().unwrap() = archive(3);

@@ -101,7 +101,7 @@ fn a_bad_archive_leaves_the_last_good_one_and_is_fetched_again() {
         (hostile, "escaped"),
         (ccm_testkit::tarball(&bomb), "m.tar.gz"),
         (ccm_testkit::tarball(&[("other.yaml", b"x")]), "there is no manifest.yaml in it"),
-        (ccm_testkit::tarball(&several), "it holds several"),
+        (ccm_testkit::tarball(&several), "it contains several"),
         (ccm_testkit::tarball(&[("manifest.yaml", b"a: [\nb")]), "manifest.yaml, line"),
     ] {
         *bytes.lock().unwrap() = answer("200 OK", tag, &body);

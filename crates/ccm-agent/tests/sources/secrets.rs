@@ -80,7 +80,7 @@ fn passwords_are_on_no_disk_and_in_no_message() {
     said += &format!("{:?}", watch.events());
     assert!(said.contains(&address), "{said}");
     let mut bytes = logged.lock().unwrap().clone();
-    assert!(String::from_utf8_lossy(&bytes).contains("fetching"), "the log is seen");
+    assert!(String::from_utf8_lossy(&bytes).contains("downloading"), "the log is seen");
     bytes.extend_from_slice(said.as_bytes());
     everything(&bed.cache_path(), &mut bytes);
     let text = String::from_utf8_lossy(&bytes);

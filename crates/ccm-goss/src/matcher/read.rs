@@ -22,7 +22,7 @@ pub struct MatcherInfo {
 
 /// Every matcher that is written as a map of one key.
 pub static MATCHERS: &[MatcherInfo] = &[
-    info("equal", "any value", "The value is the same, type and all"),
+    info("equal", "any value", "The value is the same, including its type"),
     info("have-prefix", "string", "The value's text begins with it"),
     info("have-suffix", "string", "The value's text ends with it"),
     info("contain-substring", "string", "The value's text contains it"),
@@ -34,7 +34,7 @@ pub static MATCHERS: &[MatcherInfo] = &[
     info("contain-element", "matcher", "An element matches; text is a list of its lines"),
     info("contain-elements", "list of matchers", "Each is met by an element of its own"),
     info("consist-of", "list of matchers", "Elements and matchers pair up, in any order"),
-    info("have-len", "number", "Text has so many bytes, a list or map so many elements"),
+    info("have-len", "number", "Text has this many bytes, a list or map this many elements"),
     info("have-key", "matcher", "A key of the map matches"),
     info("have-patterns", "list of patterns", "All patterns hold in the lines of the value"),
     info("not", "matcher", "The matcher does not hold"),
@@ -46,7 +46,11 @@ pub static MATCHERS: &[MatcherInfo] = &[
         "Every version of the value satisfies it: `>`, `>=`, `<`, `<=`, `=`, `!=`, `!`, blanks \
          for and, `\\|\\|` for or, `x` as wildcard",
     ),
-    info("gjson", "map of path to matcher", "The value is JSON, and all hold for what is there"),
+    info(
+        "gjson",
+        "map of path to matcher",
+        "The value is JSON, and each matcher holds for the value at its path",
+    ),
 ];
 
 const fn info(name: &'static str, argument: &'static str, doc: &'static str) -> MatcherInfo {

@@ -47,12 +47,12 @@ impl Probe for Shell<'_> {
         // The host keeps the end of a stream, and at least this much of it.
         let whole = |stream: &[u8]| match stream.len() {
             ..LARGEST => bytes(stream),
-            _ => Err("there are more than 16 MiB of output".to_owned()),
+            _ => Err("the output is larger than 16 MiB".to_owned()),
         };
         match (attribute, output.exit) {
             ("exit-status", Exit::Code(code)) => number(code),
             ("exit-status", Exit::Signal(signal)) => {
-                Err(format!("the command was ended by signal {signal}"))
+                Err(format!("the command was killed by signal {signal}"))
             }
             ("stdout", _) => whole(&output.stdout),
             ("stderr", _) => whole(&output.stderr),

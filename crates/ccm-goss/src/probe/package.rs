@@ -51,7 +51,7 @@ impl Packages {
         if has_rpm {
             return self.rpm(machine).map(Arc::new);
         }
-        Err("neither dpkg nor rpm is on this machine".to_owned())
+        Err("this machine has neither dpkg nor rpm".to_owned())
     }
 
     fn rpm(&self, machine: &Machine) -> Result<Versions, String> {

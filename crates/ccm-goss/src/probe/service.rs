@@ -39,7 +39,7 @@ impl Services {
     fn ask(&self, machine: &Machine) -> Result<Vec<Unit>, String> {
         let host = &machine.host;
         if !host.which("systemctl") {
-            return Err("systemd is not on this machine".to_owned());
+            return Err("this machine has no systemd".to_owned());
         }
         let names = self.names.iter().filter(|name| is_name(name)).map(|name| unit_name(name));
         let properties = ["show", "--system", "--property=Names,ActiveState,UnitFileState", "--"];

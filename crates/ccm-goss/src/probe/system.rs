@@ -100,15 +100,13 @@ impl MountPoint<'_> {
         let query = host.query_until("space", at, until).ok_or_else(late)?;
         let (sender, answer) = mpsc::sync_channel(1);
         let (path, host) = (at.to_owned(), host.clone());
+        let run = host.clone();
         let ask = move || {
             let space = host.space(&path).map_err(|error| chain(&error));
             drop(query);
             let _ = sender.send(space);
         };
-        std::thread::Builder::new()
-            .name("space".into())
-            .spawn(ask)
-            .map_err(|error| format!("no thread could be started: {error}"))?;
+        run.in_thread(ask).map_err(|error| format!("cannot start a thread: {error}"))?;
         number(percent(answer.recv_timeout(timeout).map_err(|_| late())??))
     }
 }
