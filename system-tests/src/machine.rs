@@ -91,6 +91,14 @@ impl Machine {
         command
     }
 
+    /// A program of the host that reaches the machine's own loopback: only its
+    /// network is that of the machine.
+    pub fn beside(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.pid, "--net", program]);
+        command
+    }
+
     fn run_with(&self, words: &[&str], input: &[u8]) -> Ran {
         let mut child = self
             .command(words)

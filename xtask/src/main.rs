@@ -110,6 +110,7 @@ fn test() -> Result {
             .args(["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    step("studio: tools", studio::install_in_ci)?;
     step("tests", || {
         // With the tests comes the binary. The system tests would otherwise
         // build it by themselves, while others run.

@@ -42,11 +42,24 @@ fn test_with(binary: &Path) -> Result {
     step("studio: browser", || run_in_tools(node_command(&["run.js"]).env("CCM_BINARY", binary)))
 }
 
-/// The same as a part of all tests. Where programs are missing it says so; in
+/// Installs what drives the browser before all tests, as the system tests use it
+/// too. Only in CI, as it comes from the network.
+pub(crate) fn install_in_ci() -> Result {
+    if in_ci() && missing().is_empty() { install() } else { Ok(()) }
+}
+
+fn in_ci() -> bool {
+    ["CCM_INSTALL_TOOLS", "CI"].iter().any(|name| std::env::var_os(name).is_some())
+}
+
+fn missing() -> Vec<&'static str> {
+    NEEDED.into_iter().filter(|program| !in_path(program)).collect()
+}
+
+/// All tests of the page as a part of all tests. Where programs are missing it says so; in
 /// CI, which installs what it needs, that is a failure.
 pub(crate) fn test_if_possible() -> Result {
-    let in_ci = ["CCM_INSTALL_TOOLS", "CI"].iter().any(|name| std::env::var_os(name).is_some());
-    let missing: Vec<&str> = NEEDED.into_iter().filter(|program| !in_path(program)).collect();
+    let (in_ci, missing) = (in_ci(), missing());
     if missing.is_empty() && (in_ci || is_installed()) {
         // The tests before have built it.
         return test_with(&target_directory()?.join("debug/ccm"));

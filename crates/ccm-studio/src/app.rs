@@ -13,14 +13,15 @@ use tokio::sync::{oneshot, watch};
 use crate::Settings;
 use crate::auth::Auth;
 use crate::error::{ApiError, ApiResult};
+use crate::known::LastText;
 use crate::runs::Runs;
 
 /// Time for a check, a template or data.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Work that was given up and still goes on. With more, nothing new begins.
+/// Work that was given up and still goes on. With more, what is new waits.
 const MAX_ABANDONED: usize = 8;
 /// Templates and manifests nest deeply.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 pub(crate) struct App {
     pub(crate) settings: Settings,
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) listed: Mutex<HashMap<String, Listed>>,
     /// Files that a page has read, which may be open in it.
     pub(crate) opened: Mutex<Vec<String>>,
+    pub(crate) texts: LastText,
     /// What templates see, as it was last read.
     inputs: Mutex<Option<Arc<Inputs>>>,
     stopping: watch::Sender<bool>,
@@ -58,6 +60,7 @@ impl App {
             saving: Mutex::default(),
             listed: Mutex::default(),
             opened: Mutex::default(),
+            texts: LastText::default(),
             inputs: Mutex::default(),
             stopping: watch::Sender::new(false),
             started: Instant::now(),
@@ -141,27 +144,19 @@ impl App {
         self: &Arc<Self>,
         work: impl FnOnce(&Self, Cancel) -> ApiResult<Response> + Send + 'static,
     ) -> ApiResult<Response> {
-        if self.abandoned.load(Ordering::Relaxed) >= MAX_ABANDONED {
-            let message = "too much work that was given up still goes on; try again later";
-            return Err(ApiError::new(
-                ccm_http::StatusCode::SERVICE_UNAVAILABLE,
-                "timeout",
-                message,
-            ));
-        }
+        self.wait_for_abandoned().await?;
         let no_thread = |error: std::io::Error| ApiError::internal(error.to_string());
         let cancel = Cancel::with_deadline(PATIENCE).map_err(no_thread)?;
         let (sender, result) = oneshot::channel();
         let (app, token) = (Arc::clone(self), cancel.clone());
-        let mut given_up =
-            GivenUp { cancel, abandoned: Arc::clone(&self.abandoned), is_done: false };
+        let ended = Arc::new(AtomicBool::new(false));
         let abandoned = Arc::clone(&self.abandoned);
+        let mut given_up = GivenUp { cancel, abandoned, ended: Arc::clone(&ended), is_done: false };
+        let working = Working { ended, abandoned: Arc::clone(&self.abandoned) };
         let spawned =
             std::thread::Builder::new().name("work".into()).stack_size(STACK).spawn(move || {
-                let answer = work(&app, token);
-                if sender.send(answer).is_err() {
-                    abandoned.fetch_sub(1, Ordering::Relaxed);
-                }
+                let _working = working;
+                let _ = sender.send(work(&app, token));
             });
         spawned.map_err(no_thread)?;
         match tokio::time::timeout(PATIENCE, result).await {
@@ -178,18 +173,56 @@ impl App {
     }
 }
 
+impl App {
+    /// Waits while much goes on that was given up. It was cancelled, so mostly it
+    /// ends soon.
+    async fn wait_for_abandoned(&self) -> ApiResult<()> {
+        let until = Instant::now() + PATIENCE;
+        while self.abandoned.load(Ordering::Relaxed) >= MAX_ABANDONED {
+            if Instant::now() >= until {
+                let message = "too many abandoned requests are still running; try again later";
+                let status = ccm_http::StatusCode::SERVICE_UNAVAILABLE;
+                return Err(ApiError::new(status, "timeout", message));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(())
+    }
+}
+
 /// Cancels work that nobody waits for, and counts it while it goes on.
 struct GivenUp {
     cancel: Cancel,
     abandoned: Arc<AtomicUsize>,
+    /// Whether the work has ended, or nobody waits for it any more.
+    ended: Arc<AtomicBool>,
     is_done: bool,
 }
 
 impl Drop for GivenUp {
     fn drop(&mut self) {
-        if !self.is_done {
-            self.abandoned.fetch_add(1, Ordering::Relaxed);
-            self.cancel.cancel(CancelReason::Requested);
+        if self.is_done {
+            return;
+        }
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
+        if self.ended.swap(true, Ordering::AcqRel) {
+            // It ended before it could be given up.
+            self.abandoned.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.cancel.cancel(CancelReason::Requested);
+    }
+}
+
+/// Work that goes on; the other half of [`GivenUp`].
+struct Working {
+    ended: Arc<AtomicBool>,
+    abandoned: Arc<AtomicUsize>,
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            self.abandoned.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

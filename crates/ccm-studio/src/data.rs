@@ -22,12 +22,12 @@ use crate::texts::TextRequest;
 const MAX_KEYS: usize = 5000;
 
 pub(crate) fn data(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
-    let path = request.checked(app)?;
+    let (path, known) = request.checked(app)?;
     let (_, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     let (host, inputs) = (&options.host, &options.inputs);
-    let source = Source::new(request.path.as_str(), request.text.as_str());
-    let document = Document::parse(&request.path, &request.text);
+    let source = Source::new(request.path.as_str(), known.text.as_str());
+    let document = Document::parse(&request.path, &known.text);
     let document = document.map_err(|error| not_data(&source, &error))?;
     let explained = inputs.explain(host, &document).map_err(|error| not_data(&source, &error))?;
     let directory = path.parent().unwrap_or(&path);

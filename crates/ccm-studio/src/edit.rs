@@ -1,6 +1,8 @@
 //! Edits of texts: operations in, changes out.
 
-use ccm_engine::edit::{EditOperation, edit as edit_text};
+use std::sync::Arc;
+
+use ccm_engine::edit::{EditOperation, edited};
 use ccm_host::Cancel;
 use ccm_http::{Response, StatusCode};
 use ccm_yaml::Source;
@@ -18,30 +20,62 @@ const MAX_OPERATIONS: usize = 1000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditRequest {
-    text: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    digest: Option<String>,
     operations: Vec<EditOperation>,
     #[serde(default)]
     revision: Option<u64>,
 }
 
 pub(crate) fn edit(app: &App, _: &Cancel, request: &EditRequest) -> ApiResult<Response> {
-    let EditRequest { text, operations, revision } = request;
-    check_text(text)?;
+    let EditRequest { text, digest, operations, revision } = request;
+    text.as_deref().map_or(Ok(()), check_text)?;
     if operations.len() > MAX_OPERATIONS {
         return Err(ApiError::malformed(format!("more than {MAX_OPERATIONS} operations")));
     }
-    // One to be edited, and one for places in the text before.
-    let source = Source::new("the text", text.as_str());
-    let mut document = Document::parse(Source::new("the text", text.as_str()))
-        .map_err(|error| refused(&source, error.into()))?;
+    let known = app.texts.find(text.as_deref(), digest.as_deref())?;
+    let document = known.document().map_err(|error| {
+        let source = Source::new("the text", known.text.as_str());
+        refused(&source, error.clone().into())
+    })?;
+    let source = document.source();
     let types = app.settings.engine.types();
-    let changes =
-        edit_text(&mut document, types, operations).map_err(|error| refused(&source, error))?;
+    let (changes, edited) =
+        edited(document, types, operations).map_err(|error| refused(source, error))?;
     let changes: Vec<Value> = changes
         .iter()
         .map(|change| json!({"range": source.range(change.span), "text": change.text}))
         .collect();
-    Ok(json_response(StatusCode::OK, &json!({"changes": changes, "revision": revision})))
+    // The page goes on with the new text, and asks for a form of it next.
+    let digest = match edited {
+        Some(edited) => {
+            let new = app.texts.keep_document(edited);
+            Arc::clone(&new).read_ahead();
+            new.digest.clone()
+        }
+        None => known.digest.clone(),
+    };
+    let answer = json!({"changes": changes, "digest": digest, "revision": revision});
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
+/// A value as someone writes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct YamlRequest {
+    text: String,
+}
+
+/// What a text means, for a property that is written as YAML in the form.
+pub(crate) fn yaml(_: &App, _: &Cancel, request: &YamlRequest) -> ApiResult<Response> {
+    check_text(&request.text)?;
+    let source = Source::new("the value", request.text.as_str());
+    let document = Document::parse(Source::new("the value", request.text.as_str()))
+        .map_err(|error| refused(&source, error.into()))?;
+    let value = document.value(&[]).unwrap_or_default();
+    Ok(json_response(StatusCode::OK, &json!({"value": value})))
 }
 
 fn refused(source: &Source, error: EditError) -> ApiError {

@@ -41,7 +41,7 @@ impl ApiError {
     }
 
     pub(crate) fn too_slow(seconds: u64) -> Self {
-        let message = format!("this takes longer than {seconds} s and was given up");
+        let message = format!("this took longer than {seconds} s, and the studio stopped waiting");
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "timeout", message)
     }
 

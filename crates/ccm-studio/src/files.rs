@@ -268,7 +268,7 @@ pub(crate) fn write(
     match condition {
         Condition::New => {
             if !tree.create(file, text.as_bytes(), 0o644).map_err(failed)? {
-                let message = "there is something of this name already";
+                let message = "a file of this name already exists";
                 return Err(ApiError::new(StatusCode::PRECONDITION_FAILED, "exists", message));
             }
         }
@@ -276,7 +276,7 @@ pub(crate) fn write(
             let is_expected = |bytes: &[u8]| Digest::of(bytes).to_string() == *expected;
             match tree.save(file, text.as_bytes(), MAX_SIZE, is_expected).map_err(failed)? {
                 Saved::Done => {}
-                Saved::Gone => return Err(changed("the file is gone")),
+                Saved::Gone => return Err(changed("the file no longer exists")),
                 Saved::Differs(bytes) => {
                     let now = Digest::of(&bytes).to_string();
                     let theirs = FileText::of(&String::from_utf8_lossy(&bytes));

@@ -110,17 +110,7 @@ fn session_report(app: &App, path: &Path) -> Result<Report, String> {
     }
     let failed = |error: ccm_engine::SessionError| ccm_engine::chain(&error);
     let session = DirectorySession::open(host, path).map_err(failed)?;
-    let (summary, events) = session.events().map_err(failed)?;
-    Ok(Report {
-        protocol: Report::PROTOCOL,
-        manifest: path.display().to_string(),
-        noop: events.iter().any(|event| event.noop),
-        health_check_only: !events.is_empty() && events.iter().all(|event| event.health_check_only),
-        started: summary.start,
-        summary,
-        events,
-        warnings: Vec::new(),
-    })
+    session.report().map_err(failed)
 }
 
 fn reports(app: &App, found: &mut Vec<Value>) {

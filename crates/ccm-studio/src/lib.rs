@@ -1,9 +1,9 @@
 //! The studio: a server for a page in the browser that edits, checks, previews
 //! and applies manifests.
 //!
-//! The page is in `web`, as the browser runs it. The server owns no rule of
-//! ccm: types, checks, edits, data, graphs and plans are the engine's. It keeps
-//! no text either: every request that concerns one carries it.
+//! The page is in `web`, as the browser runs it. The server has no logic of its
+//! own: types, checks, edits, data, graphs and plans come from the engine. Every
+//! request that concerns a text carries it, or names the last one.
 
 mod app;
 mod assets;
@@ -15,6 +15,9 @@ mod facts;
 mod files;
 mod guard;
 mod history;
+mod known;
+mod members;
+mod names;
 mod routes;
 mod runs;
 mod template;

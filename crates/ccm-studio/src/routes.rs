@@ -11,7 +11,9 @@ use serde_json::json;
 use crate::app::App;
 use crate::auth::{Exchange, WAIT};
 use crate::error::{ApiError, ApiResult, json_response};
-use crate::{assets, data, edit, facts, files, guard, history, runs, template, texts, watch};
+use crate::{
+    assets, data, edit, facts, files, guard, history, names, runs, template, texts, watch,
+};
 
 const API: &str = "/api/v1/";
 /// Bytes of a request from someone who has no key yet.
@@ -96,10 +98,16 @@ async fn route(app: &Arc<App>, path: &str, request: Request) -> ApiResult<Respon
         }
         ("check", false) => post(app, request, texts::check).await,
         ("form", false) => post(app, request, texts::form).await,
+        ("ensure", false) => post(app, request, texts::ensure).await,
         ("graph", false) => post(app, request, texts::graph).await,
         ("data", false) => post(app, request, data::data).await,
         ("template", false) => post(app, request, template::template).await,
         ("edit", false) => post(app, request, edit::edit).await,
+        ("yaml", false) => post(app, request, edit::yaml).await,
+        ("names", false) => {
+            only(&request, &[Method::GET])?;
+            app.work(|app, _| Ok(names::list(app))).await
+        }
         ("facts", false) => {
             only(&request, &[Method::GET])?;
             let query = request.query.clone();
@@ -229,7 +237,7 @@ async fn session(app: &Arc<App>, mut request: Request) -> ApiResult<Response> {
         }
         Exchange::Used => {
             (app.settings.tell)(
-                "someone has tried to use a link of this studio a second time".to_owned(),
+                "someone tried to use a link of this studio a second time".to_owned(),
             );
             denied("token_used", "this link was used before")
         }
@@ -241,7 +249,7 @@ async fn session(app: &Arc<App>, mut request: Request) -> ApiResult<Response> {
 }
 
 fn wrong_key() -> ApiError {
-    ApiError::new(StatusCode::UNAUTHORIZED, "key_wrong", "this key is not known here")
+    ApiError::new(StatusCode::UNAUTHORIZED, "key_wrong", "this key is unknown")
 }
 
 async fn slow_down(app: &App) {
@@ -266,7 +274,7 @@ async fn check_key(app: &App, request: &Request) -> ApiResult<()> {
 
 /// The place of a file, from the rest of a path.
 fn place(encoded: &str) -> ApiResult<String> {
-    let decoded = decode(encoded).ok_or_else(|| ApiError::malformed("this is no file name"))?;
+    let decoded = decode(encoded).ok_or_else(|| ApiError::malformed("this is not a file name"))?;
     check_place(&decoded)?;
     Ok(decoded)
 }
@@ -275,7 +283,9 @@ fn place(encoded: &str) -> ApiResult<String> {
 pub(crate) fn check_place(place: &str) -> ApiResult<()> {
     match ccm_host::tree_place(place) {
         Some(_) => Ok(()),
-        None => Err(ApiError::forbidden("outside", "this is no name of a file in the directory")),
+        None => {
+            Err(ApiError::forbidden("outside", "this is not the name of a file in the directory"))
+        }
     }
 }
 

@@ -106,7 +106,8 @@ impl Run {
             of: about.of,
             started: host.now().to_string(),
             begun: Instant::now(),
-            cancel: Cancel::new()?,
+            // A second signal ends the studio, and with it what a run has started.
+            cancel: host.cancel().part()?,
             progress: Mutex::default(),
             seen: watch::Sender::new((0, false)),
         })
@@ -189,7 +190,7 @@ impl Run {
                 return Err(ApiError::conflict("not_valid", "the manifest is not valid"));
             }
             _ if self.mode != Mode::Plan => {
-                return Err(ApiError::conflict("not_valid", "this run is no plan"));
+                return Err(ApiError::conflict("not_valid", "this run is not a plan"));
             }
             Some(_) => {}
         }
@@ -225,7 +226,7 @@ impl Runs {
     ) -> ApiResult<Response> {
         let mut state = lock(&self.state);
         if state.runs.iter().any(|run| run.is_running()) {
-            let message = "another run goes on; wait for it or stop it";
+            let message = "another run is in progress; wait for it or stop it";
             return Err(ApiError::conflict("running", message));
         }
         let failed = |error: std::io::Error| ApiError::internal(error.to_string());
@@ -280,10 +281,13 @@ impl Runs {
         Ok(json_response(StatusCode::OK, &self.find(id)?.shown(true)))
     }
 
-    /// Asks a run to stop.
+    /// Asks a run to stop. Asked again, it also kills the command that the run
+    /// waits for, as a package manager is not stopped the first time.
     pub(crate) fn stop(&self, id: &str) -> ApiResult<Response> {
         let run = self.find(id)?;
-        run.cancel.cancel(CancelReason::Requested);
+        if !run.cancel.cancel(CancelReason::Requested) && run.is_running() {
+            run.cancel.kill_command();
+        }
         Ok(json_response(StatusCode::ACCEPTED, &json!({"id": run.id})))
     }
 

@@ -46,6 +46,10 @@ pub(crate) struct TemplateRequest {
     right: Option<String>,
     #[serde(default)]
     facts: Option<FactsChoice>,
+    /// A directory of templates: `render` and `write` work as in a scaffold of
+    /// it, and without a text all of it is rendered.
+    #[serde(default)]
+    scaffold: Option<String>,
     /// Data to see, instead of that of `path`.
     #[serde(default)]
     data: Option<serde_json::Map<String, Json>>,
@@ -96,6 +100,12 @@ pub(crate) fn template(
         _ => Vec::new(),
     };
     let text = &request.text;
+    if let Some(place) = request.scaffold.as_deref().filter(|_| request.language != Language::Expr)
+    {
+        let mut answer = scaffold(app, &options, (place, request), delimiters, &resolver)?;
+        answer["micros"] = (started.elapsed().as_micros() as u64).into();
+        return Ok(json_response(StatusCode::OK, &answer));
+    }
     let result = match (request.language, request.mode) {
         (Language::Expr, Mode::Typed) => resolver.value(text).map_err(Failed::Template),
         (Language::Expr, Mode::String) => {
@@ -134,6 +144,50 @@ pub(crate) fn template(
     Ok(json_response(StatusCode::OK, &answer))
 }
 
+/// Renders a directory of templates, or a text as if it stood there.
+fn scaffold(
+    app: &App,
+    options: &ccm_engine::RunOptions,
+    (place, request): (&str, &TemplateRequest),
+    delimiters: Option<(&str, &str)>,
+    resolver: &Resolver,
+) -> ApiResult<Json> {
+    check_place(place)?;
+    let host = &options.host;
+    let root = app.settings.directory.path();
+    // A link must not lead out of the directory.
+    let real = host.canonicalize(&root.join(place)).map_err(|error| ApiError::file(&error))?;
+    let beneath = host.canonicalize(root).map_err(|error| ApiError::file(&error))?;
+    if !real.starts_with(&beneath) {
+        return Err(ApiError::forbidden("outside", "this leads out of the directory"));
+    }
+    let text = Some(request.text.as_str()).filter(|text| !text.is_empty());
+    let is_go = request.language == Language::Go;
+    let made = ccm_resources::scaffold::preview(host, &real, is_go, delimiters, resolver, text);
+    let made = made.map_err(|error| {
+        let message = host.redactor().text(&ccm_engine::chain(&error)).into_owned();
+        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "template", message)
+    })?;
+    let mut left = MAX_OUTPUT;
+    let files: Vec<Json> = made
+        .files
+        .iter()
+        .map(|(path, bytes)| {
+            let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= left);
+            left -= text.map_or(0, str::len);
+            json!({"path": path.display().to_string(), "bytes": bytes.len(), "text": text})
+        })
+        .collect();
+    let text = made.text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let mut answer = shown(&Value::from(text.unwrap_or_default()));
+    answer["files"] = files.into();
+    answer["placeholders"] = json!([]);
+    answer["warnings"] = json!(host.take_warnings());
+    host.redactor().value(&mut answer);
+    answer["revision"] = request.revision.into();
+    Ok(answer)
+}
+
 /// What the template sees.
 fn resolver(
     app: &App,
@@ -156,7 +210,7 @@ fn resolver(
         let text = Json::Object(data.clone()).to_string();
         let decoded = govalue::json::decode(&text, govalue::json::Numbers::Ints);
         let Ok(Value::Map(map)) = decoded else {
-            return Err(ApiError::malformed("`data` is no map"));
+            return Err(ApiError::malformed("`data` is not a map"));
         };
         return Ok(Resolver::new(scope((*map).clone())));
     }

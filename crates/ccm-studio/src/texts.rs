@@ -2,22 +2,27 @@
 //! here runs a command or uses the network.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
+use ccm_engine::check::{CheckedBlock, CheckedResource};
+use ccm_engine::edit::ResourceId;
 use ccm_engine::form::{FormError, resource_form};
 use ccm_engine::graph::{GraphDocument, GraphFormat};
-use ccm_engine::{ManifestError, RunOptions};
+use ccm_engine::outline::outline_of;
+use ccm_engine::{ManifestError, RunOptions, find_type};
 use ccm_host::{Cancel, Digest};
 use ccm_http::{Request, Response, StatusCode, header};
-use ccm_yaml::Source;
-use ccm_yaml::edit::Document;
-use serde::Deserialize;
+use ccm_model::Stage;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::error::{ApiError, ApiResult, json_response};
 use crate::facts::FactsChoice;
 use crate::files::MAX_SIZE;
+use crate::known::KnownText;
+use crate::members::Members;
 use crate::routes::check_place;
 
 pub(crate) fn studio(app: &App) -> Response {
@@ -68,28 +73,35 @@ pub(crate) fn check_text(text: &str) -> ApiResult<()> {
     Ok(())
 }
 
-/// A text that a request is about.
+/// A text that a request is about: the text itself, or the digest of the one that
+/// an answer was last about.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TextRequest {
     pub(crate) path: String,
-    pub(crate) text: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    digest: Option<String>,
     #[serde(default)]
     pub(crate) facts: Option<FactsChoice>,
     #[serde(default)]
     pub(crate) revision: Option<u64>,
     #[serde(default)]
-    resource: Option<ccm_engine::edit::ResourceId>,
+    resource: Option<ResourceId>,
     #[serde(default)]
     format: Option<String>,
 }
 
 impl TextRequest {
-    /// Checks what was sent; gives the path that the text would be read from.
-    pub(crate) fn checked(&self, app: &App) -> ApiResult<PathBuf> {
-        check_text(&self.text)?;
+    /// Checks what was sent; gives the path that the text would be read from, and
+    /// the text.
+    pub(crate) fn checked(&self, app: &App) -> ApiResult<(PathBuf, Arc<KnownText>)> {
+        let text = self.text.as_deref();
+        text.map_or(Ok(()), check_text)?;
         check_place(&self.path)?;
-        Ok(app.settings.directory.path().join(&self.path))
+        let path = app.settings.directory.path().join(&self.path);
+        Ok((path, app.texts.find(text, self.digest.as_deref())?))
     }
 
     pub(crate) fn choose_facts(&self, app: &App, options: &mut RunOptions) -> ApiResult<()> {
@@ -102,70 +114,65 @@ impl TextRequest {
 
 pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let started = Instant::now();
-    let path = request.checked(app)?;
+    let (path, known) = request.checked(app)?;
     let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
-    let may_guard = GUARDS.iter().any(|guard| request.text.contains(guard));
-    let text = may_guard.then(|| request.text.clone());
-    let found = engine.check_named(&request.path, &path, request.text.clone(), &options);
-    let mut answer = serde_json::to_value(&found).unwrap_or_default();
-    let manifest = text
-        .filter(|_| found.valid)
-        .map(|text| engine.load_named(&request.path, &path, text, &options));
-    answer["guards"] = match manifest {
-        Some(Ok(manifest)) => guards(&manifest, &options),
-        _ => json!([]),
-    };
+    let (found, manifest) = engine.check_loaded(&request.path, &path, known.text.clone(), &options);
+    let mut members = Members::new(app, &options);
+    if let Some(manifest) = &manifest {
+        engine.visit(manifest, &options, &mut |visited| members.add(visited));
+    }
+    let mut findings = serde_json::to_value(&found.findings).unwrap_or_default();
     let warnings = options.host.take_warnings().into_iter();
     let warnings = warnings.map(|message| {
         json!({"severity": "warning", "message": message, "file": "", "line": null,
                "column": null, "frame": format!("warning: {message}"), "fixes": []})
     });
-    if let Some(findings) = answer["findings"].as_array_mut() {
+    if let Some(findings) = findings.as_array_mut() {
         findings.extend(warnings);
     }
     {
         let redactor = options.host.redactor();
-        redactor.value(&mut answer["findings"]);
-        redactor.value(&mut answer["guards"]);
+        redactor.value(&mut findings);
+        members.redact(&redactor);
     }
-    answer["micros"] = (started.elapsed().as_micros() as u64).into();
-    answer["revision"] = request.revision.into();
-    Ok(json_response(StatusCode::OK, &answer))
+    let answer = CheckAnswer {
+        valid: found.valid,
+        findings,
+        outline: &found.outline,
+        blocks: &found.blocks,
+        members,
+        micros: started.elapsed().as_micros() as u64,
+        digest: &known.digest,
+        revision: request.revision,
+    };
+    let response = json_response(StatusCode::OK, &answer);
+    known.read_ahead();
+    Ok(response)
 }
 
-/// Properties with commands that a plan runs.
-const GUARDS: [&str; 2] = ["onlyif", "unless"];
-
-/// The commands that a plan of a manifest runs, and as whom.
-fn guards(manifest: &ccm_engine::Manifest, options: &RunOptions) -> Value {
-    let host = &options.host;
-    let me = host.user_name(host.whoami().0);
-    let mut found = Vec::new();
-    for resource in &manifest.declarations.resources {
-        let properties = resource.properties();
-        let set = |name: &str| properties.get(name).filter(|value| !value.is_null());
-        for property in GUARDS {
-            if let Some(command) = set(property).and_then(Value::as_str).filter(|c| !c.is_empty()) {
-                let user = set("user").and_then(Value::as_str).unwrap_or(&me);
-                found.push(json!({"resource": resource.display(), "property": property,
-                                  "command": command, "user": user}));
-            }
-        }
-    }
-    found.into()
+#[derive(Serialize)]
+struct CheckAnswer<'a> {
+    valid: bool,
+    findings: Value,
+    outline: &'a [CheckedResource],
+    blocks: &'a [CheckedBlock],
+    #[serde(flatten)]
+    members: Members,
+    micros: u64,
+    digest: &'a str,
+    revision: Option<u64>,
 }
 
 pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
-    let path = request.checked(app)?;
+    let (path, known) = request.checked(app)?;
     let Some(resource) = &request.resource else {
         return Err(ApiError::malformed("the request does not name a `resource`"));
     };
-    let source = Source::new(request.path.as_str(), request.text.as_str());
-    let document = Document::parse(source).map_err(|error| not_valid(&error.message))?;
+    let document = known.document().map_err(|error| not_valid(&error.message))?;
     let (engine, mut options) = app.quiet(cancel.clone())?;
     let mut form =
-        resource_form(engine.types(), &document, resource).map_err(|error| match error {
+        resource_form(engine.types(), document, resource).map_err(|error| match error {
             FormError::NotYaml(message) => not_valid(&message),
             FormError::Missing { message, hint } => {
                 ApiError::new(StatusCode::NOT_FOUND, "not_found", message).maybe_hint(hint)
@@ -173,7 +180,7 @@ pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
         })?;
     if form.has_placeholders() {
         request.choose_facts(app, &mut options)?;
-        let text = request.text.clone();
+        let text = known.text.clone();
         if let Ok(manifest) = engine.load_text(&path, text, &options) {
             form.add_resolved(&manifest);
         }
@@ -192,16 +199,55 @@ pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
     Ok(json_response(StatusCode::OK, &answer))
 }
 
+/// One resource as a command and as a request of the API.
+pub(crate) fn ensure(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
+    let (path, known) = request.checked(app)?;
+    let Some(wanted) = &request.resource else {
+        return Err(ApiError::malformed("the request does not name a `resource`"));
+    };
+    let document = known.document().map_err(|error| not_valid(&error.message))?;
+    let found = outline_of(document).map_err(|error| not_valid(&error.message))?;
+    let (engine, mut options) = app.quiet(cancel.clone())?;
+    request.choose_facts(app, &mut options)?;
+    let mut manifest = engine
+        .load_named(&request.path, &path, known.text.clone(), &options)
+        .map_err(|error| invalid(engine.types(), &error))?;
+    // The outline and the manifest have the same resources in the same order.
+    let at = found.iter().position(|entry| match wanted {
+        ResourceId::Number(number) => entry.number == *number,
+        ResourceId::Name(name) => {
+            name.split_once('#').is_some_and(|(kind, name)| entry.is_called(kind, name))
+        }
+    });
+    let resource = at.and_then(|at| manifest.declarations.resources.get_mut(at));
+    let kind = resource.as_ref().and_then(|one| find_type(engine.types(), one.kind()));
+    let (Some(resource), Some(kind)) = (resource, kind) else {
+        return Err(ApiError::not_found("such resource"));
+    };
+    // What cannot be resolved now stays as it is written.
+    resource.resolve(Stage::Apply, &manifest.templates);
+    options.host.add_secrets(resource.secrets());
+    let asked = ccm_engine::asked(kind, &**resource);
+    let mut answer = json!({
+        "command": asked.command,
+        "left_out": asked.left_out,
+        "request": asked.request,
+        "redacted": asked.is_redacted,
+    });
+    options.host.redactor().value(&mut answer);
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
 fn not_valid(message: &str) -> ApiError {
     ApiError::conflict("not_valid", format!("the text is not YAML: {message}"))
 }
 
 pub(crate) fn graph(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
-    let path = request.checked(app)?;
+    let (path, known) = request.checked(app)?;
     let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     let manifest = engine
-        .load_named(&request.path, &path, request.text.clone(), &options)
+        .load_named(&request.path, &path, known.text.clone(), &options)
         .map_err(|error| invalid(engine.types(), &error))?;
     let graph = engine.graph(&manifest, &options, None);
     let answer = match request.format.as_deref() {

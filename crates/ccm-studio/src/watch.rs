@@ -23,7 +23,9 @@ pub(crate) fn event(id: Option<usize>, name: &str, data: &Value) -> String {
     format!("{id}event: {name}\ndata: {data}\n\n")
 }
 
-/// `GET watch`: events about files until the page or the studio ends.
+/// `GET watch`: events about files until the page or the studio ends. The first
+/// look tells of everything, and each later one of what has changed, so that
+/// nothing is missed between reading a file and looking at it.
 pub(crate) fn watch(app: &Arc<App>) -> Response {
     let (response, sender) = Response::stream("text/event-stream", 64);
     tokio::task::spawn_local(run(Arc::clone(app), sender));
@@ -32,17 +34,14 @@ pub(crate) fn watch(app: &Arc<App>) -> Response {
 
 async fn run(app: Arc<App>, sender: StreamSender) {
     let mut stopping = app.stopping();
-    let mut before: Option<Snapshot> = None;
+    let mut before = Snapshot::default();
     let mut silence = Duration::ZERO;
     sender.try_send(": here\n\n".to_owned());
     loop {
         let shared = Arc::clone(&app);
         let Some(now) = blocking(move || Snapshot::take(&shared)).await else { return };
-        let mut events = Vec::new();
-        if let Some(before) = &before {
-            events = now.events_since(before);
-        }
-        before = Some(now);
+        let mut events = now.events_since(&before);
+        before = now;
         silence += PAUSE;
         if events.is_empty() && silence >= BEAT {
             events.push(":\n\n".to_owned());
@@ -66,6 +65,7 @@ async fn run(app: Arc<App>, sender: StreamSender) {
 }
 
 /// What the directory looks like.
+#[derive(Default)]
 struct Snapshot {
     /// The digests of files that pages have read.
     opened: HashMap<String, Option<String>>,
@@ -100,7 +100,8 @@ impl Snapshot {
         names.sort();
         for name in names {
             let now = &self.opened[name];
-            if before.opened.get(name).is_some_and(|before| before != now) {
+            // One that was opened since is told too: it may have changed since it was read.
+            if before.opened.get(name) != Some(now) {
                 let mut data = json!({"path": name});
                 if let Some(digest) = now {
                     data["digest"] = digest.as_str().into();

@@ -13,6 +13,7 @@ mod packages;
 mod prediction;
 mod selection;
 mod service;
+mod studio;
 mod undo;
 
 pub(crate) use system_tests::Outcome::{Changed, Failed, Refreshed, Stable};

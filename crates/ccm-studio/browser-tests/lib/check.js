@@ -20,13 +20,14 @@ const results = new URL("../results/", import.meta.url).pathname;
  * @param {string} name
  * @param {Record<string, string>} files
  * @param {(opened: Opened) => Promise<void>} body
- * @param {Parameters<typeof open>[1] & {noise?: RegExp}} [options] `noise`: what may be said
+ * @param {Parameters<typeof open>[1] & {noise?: RegExp, trace?: boolean}} [options] `noise`: what may be said; `trace`: false where recording would take time
  */
 export function studioTest(name, files, body, options = {}) {
   test(name, async () => {
     const opened = await open(files, options);
     const context = opened.page.context();
-    await context.tracing.start({ screenshots: false, snapshots: true });
+    const traces = options.trace !== false;
+    if (traces) await context.tracing.start({ screenshots: false, snapshots: true });
     let failed = true;
     try {
       await body(opened);
@@ -38,9 +39,9 @@ export function studioTest(name, files, body, options = {}) {
       if (failed) {
         await mkdir(results, { recursive: true });
         await opened.page.screenshot({ path: `${file}.png` }).catch(() => {});
-        await context.tracing.stop({ path: `${file}.zip` }).catch(() => {});
+        if (traces) await context.tracing.stop({ path: `${file}.zip` }).catch(() => {});
         await writeFile(`${file}.log`, `${opened.server.log}\n${opened.noise.join("\n")}\n`);
-      } else await context.tracing.stop();
+      } else if (traces) await context.tracing.stop();
       await opened.close();
     }
   });
@@ -74,7 +75,7 @@ export async function textBecomes(page, wanted, what) {
 export async function choose(page, id) {
   await page.getByRole("option", { name: new RegExp(`^${id.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}[, ]`) }).first().click();
   await page.locator("#h-form", { hasText: id }).waitFor();
-  await page.locator("fieldset").first().waitFor();
+  await page.locator("#pane-form .scroll:not([inert]) fieldset").first().waitFor();
 }
 
 const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");

@@ -44,12 +44,13 @@ export const FILES = `ccm:
             content: "three\\n"
 `;
 
-/** 5,000 resources, 30,000 lines, about 1 MB. */
+/** 5,000 resources, 30,000 lines, 1 MB. */
 export function large(count = 5000) {
   const parts = ["# Many files.\nccm:\n  resources:\n    - file:\n        - defaults: {owner: root, group: root, mode: \"0644\"}\n"];
+  const path = (/** @type {number} */ index) => `/tmp/ccm-large/${Math.floor(index / 10)}/file-${index}.conf`;
   for (let index = 0; index < count; index += 1) {
-    const before = index >= 10 ? `            require: ["file#/tmp/ccm-large/dir-${Math.floor(index / 10) - 1}/file-${index - 10}.conf"]\n` : "";
-    parts.push(`        - /tmp/ccm-large/dir-${Math.floor(index / 10)}/file-${index}.conf:\n            # file number ${index}, with a comment of some length so that lines are as long as in life\n            content: |\n              name = "file-${index}"\n              number = ${index} of many, and a little more text to fill it\n${before}`);
+    const before = index >= 10 ? `            require: ["file#${path(index - 10)}"]\n` : "";
+    parts.push(`        - ${path(index)}:\n            # number ${index}\n            content: |\n              name = "file-${index}"\n              one line more\n${before}`);
   }
   return parts.join("");
 }

@@ -9,6 +9,7 @@ import { format, parse } from "../../web/core/router.js";
 import { duration, matches, plural, rank, when } from "../../web/core/words.js";
 import { search } from "../../web/ui/virtual.js";
 import { flatten } from "../../web/ui/tree.js";
+import { matching, paths, typedName } from "../../web/core/names.js";
 
 test("an event stream is cut into events wherever the chunks end", () => {
   const text = ': hello\n\nid: 7\nevent: event\ndata: {"a":\ndata: 1}\n\nevent: files\ndata: {}\n\n';
@@ -85,4 +86,21 @@ test("nested values become rows, and a filter leaves their branches", () => {
   assert.deepEqual(flatten(value, () => true).map((row) => row.path), ["host", "host.name", "host.cpus", "host.cpus[0]", "host.cpus[1]", "role"]);
   assert.deepEqual(flatten(value, () => false).map((row) => row.path), ["host", "role"]);
   assert.deepEqual(flatten(value, () => true, (path) => path.includes("name")).map((row) => row.path), ["host", "host.name"]);
+});
+
+test("names of facts and data are proposed by their paths", () => {
+  const names = paths({ port: 80, app: { name: "shop", "a b": 1 }, list: [1, 2] }, "Data");
+  assert.deepEqual(names.map((name) => name.value), ["Data.port", "Data.app.name", "Data.list"]);
+  assert.equal(names[1]?.detail, '"shop"');
+  assert.deepEqual(matching(names, "APP").map((name) => name.value), ["Data.app.name"]);
+  assert.equal(matching(names, "data.p")[0]?.value, "Data.port");
+});
+
+test("a name is completed in placeholders and expressions alone", () => {
+  assert.equal(typedName("port {{ Data.po"), "Data.po");
+  assert.equal(typedName("port {{ upper(Fac"), "Fac");
+  assert.equal(typedName("port {{ "), "");
+  assert.equal(typedName("port {{ Data.port }} Da"), null);
+  assert.equal(typedName("Facts.ro"), null);
+  assert.equal(typedName("Facts.ro", true), "Facts.ro");
 });

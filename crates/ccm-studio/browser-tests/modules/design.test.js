@@ -7,6 +7,7 @@ import { lanes, references } from "../../web/design/lanes.js";
 import { arrange, choices } from "../../web/design/form.js";
 import { fromText, moved } from "../../web/design/collections.js";
 import { hasPlaceholder, toNumber } from "../../web/design/controls.js";
+import { curves } from "../../web/pages/graph.js";
 
 /** @param {Partial<import("../../web/core/types.js").OutlineEntry> & {name: string}} entry */
 const entry = (entry) => /** @type {any} */ ({ type: "file", require: [], subscribe: [], ...entry });
@@ -109,4 +110,14 @@ test("values keep their kind, and placeholders stay text", () => {
   assert.equal(fromText("true"), true);
   assert.ok(hasPlaceholder("a {{ b }}"));
   assert.deepEqual(moved([1, 2, 3], 0, 2), [2, 3, 1]);
+});
+
+test("lines of the graph go around boxes", () => {
+  const box = (/** @type {number} */ id, /** @type {number} */ x, /** @type {number} */ y) => ({ id, type: "file", name: String(id), x, y, width: 100, height: 40 });
+  const edge = { from: 0, to: 2, kind: "require" };
+  const straight = curves({ nodes: [box(0, 0, 0), box(2, 400, 0)], edges: [edge], clusters: [], width: 500, height: 40 });
+  assert.equal(straight[0], "M100 20C247.5 20 247.5 20 395 20");
+  const around = curves({ nodes: [box(0, 0, 0), box(1, 200, 0), box(2, 400, 0)], edges: [edge], clusters: [], width: 500, height: 40 });
+  assert.notEqual(around[0], straight[0]);
+  assert.deepEqual(curves({ nodes: [], edges: [edge], clusters: [], width: 0, height: 0 }), [""]);
 });

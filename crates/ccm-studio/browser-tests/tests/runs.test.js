@@ -106,7 +106,7 @@ studioTest("plan, apply, history, undo", { "web.yaml": MANIFEST }, async ({ page
   assert.equal(await readFile(join(place, "app.conf"), "utf8"), "port = 8080\n");
   await accessible(page, "a run that was applied");
   await page.goto(`${new URL(page.url()).origin}/#/history?file=web.yaml`);
-  await page.getByRole("link", { name: /history,/ }).first().click();
+  await page.getByRole("link", { name: /this machine/ }).first().click();
   await page.getByRole("button", { name: `change file#${place}/app.conf` }).click();
   await page.getByText("port = 1", { exact: true }).waitFor();
   await accessible(page, "a run of the history");
@@ -115,7 +115,7 @@ studioTest("plan, apply, history, undo", { "web.yaml": MANIFEST }, async ({ page
   await page.getByRole("heading", { name: "Undo", level: 1 }).waitFor();
   await page.getByRole("heading", { name: /finished|failed/, level: 2 }).waitFor();
   assert.equal(await readFile(join(place, "app.conf"), "utf8"), "port = 1\n");
-}, { args: ["--allow-apply"], bypassPolicy: true });
+}, { args: ["--allow-apply"], bypassPolicy: true, theme: "dark" });
 
 studioTest("data for other facts, and the origin of keys", { "web.yaml": MANIFEST }, async ({ page, server }) => {
   await page.getByRole("option").first().waitFor();
@@ -124,11 +124,11 @@ studioTest("data for other facts, and the origin of keys", { "web.yaml": MANIFES
   await page.getByText("its placeholders are empty").waitFor();
   await page.getByRole("textbox", { name: "What if" }).fill("role=web");
   await page.keyboard.press("Enter");
-  await page.getByText("matched as").waitFor();
+  await page.getByText("matches", { exact: true }).waitFor();
   await page.getByRole("cell", { name: "80", exact: true }).waitFor();
   await accessible(page, "data with facts");
   await page.getByRole("tab", { name: /Rules/ }).click();
-  await page.getByText("holds").waitFor();
+  await page.getByText("holds", { exact: true }).waitFor();
   await page.getByRole("tab", { name: "Facts" }).click();
   await page.getByRole("searchbox", { name: "Search facts" }).fill("hostname");
   await page.getByRole("option", { name: /hostname/ }).first().waitFor();

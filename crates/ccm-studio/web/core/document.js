@@ -1,7 +1,7 @@
 // An open file. Its text is the editor's state, which lives here whether the
 // editor is on the page or not, so that there is one text and one undo.
 import { ChangeSet, EditorSelection, EditorState, EditorView, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
-import { computed, effect, signal } from "../vendor/preact.js";
+import { batch, computed, effect, signal } from "../vendor/preact.js";
 import { ApiError, Gone, aborted, encodePath, get, post, request } from "./api.js";
 import { announce } from "./announce.js";
 import { lineColumn, offset, toChanges } from "./positions.js";
@@ -62,6 +62,8 @@ export class Document {
     /** The text that the outline is about, and what was changed since. */
     this.outlined = this.editor.doc;
     this.since = ChangeSet.empty(this.editor.doc.length);
+    /** The text that the server has kept, and its digest, which names it in requests. @type {{text: Text | null, digest: string}} */
+    this.kept = { text: null, digest: "" };
     /** When a check began that has not been answered. */
     this.checking = state(0);
     /** @type {import("../vendor/preact.js").Signal<OutlineEntry[]>} of the last text that was YAML */
@@ -172,6 +174,24 @@ export class Document {
     this.timer = setTimeout(() => void this.runCheck(), delay);
   }
 
+  /**
+   * A request about a text. One that the server has kept is named by its digest:
+   * sending a large one takes longer than answering.
+   * @param {string} path @param {Text} text @param {Record<string, unknown>} body @param {{signal?: AbortSignal}} [options]
+   */
+  async ask(path, text, body, options) {
+    if (this.kept.text === text) {
+      try {
+        return await post(path, { ...body, digest: this.kept.digest }, options);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== "text_unknown") throw error;
+      }
+    }
+    const answer = await post(path, { ...body, text: text.toString() }, options);
+    if (path === "check") this.kept = { text, digest: answer.digest };
+    return answer;
+  }
+
   async runCheck() {
     this.request?.abort();
     const request = new AbortController();
@@ -180,24 +200,25 @@ export class Document {
     const text = this.editor.doc;
     const body = {
       path: this.path.peek(),
-      text: text.toString(),
       revision: this.revision.peek(),
       ...(this.facts() ? { facts: this.facts() } : {}),
     };
     try {
-      const answer = /** @type {Check} */ (await post("check", body, { signal: request.signal }));
+      const answer = /** @type {Check} */ (await this.ask("check", text, body, { signal: request.signal }));
       if (answer.revision !== this.revision.peek()) return;
-      const broken = await this.whyBroken(answer, body.text, request.signal);
+      const broken = await this.whyBroken(answer, text, request.signal);
       if (answer.revision !== this.revision.peek()) return;
       this.checked = text;
       if (!broken) {
         this.since = ChangeSet.empty(text.length);
         this.outlined = text;
       }
-      this.broken.value = broken;
-      if (!broken) this.outline.value = answer.outline;
-      this.check.value = answer;
-      this.failed.value = null;
+      batch(() => {
+        this.broken.value = broken;
+        if (!broken) this.outline.value = answer.outline;
+        this.check.value = answer;
+        this.failed.value = null;
+      });
       this.say(answer);
     } catch (error) {
       if (aborted(error)) return;
@@ -214,7 +235,7 @@ export class Document {
   /**
    * The finding that keeps the text from being YAML. A text without resources
    * has an empty outline too, so the editor of the engine is asked.
-   * @param {Check} answer @param {string} text @param {AbortSignal} signal
+   * @param {Check} answer @param {Text} text @param {AbortSignal} signal
    * @returns {Promise<Finding | null>}
    */
   async whyBroken(answer, text, signal) {
@@ -222,7 +243,7 @@ export class Document {
     const first = answer.findings.find((finding) => finding.severity === "error");
     if (!first) return null;
     try {
-      await post("edit", { text, operations: [], revision: answer.revision }, { signal });
+      await this.ask("edit", text, { operations: [], revision: answer.revision }, { signal });
       return null;
     } catch (error) {
       if (error instanceof ApiError && error.code === "edit") return first;
@@ -263,11 +284,12 @@ export class Document {
     for (;;) {
       const text = this.editor.doc;
       const revision = this.revision.peek();
-      const answer = await post("edit", { text: text.toString(), operations, revision });
+      const answer = await this.ask("edit", text, { operations, revision });
       if (text !== this.editor.doc) continue;
       const changes = toChanges(text, answer.changes);
       if (changes.length === 0) return false;
       this.dispatch({ changes, userEvent: "form", annotations: isolateHistory.of("full") });
+      this.kept = { text: this.editor.doc, digest: answer.digest };
       return true;
     }
   }
@@ -312,8 +334,13 @@ export class Document {
   /** Asks whether the file on disk is still the one that was read. */
   async lookAgain() {
     if (this.draft.peek() || this.saving.peek()) return;
-    const file = await get(`files/${encodePath(this.path.peek())}`);
-    await this.changedOnDisk(file.digest);
+    try {
+      const file = await get(`files/${encodePath(this.path.peek())}`);
+      await this.changedOnDisk(file.digest);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      await this.changedOnDisk(undefined);
+    }
   }
 
   /** The file on disk is another one now. @param {string | undefined} digest */

@@ -3,7 +3,7 @@ import { batch, computed, html, signal } from "../vendor/preact.js";
 import { ApiError, Gone, aborted, get, post, request, stream } from "./api.js";
 import { announce } from "./announce.js";
 import { go } from "./router.js";
-import { current, facts, idOf, outcomes, selected, studio, types } from "./store.js";
+import { current, facts, idOf, outcomes, selected, studio } from "./store.js";
 import { confirm } from "../ui/dialog.js";
 import { report, toast } from "../ui/toast.js";
 import { plural } from "./words.js";
@@ -26,6 +26,7 @@ import { plural } from "./words.js";
  * @property {any} [owed]
  * @property {string} error
  * @property {string} diff
+ * @property {string} hidden «12 lines» that the mode of a file hides from others; empty if there are none
  * @property {number} depth how many manifests it stands in
  * @property {number} micros
  * @property {any} event
@@ -69,6 +70,8 @@ export class Run {
     this.findings = signal(/** @type {any[]} */ ([]));
     /** Whether something was applied since. */
     this.outdated = signal(false);
+    /** @type {import("../vendor/preact.js").Signal<Set<string>>} resources whose hidden diffs are shown */
+    this.revealed = signal(new Set());
     this.counts = computed(() => {
       /** @type {Record<string, number>} */
       const counts = {};
@@ -81,8 +84,11 @@ export class Run {
       if (this.outdated.value) return true;
       if (!document || document.path.value !== this.path) return false;
       void document.revision.value;
-      return document.text() !== this.text;
+      // Most changes change the length, which is known without the text.
+      return document.editor.doc.length !== this.text.length || document.text() !== this.text;
     });
+    /** When it was asked to stop, 0 if it was not. */
+    this.stopped = signal(0);
     this.depth = 0;
     this.last = "";
     /** @type {Row[]} */
@@ -149,10 +155,19 @@ export function rowOf(data, depth, at) {
     owed: planned?.owed ?? event.owed,
     error: planned?.error ?? (event.error ?? []).join("\n"),
     diff: data.diff ?? "",
+    hidden: hiddenIn(data.diff ?? "", event.changes ?? planned?.changes ?? []),
     depth,
     micros: (event.duration ?? 0) / 1000,
     event,
   };
+}
+
+/** What of a diff is not for all to see. @param {string} diff @param {Change[]} changes */
+function hiddenIn(diff, changes) {
+  const said = diff.match(/: (?:(\d+ lines?) )?not shown, not world-readable/);
+  if (said) return said[1] ?? "some lines";
+  if (!diff || !changes.some((change) => change.secret)) return "";
+  return plural(diff.split("\n").filter((line) => /^[-+](?!--|\+\+)/.test(line)).length, "line");
 }
 
 /** What became of a resource in a run. @param {any} event */
@@ -205,65 +220,78 @@ export function summaryOf(run) {
 
 /** What guards were agreed to, by file. @type {Map<string, string>} */
 const agreed = new Map();
-/** More guards than this are not asked for one by one. */
-const MOST_GUARDS = 100;
 
-/** The commands that a plan runs. @param {import("./document.js").Document} document */
+/**
+ * A command that a plan runs, or a manifest whose commands are not known yet.
+ * @typedef {{resource: string, file: string, property?: string, command?: string, user?: string, unknown?: string}} Guard
+ */
+
+/** The guards of the text as it stands, those of child manifests included. @param {import("./document.js").Document} document @returns {Promise<Guard[]>} */
 async function guardsOf(document) {
-  const guarding = new Map(types.peek().types.map((type) => [type.name, type.fields.filter((field) => field.format === "command" && ["onlyif", "unless"].includes(field.name)).map((field) => field.name)]));
-  const entries = document.outline.peek().filter((entry) => (guarding.get(entry.type) ?? []).length > 0).slice(0, MOST_GUARDS);
-  const [path, text] = [document.path.peek(), document.text()];
-  /** @type {{resource: string, property: string, command: string}[]} */
-  const found = [];
-  for (const entry of entries) {
-    const form = await post("form", { path, text, resource: entry.number });
-    for (const property of guarding.get(entry.type) ?? []) {
-      const value = form.properties[property]?.own ?? form.properties[property]?.default?.value;
-      if (value !== undefined && value !== null) found.push({ resource: idOf(entry), property, command: String(value) });
-    }
-  }
-  return found;
+  const known = document.check.peek();
+  if (known && known.revision === document.revision.peek() && !document.checking.peek()) return known.guards;
+  const body = { path: document.path.peek(), ...(facts.peek() ? { facts: facts.peek() } : {}) };
+  return (await document.ask("check", document.editor.doc, body)).guards;
 }
 
 /** Asks before commands are run for a plan. @param {import("./document.js").Document} document */
 async function agreeToGuards(document) {
-  // Without the words in it there is nothing to look for.
-  const guards = /\b(onlyif|unless)\b/.test(document.text()) ? await guardsOf(document) : [];
+  const guards = await guardsOf(document);
   if (guards.length === 0) return true;
   const said = JSON.stringify(guards);
   const file = document.path.peek();
   if (agreed.get(file) === said) return true;
   const about = studio.peek();
+  const commands = guards.filter((guard) => guard.command !== undefined);
+  const unknown = guards.filter((guard) => guard.unknown !== undefined);
+  const where = (/** @type {Guard} */ guard) => (guard.file === file ? "" : `, in ${guard.file}`);
   const answer = await confirm({
     title: "This plan runs commands",
-    body: html`<p>A plan asks guards whether their commands would run. These run as <b>${about?.user}</b> on <b>${about?.host}</b>:</p>
-      <ul class="commands">${guards.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource} ${guard.property}</span><code class="bidi">${guard.command}</code></li>`)}</ul>`,
+    body: html`
+      ${commands.length > 0 && html`<p>A plan asks guards whether their commands would run. On <b>${about?.host}</b> it runs ${plural(commands.length, "command")}:</p>
+        <ul class="commands">${commands.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource} ${guard.property}, as <b>${guard.user}</b>${where(guard)}</span><code class="bidi">${guard.command}</code></li>`)}</ul>`}
+      ${unknown.length > 0 && html`<p>${commands.length > 0 ? "It may run more" : "It may run commands"}: ${unknown.length === 1 ? "this manifest" : "these manifests"} cannot be read before.</p>
+        <ul class="commands">${unknown.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource}${where(guard)}</span><span class="bidi">${guard.unknown}</span></li>`)}</ul>`}`,
     action: "Run them and plan",
   });
   if (answer) agreed.set(file, said);
   return answer;
 }
 
-/** Plans the text as it stands. @param {{diffs?: "public" | "all"} | Event} [options] */
+/** Shows a diff that the mode of its file hides: only a plan that asks for all has it. @param {Run} run @param {Row} row */
+export function reveal(run, row) {
+  const revealed = new Set([...run.revealed.peek(), row.id]);
+  if (run.diffs === "all" || !run.isPlan) run.revealed.value = revealed;
+  else void startPlan({ revealed });
+}
+
+/** Plans the text as it stands. @param {{revealed?: Set<string>} | Event} [options] `revealed`: with the diffs of these, whatever the modes of the files */
 export async function startPlan(options = {}) {
   const document = current.peek();
   if (!document?.isManifest) return;
-  const diffs = !(options instanceof Event) && options.diffs === "all" ? "all" : "public";
+  const revealed = (!(options instanceof Event) && options.revealed) || new Set();
+  const diffs = revealed.size > 0 ? "all" : "public";
   try {
     if (!(await agreeToGuards(document))) return;
     const [path, text] = [document.path.peek(), document.text()];
     const { id } = await post("runs", { mode: "plan", path, text, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
     go({ page: "plan", resource: selected.peek() ? idOf(/** @type {any} */ (selected.peek())) : "" });
-    await follow(new Run({ id, mode: "plan", path, text, diffs }));
+    const run = new Run({ id, mode: "plan", path, text, diffs });
+    run.revealed.value = revealed;
+    await follow(run);
   } catch (error) {
     if (!aborted(error)) report(error, `plan ${document.path.peek()}`);
   }
 }
 
+/** A second stop kills a command. One that comes this soon was a double click. */
+const DOUBLE_CLICK = 1000;
+
 /** Ends the run as SIGINT would. */
 export async function stopRun() {
   const run = currentRun.peek();
-  if (!run || run.state.peek() !== "running") return;
+  if (!run || run.state.peek() !== "running" || (run.stopped.peek() > 0 && performance.now() - run.stopped.peek() < DOUBLE_CLICK)) return;
+  run.stopped.value = performance.now();
   await request("DELETE", `runs/${run.id}`).catch((error) => report(error, "stop the run"));
 }
 
@@ -326,7 +354,8 @@ export function asMarkdown(run) {
   for (const row of run.rows.peek().filter((one) => one.outcome !== "stable")) {
     lines.push(`- **${OUTCOMES[row.outcome]?.word ?? row.outcome}** \`${row.id}\`${row.error ? `: ${row.error.split("\n")[0]}` : ""}`);
     for (const change of row.changes) lines.push(`  - ${change.property}: ${changeText(change)}`);
-    if (row.diff) lines.push("", "  ```diff", ...row.diff.split("\n").map((line) => `  ${line}`), "  ```", "");
+    if (row.hidden && !run.revealed.peek().has(row.id)) lines.push(`  - ${row.hidden} hidden`);
+    else if (row.diff) lines.push("", "  ```diff", ...row.diff.split("\n").map((line) => `  ${line}`), "  ```", "");
   }
   return `${lines.join("\n")}\n`;
 }

@@ -30,6 +30,9 @@ export const outcomes = signal(new Map());
 /** Open files by name. Those with unsaved text stay, in memory only. @type {Map<string, Document>} */
 const documents = new Map();
 
+/** What the server last told of files: their digests, none where they are gone. @type {Map<string, string | undefined>} */
+const told = new Map();
+
 /** @param {string} name */
 export const typeNamed = (name) => types.value.types.find((type) => type.name === name);
 
@@ -100,6 +103,12 @@ export async function loadFiles() {
 /** @param {string} path */
 export const kindOf = (path) => files.peek()?.find((file) => file.path === path)?.kind ?? (/\.(jet|templ)$/.test(path) ? "template" : "manifest");
 
+/** @type {AbortController | null} */
+let opening = null;
+
+/** Gives up loading a file. */
+export const stopOpening = () => opening?.abort();
+
 /**
  * Shows a file.
  * @param {string} path
@@ -113,8 +122,9 @@ async function open(path) {
     });
     return;
   }
+  opening = new AbortController();
   try {
-    const file = await get(`files/${encodePath(path)}`);
+    const file = await get(`files/${encodePath(path)}`, { signal: opening.signal });
     if (place.peek().file !== path) return;
     const document = new Document(file, { kind: kindOf(path), facts: () => facts.value });
     documents.set(path, document);
@@ -122,13 +132,13 @@ async function open(path) {
       current.value = document;
       openError.value = null;
     });
-    // The server tells of changes from its next look on; what happened before it is asked for.
-    setTimeout(() => void document.lookAgain().catch(() => {}), 2500);
+    // The server may have told of a change while the file was on its way.
+    if (told.has(path) && told.get(path) !== file.digest) void document.lookAgain().catch(() => {});
   } catch (error) {
-    if (place.peek().file !== path || aborted(error)) return;
+    if (place.peek().file !== path) return;
     batch(() => {
       current.value = null;
-      openError.value = /** @type {Error} */ (error);
+      openError.value = aborted(error) ? new Error("loading it was stopped") : /** @type {Error} */ (error);
     });
   }
 }
@@ -183,7 +193,10 @@ async function watch() {
     try {
       await stream("watch", (event) => {
         if (event.event === "files") void loadFiles().catch(() => {});
-        if (event.event === "file") void documents.get(event.data.path)?.changedOnDisk(event.data.digest).catch(() => {});
+        if (event.event === "file") {
+          told.set(event.data.path, event.data.digest);
+          void documents.get(event.data.path)?.changedOnDisk(event.data.digest).catch(() => {});
+        }
         if (event.event === "stopping") stopping();
       });
     } catch (error) {

@@ -104,7 +104,36 @@
  * @property {number} findings
  */
 
-/** @typedef {{valid: boolean, revision: number, findings: Finding[], outline: OutlineEntry[], micros: number}} Check */
+/**
+ * A resource that the text does not hold: of a child manifest, or made by a
+ * template. With `note` alone, why there is none.
+ * @typedef {object} InnerEntry
+ * @property {number | null} parent the number of the resource above it in the text
+ * @property {number} depth
+ * @property {string} [note]
+ * @property {string} type
+ * @property {string} name
+ * @property {string} [alias]
+ * @property {string} [ensure]
+ * @property {string[]} require
+ * @property {string[]} subscribe
+ * @property {string} file
+ * @property {number | null} line from 1
+ * @property {boolean} rendered
+ */
+
+/**
+ * @typedef {object} Check
+ * @property {boolean} valid
+ * @property {number} revision
+ * @property {Finding[]} findings
+ * @property {OutlineEntry[]} outline
+ * @property {{path: Path, defaults: any}[]} blocks those with defaults
+ * @property {InnerEntry[]} inner
+ * @property {number} inner_left_out
+ * @property {import("./runs.js").Guard[]} guards
+ * @property {number} micros
+ */
 
 /**
  * @typedef {object} Property
@@ -115,6 +144,7 @@
  * @property {Range} [range]
  * @property {boolean} editable
  * @property {string} [reason]
+ * @property {number} [aliases] how many places change with it
  * @property {boolean} [hidden] whether there is a secret that is not sent
  * @property {boolean} [unknown] whether the type does not have it
  * @property {string} [suggestion] what may have been meant by an unknown one

@@ -1,5 +1,6 @@
 // Completion and hover in the text, from the same table as the form.
 import { hoverTooltip } from "../vendor/codemirror.js";
+import { accountNames, expressionNames, typedName } from "../core/names.js";
 import { current, idOf, types } from "../core/store.js";
 import { lineColumn } from "../core/positions.js";
 import { contextAt, meaning } from "./context.js";
@@ -15,9 +16,21 @@ const TOP = [
 ];
 
 /** @param {import("../vendor/codemirror.js").CompletionContext} asked */
-export function complete(asked) {
+export async function complete(asked) {
   const { doc } = asked.state;
   const context = contextAt(doc, asked.pos);
+  const line = doc.lineAt(asked.pos);
+  const field = fieldAt(context);
+  const name = typedName(line.text.slice(0, asked.pos - line.from), context.at === "value" && field?.format === "expression");
+  if (name !== null) {
+    if (name === "" && !asked.explicit) return null;
+    const names = await expressionNames();
+    return { from: asked.pos - name.length, options: names.map((one) => ({ label: one.value, type: "variable", ...(one.detail ? { detail: one.detail } : {}) })), validFor: /^[\w.]*$/ };
+  }
+  if (context.at === "value" && (field?.format === "user" || field?.format === "group")) {
+    const accounts = await accountNames(field.format);
+    return { from: context.from, options: accounts.map((one) => ({ label: one.value, type: "constant" })), validFor: /^[\w.-]*$/ };
+  }
   const options = context.at === "key" ? keys(context) : values(context, lineColumn(doc, asked.pos)[0]);
   if (options.length === 0 || (!asked.explicit && context.at === "key" && context.key === "")) return null;
   return { from: context.from, options, validFor: /^[\w./#: -]*$/ };
@@ -42,10 +55,13 @@ function keys(context) {
   }
 }
 
+/** The property of a value. @param {import("./context.js").Context} context */
+const fieldAt = (context) => meaning(context.path, types.peek()).fields?.find((one) => one.name === context.key || one.aliases.includes(context.key));
+
 /** @param {import("./context.js").Context} context @param {number} line @returns {Completion[]} */
 function values(context, line) {
   const found = meaning(context.path, types.peek());
-  const field = found.fields?.find((one) => one.name === context.key || one.aliases.includes(context.key));
+  const field = fieldAt(context);
   if (context.key === "ensure" && found.type) return (found.type.ensure.words ?? ["present", "absent", "latest"]).map((word) => ({ label: word, type: "enum" }));
   if (context.key === "provider" && found.type) return found.type.providers.map((name) => ({ label: name, type: "enum" }));
   if (!field) return [];

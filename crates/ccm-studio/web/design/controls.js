@@ -1,10 +1,13 @@
 // The controls of the form for single values. Which one a property gets is
 // decided by its shape and format in the table of types, and by its value.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { accountNames, matching } from "../core/names.js";
 import { current, files, idOf, selectNamed, typeNamed } from "../core/store.js";
+import { matches } from "../core/words.js";
 import { Chips } from "../ui/chips.js";
 import { Combo } from "../ui/combo.js";
-import { Button, Segmented } from "../ui/parts.js";
+import { Button, Segmented, typed } from "../ui/parts.js";
+import { useProposals } from "./proposals.js";
 
 /** @typedef {import("../core/types.js").Field} Field */
 /**
@@ -33,7 +36,7 @@ const asText = (value) => (value === undefined || value === null ? "" : typeof v
  * A text with its placeholders tinted. Left or with Enter, it is taken over.
  * @param {ControlProps & {several?: boolean, convert?: (text: string) => any, inputMode?: string, tail?: any}} props
  */
-export function TextControl({ value, inherited, readOnly, invalid, id, describedBy, onChange, several = false, convert = (text) => text, inputMode, tail }) {
+export function TextControl({ field, value, inherited, readOnly, invalid, id, describedBy, onChange, several = false, convert = (text) => text, inputMode, tail }) {
   const text = asText(value);
   const [draft, setDraft] = useState(text);
   const edited = useRef(false);
@@ -48,7 +51,13 @@ export function TextControl({ value, inherited, readOnly, invalid, id, described
     if (!area || !lines) return;
     area.rows = Math.min(14, Math.max(2, draft.split("\n").length));
   }, [draft, lines]);
+  const proposals = useProposals(id, box, field.format === "expression", (next, cursor) => {
+    edited.current = true;
+    setDraft(next);
+    requestAnimationFrame(() => box.current?.setSelectionRange(cursor, cursor));
+  });
   const commit = () => {
+    proposals.close();
     if (!edited.current) return;
     edited.current = false;
     if (draft === text) return;
@@ -65,14 +74,19 @@ export function TextControl({ value, inherited, readOnly, invalid, id, described
       <div class="mirror" ref=${mirror} aria-hidden="true">${tinted(draft)}</div>
       <textarea
         ref=${box} id=${id} rows=${lines ? 2 : 1} value=${draft} readOnly=${readOnly} spellcheck=${false} autocomplete="off" inputmode=${inputMode} wrap="off"
-        aria-describedby=${describedBy} aria-invalid=${invalid ? "true" : undefined} data-lines=${lines ? "several" : "one"}
+        aria-describedby=${describedBy} aria-invalid=${invalid ? "true" : undefined} data-lines=${lines ? "several" : "one"} ...${proposals.attributes}
         onScroll=${scroll}
         onInput=${(/** @type {Event} */ event) => {
           edited.current = true;
-          setDraft(/** @type {HTMLTextAreaElement} */ (event.currentTarget).value);
+          setDraft(typed(event));
+          proposals.look();
         }}
         onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
-          if (event.isComposing) return;
+          if (event.isComposing || proposals.keys(event)) return;
+          if (event.key === " " && event.ctrlKey) {
+            event.preventDefault();
+            return proposals.look();
+          }
           if (event.key === "Enter" && (!lines || event.ctrlKey || event.metaKey) && !event.shiftKey) {
             if (!event.ctrlKey && !event.metaKey) event.preventDefault();
             commit();
@@ -83,15 +97,15 @@ export function TextControl({ value, inherited, readOnly, invalid, id, described
           } else if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && edited.current) event.stopPropagation();
         }}
         onBlur=${commit}
-      ></textarea>
+      ></textarea>${proposals.list}
     </div>
     ${inherited && draft === text ? html`<span class="pill accent">default</span>` : tail}
   </div>`;
 }
 
-/** @param {string} text */
-export function tinted(text) {
-  const parts = text.split(/(\{\{[^{}]*\}\})/);
+/** @param {string} text @param {RegExp} [placeholder] */
+export function tinted(text, placeholder = /(\{\{[^{}]*\}\})/) {
+  const parts = text.split(placeholder);
   // The last line must have a height too.
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<mark key=${index}>${part}</mark>` : part))}${text.endsWith("\n") ? " " : ""}`;
 }
@@ -161,6 +175,18 @@ export function ComboControl({ value, inherited, readOnly, invalid, id, describe
 const fileOptions = () => (files.peek() ?? []).map((file) => ({ value: file.path, detail: file.kind }));
 
 /** @param {ControlProps} props */
+export function AccountControl(props) {
+  if (hasPlaceholder(props.value)) return html`<${TextControl} ...${props} />`;
+  return html`<${ComboControl} ...${props} options=${accountOptions[/** @type {"user" | "group"} */ (props.field.format)]} />`;
+}
+
+/** The same functions each time: the list is asked for again when they differ. */
+const accountOptions = {
+  user: async (/** @type {string} */ query) => matching(await accountNames("user"), query),
+  group: async (/** @type {string} */ query) => matching(await accountNames("group"), query),
+};
+
+/** @param {ControlProps} props */
 export function PathControl(props) {
   if (hasPlaceholder(props.value)) return html`<${TextControl} ...${props} />`;
   return html`<${ComboControl} ...${props} options=${fileOptions()} />`;
@@ -197,10 +223,21 @@ export function ModeControl(props) {
   </div>`;
 }
 
-/** What can be referred to: resources that come earlier. @param {number} number */
+/** More than this are not proposed at once. */
+const MOST_PROPOSED = 200;
+
+/** What can be referred to: resources that come earlier. There may be thousands, so they are looked for when they are asked for. @param {number} number @returns {(query: string) => import("../ui/combo.js").Option[]} */
 function earlier(number) {
-  const outline = current.value?.outline.value ?? [];
-  return outline.slice(0, Math.max(0, number - 1)).map((entry) => ({ value: entry.alias ? `${entry.type}#${entry.alias}` : idOf(entry), ...(entry.alias ? { detail: entry.name } : {}) }));
+  return (query) => {
+    /** @type {import("../ui/combo.js").Option[]} */
+    const found = [];
+    for (const entry of current.peek()?.outline.peek() ?? []) {
+      if (entry.number >= number || found.length >= MOST_PROPOSED) break;
+      const value = entry.alias ? `${entry.type}#${entry.alias}` : idOf(entry);
+      if (matches(value, query)) found.push({ value, ...(entry.alias ? { detail: entry.name } : {}) });
+    }
+    return found;
+  };
 }
 
 /** @param {ControlProps} props */

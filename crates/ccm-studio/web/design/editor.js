@@ -68,8 +68,8 @@ const left = Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => false }, { k
 
 export const editorExtensions = [
   left,
-  lineNumbers(),
   findings,
+  lineNumbers(),
   foldGutter({ markerDOM }),
   codeFolding(),
   highlightSpecialChars(),

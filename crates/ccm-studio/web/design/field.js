@@ -1,7 +1,7 @@
 // Chooses the control of a property from the table of types.
 import { html } from "../vendor/preact.js";
 import { DataControl, ListControl, MapControl, SecretMapControl, StructControl } from "./collections.js";
-import { BooleanControl, EnsureControl, IntegerControl, ModeControl, PathControl, ReferenceControl, ReferencesControl, SecretControl, TextControl, WordControl, hasPlaceholder } from "./controls.js";
+import { AccountControl, BooleanControl, EnsureControl, IntegerControl, ModeControl, PathControl, ReferenceControl, ReferencesControl, SecretControl, TextControl, WordControl, hasPlaceholder } from "./controls.js";
 
 /** @typedef {import("./controls.js").ControlProps} ControlProps */
 /** @typedef {import("../core/types.js").Field} Field */
@@ -54,6 +54,7 @@ function choose(props) {
   }
   if (field.format === "mode") return html`<${ModeControl} ...${props} />`;
   if (field.words) return html`<${WordControl} ...${props} words=${field.words} />`;
+  if (field.format === "user" || field.format === "group") return html`<${AccountControl} ...${props} />`;
   if (field.format === "path") return html`<${PathControl} ...${props} />`;
   return html`<${TextControl} ...${props} several=${field.phase === "deferred" && field.format === undefined} />`;
 }

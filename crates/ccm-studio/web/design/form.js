@@ -1,16 +1,19 @@
 // The form of the selected resource. It knows no type and no property: all
 // of it comes from the table of types and from what the engine reads.
-import { html, useEffect, useMemo, useState } from "../vendor/preact.js";
+import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { current, handleOf, idOf, selectNamed, selected, studio, typeNamed, types } from "../core/store.js";
-import { rank } from "../core/words.js";
+import { plural, rank } from "../core/words.js";
 import { go } from "../core/router.js";
 import { Icon, Tile } from "../ui/icons.js";
 import { Banner, Button, Segmented, Skeleton } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
+import { YamlControl } from "./as-yaml.js";
 import { ReadOnlyValue } from "./collections.js";
+import { openCopyAs } from "./copy-as.js";
 import { Control, isComposite } from "./field.js";
+import { InnerPane, chosenInner } from "./inner.js";
 import { duplicate, moveBy, remove, rename } from "./operations.js";
-import { shown } from "./state.js";
+import { shown, stopAsking } from "./state.js";
 import { TypePalette } from "./welcome.js";
 
 /** @typedef {import("../core/types.js").Field} Field */
@@ -28,8 +31,9 @@ export function focusForm() {
 export function FormPane() {
   const entry = selected.value;
   const doc = current.value;
+  const inner = chosenInner.value;
   return html`<section class="pane form" aria-labelledby="h-form" id="pane-form">
-    ${entry && doc ? html`<${Resource} key=${`${doc.path.value} ${entry.type}`} entry=${entry} />` : html`<header><div class="title"><h2 id="h-form" class="plain">${doc?.isManifest === false ? "No form" : "No resource chosen"}</h2></div></header>
+    ${inner ? html`<${InnerPane} entry=${inner} />` : entry && doc ? html`<${Resource} key=${`${doc.path.value} ${entry.type}`} entry=${entry} />` : html`<header><div class="title"><h2 id="h-form" class="plain">${doc?.isManifest === false ? "No form" : "No resource chosen"}</h2></div></header>
       ${doc?.isManifest === false ? html`<p class="muted pad">Only manifests have a form. Edit this file as text.</p>` : html`<${TypePalette} />`}`}
   </section>`;
 }
@@ -38,7 +42,9 @@ export function FormPane() {
 function Resource({ entry }) {
   const doc = /** @type {import("../core/document.js").Document} */ (current.value);
   const state = shown.value;
-  const form = state && state.handle === handleOf(entry) ? state.form : null;
+  const handle = handleOf(entry);
+  const form = state && state.handle === handle ? state.form : null;
+  const drawn = useDrawn(entry, handle, form);
   const broken = doc.broken.value;
   const type = typeNamed(entry.type);
   const readOnly = doc.locked.value || broken !== null || studio.value?.read_only === true;
@@ -53,12 +59,34 @@ function Resource({ entry }) {
       <${Button} small kind="ghost" icon="dn" label="Move down" keys="Alt+↓" disabled=${readOnly || entry.number === total} onClick=${() => moveBy(entry, 1)} />
       <${Button} small kind="ghost" icon="copy" label="Duplicate" disabled=${readOnly} onClick=${() => void duplicate(entry)} />
       <${Button} small kind="ghost" icon="trash" label="Delete resource" disabled=${readOnly} onClick=${() => void remove(entry)} /></header>
-    <div class=${`scroll ${broken ? "stale" : ""}`} tabindex="0" role="region" aria-label="Properties">
+    <div class=${`scroll ${broken ? "stale" : ""}`} tabindex="0" role="region" aria-label="Properties" inert=${drawn !== null && form === null}>
       ${broken && html`<div class="pad"><${Banner} kind="warn" actions=${html`<${Button} small onClick=${() => doc.reveal((broken.line ?? 1) - 1, 0)}>Go to line ${broken.line}<//>`}>The text is not YAML. The form shows the last good values and waits for line ${broken.line}.<//></div>`}
       ${state?.error && html`<div class="pad"><${Banner} kind="bad">${state.error}<//></div>`}
       ${!type && html`<div class="pad"><${Banner} kind="warn">The type <code>${entry.type}</code> is not known to this ccm.<//></div>`}
-      ${form ? html`<${Groups} key=${handleOf(entry)} entry=${entry} form=${form} fields=${type?.fields ?? []} readOnly=${readOnly} users=${users} />` : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" />`}
+      ${drawn ? html`<${Groups} key=${drawn.handle} entry=${drawn.entry} form=${drawn.form} fields=${type?.fields ?? []} readOnly=${readOnly || form === null} users=${users} />` : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" onStop=${stopAsking} />`}
     </div>`;
+}
+
+/** Loading that takes longer than this shows a skeleton. */
+const LATE = 150;
+
+/**
+ * The form to draw: that of the entry, or for a moment the one before it, as most answers take no longer.
+ * @param {OutlineEntry} entry @param {string | number} handle @param {Form | null} form
+ * @returns {{entry: OutlineEntry, handle: string | number, form: Form} | null}
+ */
+function useDrawn(entry, handle, form) {
+  const last = useRef(/** @type {{entry: OutlineEntry, handle: string | number, form: Form} | null} */ (null));
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    setLate(false);
+    if (form) return;
+    const timer = setTimeout(() => setLate(true), LATE);
+    return () => clearTimeout(timer);
+  }, [handle, form === null]);
+  if (form) last.current = { entry, handle, form };
+  else if (late) last.current = null;
+  return last.current;
 }
 
 /** @typedef {{title: string, fields: Field[]}} Group */
@@ -101,7 +129,8 @@ function Groups({ entry, form, fields, readOnly, users }) {
       : html`<${FieldRow} key=${choice.name} field=${choice} context=${context} />`))}</fieldset>`)}
     <fieldset><legend>Relations</legend>${relations.map((field) => html`<${FieldRow} key=${field.name} field=${field} context=${context} />`)}
       <div class="f"><span class="l">used by</span>${users.length === 0 ? html`<span class="none">nothing</span>` : html`<ul class="chips">${users.map((one) => html`<li key=${one.resource} class="chip"><button type="button" class="go bidi" onClick=${() => selectNamed(one.resource)}>${one.resource}</button>${one.relation && html`<span class="pill info">${one.relation}</span>`}</li>`)}</ul>`}</div></fieldset>
-    ${rest.map((field) => html`<${Folded} key=${field.name} field=${field} context=${context} />`)}`;
+    ${rest.map((field) => html`<${Folded} key=${field.name} field=${field} context=${context} />`)}
+    <p class="formend"><${Button} small kind="ghost" icon="copy" disabled=${!current.value?.check.value?.valid} title=${current.value?.check.value?.valid ? undefined : "The manifest has errors"} onClick=${() => void openCopyAs(entry)}>Copy as YAML, command or request<//></p>`;
 }
 
 /** @typedef {{entry: OutlineEntry, form: Form, readOnly: boolean}} Context */
@@ -192,30 +221,38 @@ function FieldRow({ field, context, instead }) {
   const ensure = typeNamed(entry.type)?.ensure.words;
   const composite = isComposite(field, ensure);
   const describedBy = [`${id}-help`, problems.length > 0 ? `${id}-err` : ""].filter(Boolean).join(" ");
+  const [asYaml, setAsYaml] = useState(false);
   const required = field.required && !(field.required_unless && form.properties["ensure"]?.own === field.required_unless);
   const name = html`${field.name}${required && html`<span class="req" aria-hidden="true">*</span>`}`;
   return html`<div class=${`f ${problems.length > 0 ? "wrong" : ""}`} data-field=${field.name}>
     ${composite ? html`<span class="l" id=${`${id}-label`}>${name}</span>` : html`<label for=${id} id=${`${id}-label`}>${name}</label>`}
     <div class="ctl">${property.editable === false || (property.hidden && field.shape === "list")
       ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? (property.hidden ? "This holds secrets, which are not sent. Change it in the text." : "This cannot be changed in the form.") }} />`
+      : asYaml ? html`<${YamlControl} id=${id} name=${field.name} range=${own ? property.range : undefined} onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} onClose=${() => {
+        setAsYaml(false);
+        requestAnimationFrame(() => document.getElementById(`${id}-as-yaml`)?.focus());
+      }} />`
       : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} hidden=${property.hidden === true} type=${entry.type} number=${entry.number}
           onInside=${(/** @type {string} */ key, /** @type {any} */ next) => void current.peek()?.edit([{ op: "set", path: [...form.path, field.name, key], value: next }]).catch((error) => report(error, `set ${field.name}`))}
           onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} />`}</div>
     ${problems.map((finding, index) => html`<p key=${index} class="err" id=${index === 0 ? `${id}-err` : undefined}><${Icon} name="alert" /><span>${finding.message}${finding.hint && html` <span class="muted">${finding.hint}</span>`}${finding.fixes.map((fix) => html` <${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//>`)}</span></p>`)}
-    <p class="help" id=${`${id}-help`}>${help(field, property, inherited, own)}</p>
+    <p class="help" id=${`${id}-help`}>${help(field, property, inherited)}${canBeYaml(field, property, readOnly) && !asYaml && html`<button key="y" type="button" id=${`${id}-as-yaml`} class="link" onClick=${() => setAsYaml(true)}>Edit as YAML<span class="sr">: ${field.name}</span></button>`}</p>
   </div>`;
 }
 
-/** @param {Field} field @param {Property} property @param {boolean} inherited @param {boolean} own */
-function help(field, property, inherited, own) {
+/** Whether the form offers YAML in the place of rows. Secrets are not sent here to be shown. @param {Field} field @param {Property} property @param {boolean} readOnly */
+const canBeYaml = (field, property, readOnly) => !readOnly && property.editable !== false && !property.hidden && !field.secret && (["data", "texts", "struct", "rules"].includes(field.shape) || (field.shape === "list" && field.items?.shape !== "reference"));
+
+/** @param {Field} field @param {Property} property @param {boolean} inherited */
+function help(field, property, inherited) {
   const parts = [];
   if (property.resolved !== undefined && property.resolved !== property.own) {
     const text = typeof property.resolved === "string" ? property.resolved : JSON.stringify(property.resolved);
     parts.push(html`<span key="r" class="resolved"><${Icon} name="eye" />Resolves to <span class="mono bidi">${text.length > 160 ? `${text.slice(0, 158)}…` : text}</span></span>`);
   }
   if (inherited) parts.push(html`<span key="d">From <code>defaults</code>${property.default?.range ? html`, <button type="button" class="link" onClick=${() => showLine(property.default?.range?.[0] ?? 0)}>line ${property.default.range[0] + 1}</button>` : ""}. Type to override. </span>`);
+  if (property.aliases) parts.push(html`<span key="a" class="resolved"><${Icon} name="warn" />An anchor: what you change here changes ${plural(property.aliases, "other place")} too.</span>`);
   parts.push(html`<span key="h">${coded(field.doc)}${field.doc && !/[.!?]$/.test(field.doc) ? "." : ""}${field.phase === "deferred" ? " Resolved when the resource is applied." : ""}${field.conflicts.length > 0 ? ` Not together with ${field.conflicts.join(", ")}.` : ""} </span>`);
-  if (own && property.range && ["data", "texts", "list", "struct", "rules"].includes(field.shape)) parts.push(html`<button key="y" type="button" class="link" onClick=${() => showLine(property.range?.[0] ?? 0)}>Edit as YAML</button>`);
   if (property.editable === false && property.range) parts.push(html`<button key="l" type="button" class="link" onClick=${() => showLine(property.range?.[0] ?? 0)}>Go to line ${property.range[0] + 1}</button>`);
   if (typeof property.own === "string" && property.own.includes("{{")) parts.push(html`<button key="t" type="button" class="link" onClick=${() => go({ page: "templates", rest: { property: field.name } })}>Try the template</button>`);
   return parts;

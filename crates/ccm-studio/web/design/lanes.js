@@ -35,7 +35,7 @@ export function references(outline) {
 
 /**
  * @param {OutlineEntry[]} outline
- * @returns {{rows: Lane[], width: number}} `width`: how many lanes there are
+ * @returns {{rows: Lane[], width: number, refers: number[][]}} `width`: how many lanes there are; `refers`: the places of what each refers to
  */
 export function lanes(outline) {
   const refers = references(outline);
@@ -83,5 +83,5 @@ export function lanes(outline) {
     });
     active = active.filter((group) => group.last > index);
   }
-  return { rows, width: taken.length };
+  return { rows, width: taken.length, refers };
 }

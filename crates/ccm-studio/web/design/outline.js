@@ -1,40 +1,56 @@
 // The resources in run order.
 import { html, signal, useEffect, useMemo, useRef } from "../vendor/preact.js";
 import { register } from "../core/commands.js";
+import { OUTCOMES } from "../core/runs.js";
 import { current, idOf, outcomes, select, selected, typeNamed, types } from "../core/store.js";
 import { matches, plural } from "../core/words.js";
 import { Icon, Tile } from "../ui/icons.js";
-import { Button, Pill, Skeleton } from "../ui/parts.js";
+import { Button, Loading, Pill } from "../ui/parts.js";
 import { VirtualList } from "../ui/virtual.js";
 import { focusForm } from "./form.js";
+import { Below, InnerRow, RenderedNote, byParent, chosenInner, fold, innerOf, openInner, unfolded } from "./inner.js";
 import { lanes } from "./lanes.js";
 import { addResource, canEdit, duplicate, moveBefore, moveBy, remove } from "./operations.js";
 
 /** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
 /** @typedef {import("./lanes.js").Lane} Lane */
-/** @typedef {{block: string, defaults: string, through: Lane["lines"]} | {entry: OutlineEntry, lane: Lane}} Item */
+/** @typedef {import("../core/types.js").InnerEntry} InnerEntry */
+/** @typedef {{block: string, defaults: string, through: Lane["lines"]} | {entry: OutlineEntry, lane: Lane, below: InnerEntry[]} | {inner: InnerEntry, through: Lane["lines"]}} Item */
 
 const filter = signal({ text: "", type: "", state: "" });
 const filtering = signal(false);
+/** @type {import("../vendor/preact.js").Signal<unknown>} the file whose first check was stopped */
+const stopped = signal(null);
 
 const STATES = [
   { value: "", label: "All states" },
   { value: "findings", label: "With problems" },
   { value: "related", label: "With relations" },
-  { value: "changed", label: "Plan: changed" },
-  { value: "refreshed", label: "Plan: refreshed" },
-  { value: "failed", label: "Plan: failed" },
-  { value: "stable", label: "Plan: stable" },
+  ...Object.entries(OUTCOMES).map(([value, { word }]) => ({ value, label: `Plan: ${word}` })),
 ];
 
-const OUTCOMES = /** @type {Record<string, [string, string]>} */ ({
-  changed: ["warn", "tilde"], refreshed: ["info", "redo"], stable: ["ok", "check"], failed: ["bad", "x"], skipped: ["", "dash"], provisional: ["violet", "clock"],
-});
+/** @type {InnerEntry[]} */
+const NONE = [];
 
-/** @param {OutlineEntry} entry @param {{text: string, type: string, state: string}} wanted */
-function passes(entry, { text, type, state }) {
+/**
+ * What a filter needs of an entry, made once for an outline: most keys only filter.
+ * @typedef {{entry: OutlineEntry, lane: Lane, block: string, words: string}} Prepared
+ */
+
+/** @param {OutlineEntry[]} outline @param {Lane[]} drawn @returns {Prepared[]} */
+function prepare(outline, drawn) {
+  return outline.map((entry, index) => ({
+    entry,
+    lane: drawn[index] ?? { own: -1, lines: [] },
+    block: entry.block.path.join("\n"),
+    words: `${entry.type}#${entry.name} ${entry.alias ?? ""} ${entry.resolved ?? ""}`.toLowerCase(),
+  }));
+}
+
+/** @param {Prepared} prepared @param {{words: string[], type: string, state: string}} wanted */
+function passes({ entry, words: all }, { words, type, state }) {
   if (type && entry.type !== type) return false;
-  if (text && !matches(`${entry.type}#${entry.name} ${entry.alias ?? ""} ${entry.resolved ?? ""}`, text)) return false;
+  if (!words.every((word) => all.includes(word))) return false;
   if (!state) return true;
   if (state === "findings") return entry.findings > 0;
   if (state === "related") return entry.require.length + entry.subscribe.length > 0;
@@ -44,17 +60,21 @@ function passes(entry, { text, type, state }) {
 /** @param {OutlineEntry} entry */
 const outcomeOf = (entry) => outcomes.value.get(idOf(entry)) ?? (entry.alias ? outcomes.value.get(`${entry.type}#${entry.alias}`) : undefined);
 
-const height = (/** @type {Item} */ item) => ("entry" in item ? 42 : 29);
+const height = (/** @type {Item} */ item) => ("entry" in item ? 42 : "inner" in item ? 36 : 29);
 
 export function Outline() {
   const doc = current.value;
   const outline = doc?.outline.value;
   const wanted = filter.value;
   const planned = outcomes.value;
+  const inner = innerOf(doc);
+  const open = unfolded.value;
   const drawn = useMemo(() => lanes(outline ?? []), [outline]);
-  const items = useMemo(() => rows(outline ?? [], drawn.rows, wanted), [outline, wanted, planned]);
+  const prepared = useMemo(() => prepare(outline ?? [], drawn.rows), [drawn]);
+  const { items, places, byNumber } = useMemo(() => rows(doc, prepared, wanted, inner), [prepared, wanted, planned, inner, open]);
   const now = selected.value;
-  const at = now ? items.findIndex((item) => "entry" in item && item.entry.number === now.number) : -1;
+  const looked = chosenInner.value;
+  const at = looked ? items.findIndex((item) => "inner" in item && item.inner === looked) : (now && byNumber.get(now.number)) ?? -1;
   const dragged = useRef(/** @type {OutlineEntry | null} */ (null));
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => register([
@@ -62,15 +82,40 @@ export function Outline() {
   ]), []);
   if (!doc) return null;
   if (!doc.isManifest) return html`<p class="muted pad grow">This file has no resources of its own.</p>`;
-  if (!doc.check.value) return html`<${Skeleton} rows=${8} label="Reading the resources" />`;
+  if (!doc.check.value) {
+    return html`<${Loading} rows=${8} label="Reading the resources" asked=${{
+      stopped: stopped.value === doc,
+      stop() {
+        doc.request?.abort();
+        stopped.value = doc;
+      },
+      again() {
+        stopped.value = null;
+        doc.scheduleCheck(0);
+      },
+    }} />`;
+  }
 
   const entryOf = (/** @type {number} */ index) => {
     const item = items[index];
     return item && "entry" in item ? item.entry : undefined;
   };
+  /** @param {number} index */
+  const choose = (index) => {
+    const item = items[index];
+    if (item && "inner" in item) chosenInner.value = item.inner;
+    else {
+      chosenInner.value = null;
+      select(entryOf(index) ?? null);
+    }
+  };
   /** @param {KeyboardEvent} event @param {number} index */
   const keys = (event, index) => {
+    const item = items[index];
     const entry = entryOf(index);
+    const step = { ArrowRight: true, ArrowLeft: false }[event.key];
+    if (step !== undefined && item && "below" in item && item.below.length > 0) fold(idOf(item.entry), step);
+    else if (step === false && item && "inner" in item) choose(items.findIndex((one) => "entry" in one && one.entry.number === item.inner.parent));
     if (!entry) return;
     const mod = event.ctrlKey || event.metaKey;
     if (event.altKey && event.key === "ArrowUp") moveBy(entry, -1);
@@ -80,11 +125,9 @@ export function Outline() {
     else return;
     event.preventDefault();
   };
-  const size = items.reduce((sum, item) => sum + ("entry" in item ? 1 : 0), 0);
+  const size = places.at(-1) ?? 0;
   const laneWidth = 12 + Math.max(1, drawn.width) * 10;
-  let place = 0;
-  const places = items.map((item) => ("entry" in item ? (place += 1) : place));
-  const related = useRelated(now);
+  const related = useRelated(now, drawn.refers);
   return html`
     <div class="search"><${Icon} name="search" /><input ref=${input} aria-label="Filter resources" placeholder=${`Filter ${plural(outline?.length ?? 0, "resource")}`} value=${wanted.text} spellcheck=${false} autocomplete="off"
         onInput=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), text: /** @type {HTMLInputElement} */ (event.currentTarget).value })}
@@ -99,62 +142,92 @@ export function Outline() {
       <select aria-label="Type" value=${wanted.type} onChange=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), type: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}><option value="">All types</option>${types.value.types.map((type) => html`<option key=${type.name} value=${type.name}>${type.name}</option>`)}</select>
       <select aria-label="State" value=${wanted.state} onChange=${(/** @type {Event} */ event) => (filter.value = { ...filter.peek(), state: /** @type {HTMLSelectElement} */ (event.currentTarget).value })}>${STATES.map((state) => html`<option key=${state.value} value=${state.value}>${state.label}</option>`)}</select>
     </div>`}
+    ${inner[0]?.rendered && inner[0].parent === null && html`<${RenderedNote} entry=${inner[0]} />`}
+    ${doc.check.value.inner_left_out > 0 && html`<p class="rendered muted">${plural(doc.check.value.inner_left_out, "resource")} from elsewhere not listed</p>`}
     <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry}
-      onSelect=${(/** @type {number} */ index) => select(entryOf(index) ?? null)} onOpen=${focusForm} onKey=${keys}
+      onSelect=${choose} onOpen=${() => (looked ? openInner(looked) : focusForm())} onKey=${keys}
       empty=${html`<p class="muted pad">${outline?.length ? "No resource passes the filter" : "No resources yet. Add one below."}</p>`}
       row=${(/** @type {Item} */ item, /** @type {number} */ index) => ("entry" in item
-        ? html`<${Row} entry=${item.entry} lane=${item.lane} laneWidth=${laneWidth} index=${index} chosen=${index === at} place=${places[index]} size=${size} related=${related.has(item.entry.number)} dragged=${dragged} />`
-        : html`<div class="block" role="presentation" style=${{ paddingLeft: `${laneWidth + 18}px` }}>${item.through.map((line) => html`<i key=${line.lane} class=${`thru l${line.lane}`} style=${{ left: `${15 + line.lane * 10}px` }}></i>`)}<b>${item.block}</b><span class="mono bidi">${item.defaults}</span></div>`)} />`;
+        ? html`<${Row} entry=${item.entry} below=${item.below} lane=${item.lane} laneWidth=${laneWidth} index=${index} chosen=${index === at} place=${places[index]} size=${size} related=${related.has(item.entry.number)} dragged=${dragged} />`
+        : "inner" in item ? html`<${InnerRow} entry=${item.inner} index=${index} indent=${laneWidth + 8} through=${item.through} chosen=${index === at} place=${places[index]} size=${size} />`
+        : html`<div class="block" role="presentation" title=${item.defaults} style=${{ paddingLeft: `${laneWidth + 18}px` }}>${item.through.map((line) => html`<i key=${line.lane} class=${`thru l${line.lane}`} style=${{ left: `${15 + line.lane * 10}px` }}></i>`)}<b>${item.block}</b><span class="mono bidi">${item.defaults}</span></div>`)} />`;
 }
 
 /** @param {Item} item */
-const isEntry = (item) => "entry" in item;
+const isEntry = (item) => "entry" in item || ("inner" in item && item.inner.note === undefined);
 
-/** The numbers of what a resource refers to, and of those that refer to it. @param {OutlineEntry | null} entry */
-function useRelated(entry) {
-  const outline = current.value?.outline.value;
+/** The numbers of what a resource refers to, and of those that refer to it. @param {OutlineEntry | null} entry @param {number[][]} refers */
+function useRelated(entry, refers) {
   return useMemo(() => {
     /** @type {Set<number>} */
     const found = new Set();
-    if (!entry || !outline) return found;
-    const names = [`${entry.type}#${entry.name}`, `${entry.type}#${entry.alias}`];
-    const refers = new Set([...entry.require, ...entry.subscribe]);
-    for (const other of outline) {
-      const is = refers.has(`${other.type}#${other.name}`) || (other.alias && refers.has(`${other.type}#${other.alias}`));
-      if (is || [...other.require, ...other.subscribe].some((id) => names.includes(id))) found.add(other.number);
-    }
+    if (!entry) return found;
+    const own = entry.number - 1;
+    for (const at of refers[own] ?? []) found.add(at + 1);
+    refers.forEach((list, at) => {
+      if (list.includes(own)) found.add(at + 1);
+    });
     return found;
-  }, [entry, outline]);
+  }, [entry, refers]);
 }
 
 /**
- * @param {OutlineEntry[]} outline @param {Lane[]} drawn @param {{text: string, type: string, state: string}} wanted
- * @returns {Item[]}
+ * The rows that pass a filter, how many resources there are up to each, and where each resource of the text is.
+ * @param {import("../core/document.js").Document | null} doc @param {Prepared[]} prepared @param {{text: string, type: string, state: string}} wanted @param {InnerEntry[]} inner
+ * @returns {{items: Item[], places: number[], byNumber: Map<number, number>}}
  */
-function rows(outline, drawn, wanted) {
+function rows(doc, prepared, { text, type, state }, inner) {
+  const words = text.toLowerCase().split(/\s+/);
   /** @type {Item[]} */
   const items = [];
+  /** @type {number[]} */
+  const places = [];
+  /** @type {Map<number, number>} */
+  const byNumber = new Map();
+  const defaults = new Map((doc?.check.peek()?.blocks ?? []).map((block) => [block.path.join("\n"), block.defaults]));
+  const below = byParent(inner);
   let block = "";
-  outline.forEach((entry, index) => {
-    if (!passes(entry, wanted)) return;
-    const lane = drawn[index] ?? { own: -1, lines: [] };
-    const path = JSON.stringify(entry.block.path);
-    if (path !== block) {
-      block = path;
-      items.push({ block: entry.type, defaults: entry.block.defaults ? "with defaults" : "", through: lane.lines.filter((line) => line.above) });
+  let place = 0;
+  const add = (/** @type {Item} */ item) => {
+    items.push(item);
+    places.push(isEntry(item) ? (place += 1) : place);
+  };
+  const addInner = (/** @type {InnerEntry[]} */ list, /** @type {Lane["lines"]} */ through) => {
+    for (const one of list) if (innerPasses(one, { text, type, state })) add({ inner: one, through });
+  };
+  addInner(below.get(0) ?? [], []);
+  for (const one of prepared) {
+    const { entry, lane } = one;
+    const inside = below.get(entry.number) ?? NONE;
+    if (passes(one, { words, type, state })) {
+      if (one.block !== block) {
+        block = one.block;
+        add({ block: entry.type, defaults: inWords(defaults.get(block)), through: lane.lines.filter((line) => line.above) });
+      }
+      byNumber.set(entry.number, items.length);
+      add({ entry, lane, below: inside });
     }
-    items.push({ entry, lane });
-  });
-  return items;
+    if (inside.length > 0 && (text || unfolded.peek().has(idOf(entry)))) addInner(inside, lane.lines.filter((line) => line.below));
+  }
+  return { items, places, byNumber };
 }
 
+/** @param {InnerEntry} entry @param {{text: string, type: string, state: string}} wanted */
+function innerPasses(entry, { text, type, state }) {
+  if (entry.note !== undefined) return !text && !type && !state;
+  return !state && (!type || entry.type === type) && (!text || matches(`${entry.type}#${entry.name} ${entry.alias ?? ""}`, text));
+}
+
+/** «owner root · mode 0644». @param {any} defaults */
+const inWords = (defaults) => (defaults && typeof defaults === "object" ? Object.entries(defaults).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ") : "");
+
 /**
- * @param {{entry: OutlineEntry, lane: Lane, laneWidth: number, index: number, chosen: boolean, place: number, size: number, related: boolean, dragged: {current: OutlineEntry | null}}} props
+ * @param {{entry: OutlineEntry, below: InnerEntry[], lane: Lane, laneWidth: number, index: number, chosen: boolean, place: number, size: number, related: boolean, dragged: {current: OutlineEntry | null}}} props
  */
-function Row({ entry, lane, laneWidth, index, chosen, place, size, related, dragged }) {
+function Row({ entry, below: inside, lane, laneWidth, index, chosen, place, size, related, dragged }) {
   const over = useRef(/** @type {HTMLDivElement | null} */ (null));
   const outcome = outcomeOf(entry);
-  const [kind, icon] = (outcome && OUTCOMES[outcome]) || ["", "dash"];
+  const { kind, glyph } = (outcome && OUTCOMES[outcome]) || { kind: "", glyph: "dash" };
   /** Whether the pointer is in the lower half, which is behind this resource. @param {DragEvent} event */
   const below = (event) => {
     const box = over.current?.getBoundingClientRect();
@@ -167,7 +240,10 @@ function Row({ entry, lane, laneWidth, index, chosen, place, size, related, drag
   return html`<div
     ref=${over} class=${`res ${related ? "related" : ""}`} role="option" id=${`outline-${index}`} aria-selected=${chosen ? "true" : "false"} aria-setsize=${size} aria-posinset=${place}
     style=${{ gridTemplateColumns: `${laneWidth}px 24px minmax(0, 1fr) auto` }} draggable=${canEdit()}
-    onClick=${() => select(entry, { replace: false })}
+    onClick=${() => {
+      chosenInner.value = null;
+      select(entry, { replace: false });
+    }}
     onDblClick=${focusForm}
     onDragStart=${(/** @type {DragEvent} */ event) => {
       dragged.current = entry;
@@ -190,8 +266,9 @@ function Row({ entry, lane, laneWidth, index, chosen, place, size, related, drag
       if (target !== moving) void moveBefore(moving, target);
     }}
   ><span class="sr">${idOf(entry)}, </span><${LaneView} lane=${lane} width=${laneWidth} related=${related || chosen} /><${Tile} type=${entry.type} /><span class="nm"><span class="n" aria-hidden="true" title=${entry.name}><bdi>${entry.name}</bdi></span><span class="s">${about(entry)}</span></span><span class="tail">
+    ${inside.length > 0 && html`<${Below} id=${idOf(entry)} inner=${inside} />`}
     ${entry.findings > 0 && html`<${Pill} kind="bad" icon="alert">${entry.findings}<span class="sr"> ${entry.findings === 1 ? "problem" : "problems"}</span><//>`}
-    ${outcome && html`<span class=${`oc ${kind}`} title=${`Last plan: ${outcome}`}><${Icon} name=${icon} /><span class="sr">${outcome} in the last plan</span></span>`}
+    ${outcome && html`<span class=${`oc ${kind}`} title=${`Last plan: ${outcome}`}><${Icon} name=${glyph} /><span class="sr">${outcome} in the last plan</span></span>`}
   </span></div>`;
 }
 

@@ -1,6 +1,6 @@
 // The form of the selected resource, as the engine sees it.
 import { effect, signal } from "../vendor/preact.js";
-import { ApiError, aborted, post } from "../core/api.js";
+import { ApiError, aborted } from "../core/api.js";
 import { current, handleOf, selected } from "../core/store.js";
 
 /** @typedef {import("../core/types.js").Form} Form */
@@ -36,12 +36,19 @@ export function followSelection() {
   });
 }
 
+/** Gives up asking; the form says so. */
+export function stopAsking() {
+  asked?.abort();
+  const entry = selected.peek();
+  if (entry) shown.value = { handle: handleOf(entry), form: null, error: "Stopped. Choose the resource again to load its form." };
+}
+
 /** @param {import("../core/document.js").Document} doc @param {string | number} handle */
 async function ask(doc, handle) {
   const request = new AbortController();
   asked = request;
   try {
-    const form = await post("form", { path: doc.path.peek(), text: doc.checked.toString(), resource: handle }, { signal: request.signal });
+    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle }, { signal: request.signal });
     if (asked === request) shown.value = { handle, form, error: null };
   } catch (error) {
     if (aborted(error) || asked !== request) return;

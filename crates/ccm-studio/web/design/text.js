@@ -87,7 +87,9 @@ function Editor({ document: doc }) {
     const lost = doc.outline.value && selected.value === null && place.value.resource !== "";
     const entry = entryAt(doc, line);
     const now = selected.peek();
-    if (!entry || current.peek() !== doc || (!lost && now && !moved(doc))) return;
+    // On the way to another file, its address is not ours to change.
+    const leaving = place.value.file !== "" && place.value.file !== doc.path.peek();
+    if (!entry || leaving || current.peek() !== doc || (!lost && now && !moved(doc))) return;
     if (!now || now.number !== entry.number || idOf(now) !== idOf(entry)) select(entry, { reveal: false });
   });
   return html`<div class="editor" ref=${host}></div>`;

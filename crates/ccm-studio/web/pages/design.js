@@ -1,16 +1,18 @@
 // The page Design: outline, form, text, and results below them.
-import { html, signal, useEffect } from "../vendor/preact.js";
+import { computed, html, signal, useEffect } from "../vendor/preact.js";
 import { register } from "../core/commands.js";
 import { remembered } from "../core/prefs.js";
-import { place } from "../core/router.js";
+import { announce } from "../core/announce.js";
+import { go, place } from "../core/router.js";
 import { copy } from "../core/actions.js";
-import { span } from "../core/positions.js";
-import { current, files, idOf, openError, selected, types } from "../core/store.js";
+import { current, files, openError, selected, stopOpening, types } from "../core/store.js";
 import { FileBanners } from "../frame/banners.js";
 import { Modal, show } from "../ui/dialog.js";
 import { Tile } from "../ui/icons.js";
 import { Button, Segmented, Skeleton } from "../ui/parts.js";
 import { Splitter } from "../ui/split.js";
+import { contextAt } from "../design/context.js";
+import { copyAs } from "../design/copy-as.js";
 import { Files, FilesHeader } from "../design/files.js";
 import { FormPane } from "../design/form.js";
 import { addResource, canEdit, duplicate, redo, undo } from "../design/operations.js";
@@ -26,6 +28,9 @@ const panelHeight = remembered("panel-height", 240);
 const closed = remembered("closed-panes", /** @type {string[]} */ ([]));
 /** The pane that is shown where there is room for one. */
 const onePane = signal("outline");
+
+/** The page is drawn anew for another file, not for another resource. */
+const file = computed(() => place.value.file);
 
 /** @param {string} query */
 function media(query) {
@@ -91,16 +96,14 @@ function arrows(event) {
   next?.querySelector("button")?.focus();
 }
 
-/** Copies the lines of the selected resource, moved to the left. */
-function copyResource() {
+/** Opens the template of the property at the cursor. */
+function tryTemplate() {
   const doc = current.peek();
-  const entry = selected.peek();
-  if (!doc || !entry) return;
-  const { from, to } = span(doc.checked, entry.range);
-  const start = doc.checked.lineAt(from);
-  const indent = start.text.match(/^\s*(?:- +)*/)?.[0].length ?? 0;
-  const lines = doc.checked.sliceString(start.from, to).trimEnd().split("\n");
-  void copy(`${lines.map((line, index) => (index === 0 ? line.slice(indent) : line.slice(Math.min(indent, line.search(/\S|$/))))).join("\n")}\n`, idOf(entry));
+  if (!doc) return;
+  const { path, key } = contextAt(doc.editor.doc, doc.editor.selection.main.head);
+  const property = path[4] ?? key;
+  if (selected.peek() && property) go({ page: "templates", rest: { property } });
+  else announce("The cursor is in no property");
 }
 
 export function Design() {
@@ -112,7 +115,9 @@ export function Design() {
     { id: "redo", title: "Redo", keys: "Mod+Shift+Z", icon: "redo", group: "Design", inText: true, run: redo },
     { id: "next-pane", title: "Next pane", keys: "F6", group: "Design", hidden: true, run: () => nextPane(1) },
     { id: "previous-pane", title: "Previous pane", keys: "Shift+F6", group: "Design", hidden: true, run: () => nextPane(-1) },
-    { id: "copy-resource", title: "Copy the resource as YAML", icon: "copy", when: () => selected.peek() !== null, run: copyResource },
+    ...[["yaml", "YAML"], ["command", "ccm ensure command"], ["request", "API request"]].map(([form, words]) => ({ id: `copy-${form}`, title: `Copy the resource as ${words}`, icon: "copy", when: () => selected.peek() !== null, run: () => void copyAs(/** @type {any} */ (form)) })),
+    { id: "copy-text", title: "Copy the manifest", icon: "copy", run: () => void copy(current.peek()?.text() ?? "", current.peek()?.path.peek() ?? "") },
+    { id: "try-template", title: "Try the template at the cursor", icon: "braces", when: () => selected.peek() !== null, run: tryTemplate },
     { id: "copy-link", title: "Copy a link to this place", icon: "link", run: () => void copy(location.href, "the link") },
     { id: "pane-form", title: "Show or hide the form", icon: "panel", run: () => toggle("form") },
     { id: "pane-code", title: "Show or hide the text", icon: "panel", run: () => toggle("code") },
@@ -128,7 +133,7 @@ export function Design() {
   const out = !hidden.includes("outline");
   const panel = !hidden.includes("panel") && (narrow.value || panelOpen.value);
   return html`<div class=${`design ${narrow.value ? "one" : medium.value ? "two" : "three"}`}>
-    <h1 class="sr">Design ${place.value.file}</h1>
+    <h1 class="sr">Design ${file.value}</h1>
     ${narrow.value && html`<div class="panes"><${Segmented} label="Pane" value=${onePane.value} options=${PANES} onChange=${(/** @type {string} */ pane) => (onePane.value = pane)} /></div>`}
     <div class="bansrow"><${FileBanners} /></div>
     <div class="work">
@@ -140,7 +145,7 @@ export function Design() {
           ${form && code && !narrow.value && (medium.value
             ? html`<${Splitter} label="Height of the text" orientation="horizontal" size=${codeHeight} min=${120} max=${900} initial=${320} invert controls="pane-code" />`
             : html`<${Splitter} label="Width of the form" orientation="vertical" size=${formSize} min=${320} max=${900} initial=${500} controls="pane-form" />`)}
-          ${code && html`<div class="half code" style=${medium.value && form && !narrow.value ? { height: `${codeHeight.value}px`, flex: "none" } : {}}>${doc ? html`<${TextPane} key=${doc.path.value} document=${doc} />` : openError.value ? null : html`<${Skeleton} rows=${16} label="Loading the text" />`}</div>`}
+          ${code && html`<div class="half code" style=${medium.value && form && !narrow.value ? { height: `${codeHeight.value}px`, flex: "none" } : {}}>${doc ? html`<${TextPane} key=${doc.path.value} document=${doc} />` : openError.value ? null : html`<${Skeleton} rows=${16} label="Loading the text" onStop=${stopOpening} />`}</div>`}
         </div>
         ${panel && html`${!narrow.value && html`<${Splitter} label="Height of the results" orientation="horizontal" size=${panelHeight} min=${90} max=${600} initial=${240} invert controls="pane-panel" />`}
           <div class="lower" style=${narrow.value ? {} : { height: `${panelHeight.value}px` }}><${Panel} /></div>`}

@@ -1,7 +1,8 @@
 // The page Graph: resources and their references, as a picture and as a list.
 // The layout is the engine's.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { aborted, post } from "../core/api.js";
+import { post } from "../core/api.js";
+import { useAnswer } from "../core/asked.js";
 import { download } from "../core/actions.js";
 import { register } from "../core/commands.js";
 import { OUTCOMES } from "../core/runs.js";
@@ -9,8 +10,8 @@ import { place } from "../core/router.js";
 import { current, facts, outcomes, selectNamed } from "../core/store.js";
 import { plural } from "../core/words.js";
 import { Page } from "../frame/page.js";
-import { Tile } from "../ui/icons.js";
-import { Banner, Button, Empty, Pill, Segmented, Skeleton } from "../ui/parts.js";
+import { PATHS, Tile } from "../ui/icons.js";
+import { Banner, Button, Empty, Loading, Pill, Segmented } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
 import { VirtualList } from "../ui/virtual.js";
 
@@ -21,6 +22,8 @@ import { VirtualList } from "../ui/virtual.js";
 
 /** A picture of more than this shows the neighbourhood of what is selected. */
 const MOST = 400;
+/** The room around the picture. */
+const AROUND = 48;
 const SCALES = [0.25, 0.4, 0.55, 0.7, 0.85, 1, 1.25, 1.5, 2];
 
 /** @param {{type: string, name: string}} node */
@@ -29,54 +32,43 @@ const nameOf = (node) => `${node.type}#${node.name}`;
 export function Graph() {
   const document = current.value;
   const choice = facts.value;
-  const [graph, setGraph] = useState(/** @type {Layout | null} */ (null));
-  const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [view, setView] = useState("picture");
   const [scale, setScale] = useState(1);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const revision = document?.revision.value;
-  useEffect(() => {
-    if (!document?.isManifest) return;
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      post("graph", { path: document.path.peek(), text: document.text(), ...(choice ? { facts: choice } : {}) }, { signal: controller.signal })
-        .then((found) => {
-          setGraph(found);
-          setProblem(null);
-        })
-        .catch((error) => !aborted(error) && setProblem(error));
-    }, 150);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [document, revision, choice]);
+  const asked = useAnswer(document?.isManifest ? "graph" : null, () => ({ path: document?.path.peek(), text: document?.text(), ...(choice ? { facts: choice } : {}) }), [document, document?.revision.value, choice]);
+  /** @type {{answer: Layout | null, problem: any}} */
+  const { answer: graph, problem } = asked;
   const zoom = (/** @type {1 | -1} */ step) => setScale((now) => SCALES[Math.max(0, Math.min(SCALES.length - 1, SCALES.indexOf(now) + step))] ?? 1);
   const chosen = place.value.resource;
   const shown = useMemo(() => (graph ? part(graph, chosen) : null), [graph, chosen]);
+  const lines = useMemo(() => (shown ? curves(shown) : []), [shown]);
   const fit = () => {
     const room = box.current;
     if (!room || !shown) return;
-    const ratio = Math.min(room.clientWidth / (shown.width + 40), room.clientHeight / (shown.height + 40));
+    const ratio = Math.min(room.clientWidth / (shown.width + 2 * AROUND), room.clientHeight / (shown.height + 2 * AROUND));
     setScale(SCALES.findLast((one) => one <= ratio) ?? 0.25);
   };
+  const fitting = useRef(fit);
+  fitting.current = fit;
   useEffect(() => register([
     { id: "zoom-in", title: "Zoom in", keys: "+", group: "Graph", run: () => zoom(1) },
     { id: "zoom-out", title: "Zoom out", keys: "-", group: "Graph", run: () => zoom(-1) },
+    { id: "zoom-fit", title: "Fit the picture", keys: "F", group: "Graph", run: () => fitting.current() },
     { id: "zoom-one", title: "Actual size", keys: "0", group: "Graph", run: () => setScale(1) },
   ]), []);
   if (!document?.isManifest) return html`<${Page} title="Graph" about="Choose a manifest in Design"><${Empty} icon="graph" title="No manifest is open" /><//>`;
-  return html`<${Page} title="Graph" about=${graph ? `${plural(graph.nodes.length, "resource")}, ${plural(graph.edges.length, "reference")}` : "Resources and their references"}
+  return html`<${Page} title="Graph" about=${graph ? `${plural(graph.nodes.length, "resource")}, ${plural(graph.edges.length, "reference")}. They run from left to right; arrows show who waits for whom, and whose change wakes whom.` : "Resources and their references"}
     actions=${html`<${Segmented} label="View" value=${view} options=${[{ value: "picture", label: "Picture" }, { value: "list", label: "List" }]} onChange=${setView} />
-      ${view === "picture" && html`<${Button} icon="minus" label="Zoom out" keys="-" onClick=${() => zoom(-1)} /><span class="muted">${Math.round(scale * 100)} %</span><${Button} icon="plus" label="Zoom in" keys="+" onClick=${() => zoom(1)} /><${Button} onClick=${fit}>Fit<//>`}
+      ${view === "picture" && html`<${Button} icon="minus" label="Zoom out" keys="-" onClick=${() => zoom(-1)} /><span class="muted">${Math.round(scale * 100)} %</span><${Button} icon="plus" label="Zoom in" keys="+" onClick=${() => zoom(1)} /><${Button} title="Fit (F)" onClick=${fit}>Fit<//>`}
       <${Button} icon="dl" onClick=${() => void save("svg")}>SVG<//><${Button} icon="dl" onClick=${() => void save("dot")}>DOT<//>`}>
     ${problem && html`<${Banner} kind="bad"><b>The graph cannot be drawn:</b> ${problem.message}<//>`}
-    ${!graph && !problem && html`<${Skeleton} label="Drawing the graph" />`}
+    ${!graph && !problem && html`<${Loading} asked=${asked} label="Drawing the graph" />`}
     ${graph && graph.nodes.length > MOST && view === "picture" && html`<${Banner} kind="info">The picture shows what is within two steps of <b class="bidi">${chosen || "the first resource"}</b>. The list has all ${graph.nodes.length.toLocaleString("en")}.<//>`}
     ${shown && view === "picture" && html`<div class="graphbox" ref=${box} tabindex="0" role="group" aria-label="Picture of the graph; arrows move it">
-      <svg role="img" aria-label=${`Graph of ${plural(shown.nodes.length, "resource")}. The list has the same.`} width=${(shown.width + 20) * scale} height=${(shown.height + 20) * scale} viewBox=${`-10 -10 ${shown.width + 20} ${shown.height + 20}`}>
+      <svg role="img" aria-label=${`Graph of ${plural(shown.nodes.length, "resource")}. The list has the same.`} width=${(shown.width + 2 * AROUND) * scale} height=${(shown.height + 2 * AROUND) * scale} viewBox=${`${-AROUND} ${-AROUND} ${shown.width + 2 * AROUND} ${shown.height + 2 * AROUND}`}>
         ${shown.clusters.map((cluster) => html`<g key=${`c${cluster.id}`} class="cluster"><rect x=${cluster.x} y=${cluster.y} width=${cluster.width} height=${cluster.height} rx="8" /><text x=${cluster.x + 8} y=${cluster.y + 14}>${cluster.manifest}</text></g>`)}
-        ${shown.edges.map((edge, index) => html`<path key=${index} class=${`edge ${edge.kind}`} d=${curve(shown, edge)} />`)}
+        <defs>${["require", "subscribe", "apply"].map((kind) => html`<marker key=${kind} id=${`end-${kind}`} class=${kind} viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.5L8 4L0 7.5z" /></marker>`)}</defs>
+        ${shown.edges.map((edge, index) => html`<path key=${index} class=${`edge ${edge.kind}`} d=${lines[index]} marker-end=${`url(#end-${edge.kind})`} />${edge.kind === "apply" && html`<path class="edge core" d=${lines[index]} />`}`)}
         ${shown.nodes.map((node) => html`<${Box} key=${node.id} node=${node} chosen=${nameOf(node) === chosen} />`)}
       </svg></div>
       <p class="legend muted"><span class="k require"></span>require <span class="k subscribe"></span>subscribe <span class="k apply"></span>child manifest</p>`}
@@ -84,14 +76,25 @@ export function Graph() {
   <//>`;
 }
 
-/** A line from the right of one box to the left of another. @param {Layout} graph @param {Edge} edge */
-function curve(graph, edge) {
-  const find = (/** @type {number} */ id) => (graph.nodes[id]?.id === id ? graph.nodes[id] : graph.nodes.find((node) => node.id === id));
-  const [from, to] = [find(edge.from), find(edge.to)];
-  if (!from || !to) return "";
-  const [x1, y1, x2, y2] = [from.x + from.width, from.y + from.height / 2, to.x, to.y + to.height / 2];
-  const bend = Math.max(18, Math.abs(x2 - x1) / 2);
-  return `M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
+/** Lines from the right of one box to the left of another, around the boxes between them. @param {Layout} graph @returns {string[]} */
+export function curves(graph) {
+  const byId = new Map(graph.nodes.map((node) => [node.id, node]));
+  return graph.edges.map((edge) => {
+    const [from, to] = [byId.get(edge.from), byId.get(edge.to)];
+    if (!from || !to) return "";
+    const [x1, y1, x2, y2] = [from.x + from.width, from.y + from.height / 2, to.x - 5, to.y + to.height / 2];
+    const bend = Math.max(18, Math.abs(x2 - x1) / 2);
+    const between = graph.nodes.filter((node) => node !== from && node !== to && node.x < x2 && node.x + node.width > x1);
+    const free = (/** @type {number} */ up) => !between.some((node) => [0.2, 0.35, 0.5, 0.65, 0.8].some((at) => {
+      const near = 1 - at;
+      const x = near ** 3 * x1 + 3 * near ** 2 * at * (x1 + bend) + 3 * near * at ** 2 * (x2 - bend) + at ** 3 * x2;
+      const y = near ** 3 * y1 + 3 * near ** 2 * at * (y1 - up) + 3 * near * at ** 2 * (y2 - up) + at ** 3 * y2;
+      return x > node.x - 4 && x < node.x + node.width + 4 && y > node.y - 4 && y < node.y + node.height + 4;
+    }));
+    // Whichever way leads around, the least first.
+    const up = [0, 50, -50, 100, -100, 160, -160].find(free) ?? 0;
+    return `M${x1} ${y1}C${x1 + bend} ${y1 - up} ${x2 - bend} ${y2 - up} ${x2} ${y2}`;
+  });
 }
 
 /** @param {{node: Node, chosen: boolean}} props */
@@ -102,7 +105,8 @@ function Box({ node, chosen }) {
   const name = node.name.length > room ? `…${node.name.slice(-(room - 1))}` : node.name;
   return html`<g class=${`node ${chosen ? "sel" : ""} ${about?.kind ?? ""}`} transform=${`translate(${node.x} ${node.y})`} onClick=${() => selectNamed(nameOf(node))} onDblClick=${() => selectNamed(nameOf(node), { page: "design" })}>
     <title>${nameOf(node)}${about ? `, ${about.word}` : ""}${node.note ? `: ${node.note}` : ""}</title>
-    <rect width=${node.width} height=${node.height} rx="6" /><text x="10" y="16" class="t">${node.type}${about ? ` · ${about.word}` : ""}</text><text x="10" y=${Math.max(30, node.height - 9)} class="n">${name}</text></g>`;
+    <rect width=${node.width} height=${node.height} rx="7" /><g class=${`ic t-${node.type}`} transform="translate(9 6) scale(.5)"><path d=${PATHS[node.type] ?? PATHS["file"]} /></g><text x="25" y="16" class="t">${node.type}${about ? ` · ${about.word}` : ""}</text><text x="10" y=${Math.max(30, node.height - 9)} class="n">${name}</text>
+    ${about && html`<g class="oc-glyph" transform=${`translate(${node.width - 20} 5) scale(.55)`}><path d=${PATHS[about.glyph] ?? ""} /></g>`}</g>`;
 }
 
 /** All of a small graph; of a large one the neighbourhood of what is chosen. @param {Layout} graph @param {string} chosen @returns {Layout} */

@@ -1,6 +1,7 @@
 // The page History: runs of this Studio, of the state directory, sessions, reports.
-import { html, useEffect, useState } from "../vendor/preact.js";
-import { get, post } from "../core/api.js";
+import { html, useState } from "../vendor/preact.js";
+import { post } from "../core/api.js";
+import { useAnswer } from "../core/asked.js";
 import { download } from "../core/actions.js";
 import { parseDiff } from "../core/diff.js";
 import { OUTCOMES, Run, changeText, currentRun, follow, rowOf } from "../core/runs.js";
@@ -8,60 +9,51 @@ import { go, place } from "../core/router.js";
 import { studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
 import { Page } from "../frame/page.js";
+import { inShort } from "./plan.js";
 import { confirm } from "../ui/dialog.js";
 import { DiffView } from "../ui/diff.js";
 import { Icon, Tile } from "../ui/icons.js";
-import { Banner, Button, Empty, Pill, Skeleton } from "../ui/parts.js";
+import { Banner, Button, Empty, Loading, Pill } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
 
-const KINDS = /** @type {Record<string, {icon: string, word: string}>} */ ({ run: { icon: "plan", word: "this Studio" }, state: { icon: "clock", word: "history" }, session: { icon: "layers", word: "session" }, report: { icon: "file", word: "report" } });
+const KINDS = /** @type {Record<string, string>} */ ({ run: "this Studio", state: "this machine", session: "session", report: "report" });
 /** More rows than this are counted. */
 const MOST = 300;
 
 export function History() {
-  const [entries, setEntries] = useState(/** @type {any[] | null} */ (null));
-  const [shown, setShown] = useState(/** @type {any} */ (null));
   const [slowest, setSlowest] = useState(false);
   const wanted = place.value.rest["run"] ?? "";
-  const finished = currentRun.value?.state.value;
-  useEffect(() => {
-    get("history").then((answer) => setEntries(answer.history)).catch((error) => report(error, "read the history"));
-  }, [finished]);
-  useEffect(() => {
-    setShown(null);
-    if (!wanted) return;
-    let old = false;
-    get(`history/${encodeURIComponent(wanted)}`)
-      .then((answer) => !old && setShown(answer))
-      .catch((error) => report(error, "read this run"));
-    return () => {
-      old = true;
-    };
-  }, [wanted]);
-  const entry = entries?.find((one) => one.id === wanted);
+  const list = useAnswer("history", null, [currentRun.value?.state.value]);
+  const one = useAnswer(wanted ? `history/${encodeURIComponent(wanted)}` : null, null, [], { keep: false });
+  /** @type {any[] | null} */
+  const entries = list.answer?.history ?? null;
+  const shown = wanted ? one.answer : null;
+  const entry = entries?.find((run) => run.id === wanted);
   return html`<${Page} title="History" about="Runs of this Studio, of this machine, sessions and reports"
     actions=${shown && html`<${Button} icon="clock" aria-pressed=${slowest ? "true" : "false"} onClick=${() => setSlowest(!slowest)}>Slowest first<//><${Button} icon="dl" onClick=${() => download("report.json", JSON.stringify(shown, null, 2), "application/json")}>JSON<//>
       ${entry?.kind === "state" && html`<${UndoButton} entry=${entry} />`}`}>
-    ${entries === null ? html`<${Skeleton} label="Reading the history" />` : entries.length === 0 ? html`<${Empty} icon="clock" title="Nothing happened yet"><p>Plans and runs appear here, and what <code>ccm apply</code> changed on this machine.</p><//>` : html`<div class="historygrid">
-      <nav class="card runs" aria-label="Runs">${entries.map((one, index) => html`<${Entry} key=${one.id ?? index} entry=${one} current=${one.id === wanted} />`)}</nav>
-      <section class="card" aria-label="Run">${wanted ? (shown ? html`<${Details} shown=${shown} slowest=${slowest} />` : html`<${Skeleton} label="Reading this run" />`) : html`<p class="muted pad">Choose a run on the left</p>`}</section>
+    ${[list, one].map((asked, index) => asked.problem && html`<${Banner} key=${index} kind="bad">${asked.problem.message}<//>`)}
+    ${entries === null ? html`<${Loading} asked=${list} label="Reading the history" />` : entries.length === 0 ? html`<${Empty} icon="clock" title="Nothing happened yet"><p>Plans and runs appear here, and what <code>ccm apply</code> changed on this machine.</p><//>` : html`<div class="historygrid">
+      <nav class="card runs" aria-label="Runs"><div class="ch"><h2>Runs</h2><span class="r"><${Pill}>${entries.length}<//></span></div>${entries.map((run, index) => html`<${Entry} key=${run.id ?? index} entry=${run} current=${run.id === wanted} />`)}</nav>
+      <section class="card" aria-label="Run">${wanted ? (shown ? html`<${Details} shown=${shown} slowest=${slowest} />` : html`<${Loading} asked=${one} label="Reading this run" />`) : html`<p class="muted pad">Choose a run on the left</p>`}</section>
     </div>`}
   <//>`;
 }
 
 /** @param {{entry: any, current: boolean}} props */
 function Entry({ entry, current }) {
-  const kind = KINDS[entry.kind] ?? { icon: "file", word: entry.kind };
+  const kind = KINDS[entry.kind] ?? entry.kind;
   const time = entry.started ? new Date(entry.started) : null;
   const title = entry.mode ? `${entry.mode} ${entry.title}` : entry.title;
   if (!entry.id) return html`<div class="he bad"><${Icon} name="warn" /><div class="tx2"><span class="bidi">${title}</span><span class="muted">${entry.error}</span></div></div>`;
+  const failed = (entry.summary?.failed ?? 0) > 0 || entry.state === "failed";
+  const words = [["changed", "changed"], ["refreshed", "refreshed"], ["failed", "failed"], ["skipped", "skipped"], ["stable", "stable"]].filter(([name]) => entry.summary?.[/** @type {string} */ (name)] > 0).map(([name, word]) => `${entry.summary[/** @type {string} */ (name)]} ${word}`);
+  const state = entry.state && entry.state !== "finished" ? [entry.state] : [];
   return html`<a class="he" href="#/history" aria-current=${current ? "true" : undefined} onClick=${(/** @type {Event} */ event) => {
     event.preventDefault();
     go({ rest: { run: entry.id } });
-  }}><${Icon} name=${kind.icon} /><div class="tx2"><span class="bidi">${title}</span><span class="muted">${kind.word}${time && html`, <span title=${fullDate(time)}>${when(time)}</span>`}${entry.user ? `, ${entry.user}` : ""}</span></div>
-    ${entry.state && entry.state !== "finished" && html`<${Pill} kind=${entry.state === "failed" ? "bad" : "warn"}>${entry.state}<//>`}
-    ${(entry.summary?.failed ?? 0) > 0 && html`<${Pill} kind="bad" icon="alert">${entry.summary.failed} failed<//>`}
-    ${(entry.summary?.changed ?? 0) > 0 && html`<${Pill} kind="warn" icon="tilde">${entry.summary.changed} changed<//>`}</a>`;
+  }}><i class=${`mark ${failed ? "bad" : state.length > 0 ? "warn" : "ok"}`}></i><div class="tx2"><span class="bidi"><b>${title}</b></span><span class="muted">${[kind, ...state, ...words, entry.user].filter(Boolean).join(" · ")}</span></div>
+    ${time && html`<span class="muted when" title=${fullDate(time)}>${when(time)}</span>`}</a>`;
 }
 
 /** @param {{shown: any, slowest: boolean}} props */
@@ -69,7 +61,11 @@ function Details({ shown, slowest }) {
   const rows = rowsOf(shown);
   const ordered = slowest ? [...rows].sort((a, b) => b.micros - a.micros) : rows;
   const health = (shown.events ?? []).flatMap((/** @type {any} */ event) => (event.health_check ?? []).map((/** @type {any} */ check) => ({ ...check, of: `${event.type}#${event.name}` })));
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const row of rows) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
   return html`<div class="ch"><h2 class="bidi">${shown.manifest ?? shown.title ?? "Run"}</h2><div class="r muted">${shown.started && html`<span title=${fullDate(new Date(shown.started))}>${when(new Date(shown.started))}</span>`}</div></div>
+    <dl class="sums"><div><dt>total</dt><dd>${rows.length}</dd></div>${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => html`<div key=${name}><dt>${word}</dt><dd>${counts[name]}</dd></div>`)}</dl>
     ${shown.damaged && html`<${Banner} kind="warn">Parts of this record are damaged and were left out.<//>`}
     ${shown.undo_of && html`<${Banner} kind="info">This run took back run ${shown.undo_of}.<//>`}
     ${health.length > 0 && html`<h3>Health checks</h3><ul class="rules">${health.map((/** @type {any} */ check, /** @type {number} */ index) => html`<li key=${index}><${Pill} kind=${["ok", "warn", "bad", "bad"][check.status] ?? ""}>${["OK", "WARNING", "CRITICAL", "UNKNOWN"][check.status] ?? "?"}<//><code class="bidi">${check.of}</code><span class="bidi">${check.name}</span><span class="muted bidi">${check.output}</span></li>`)}</ul>`}
@@ -92,12 +88,13 @@ function rowsOf(shown) {
 /** @param {{row: import("../core/runs.js").Row}} props */
 function Line({ row }) {
   const [open, setOpen] = useState(false);
+  const [revealed, setRevealed] = useState(false);
   const outcome = OUTCOMES[row.outcome] ?? { word: row.outcome, glyph: "dash", kind: "" };
   return html`<li><div class="pline"><button type="button" class="pt" aria-expanded=${open ? "true" : "false"} aria-label=${`${outcome.word} ${row.id}`} onClick=${() => setOpen(!open)}><${Icon} name=${open ? "down" : "chev"} class="tw" /><${Pill} kind=${outcome.kind} icon=${outcome.glyph}>${outcome.word}<//></button>
-    <${Tile} type=${row.type} /><span class="mono bidi pn2">${row.id}</span><span class="muted">${duration(row.micros)}</span></div>
+    <${Tile} type=${row.type} /><span class="mono bidi pn">${row.id}</span><span class="pw bidi muted">${inShort(row)}</span><span class="muted pm">${row.micros > 0 && duration(row.micros)}</span></div>
     ${open && html`<div class="pdetail free">${row.error && html`<p class="err bidi">${row.error}</p>`}
       ${row.changes.length > 0 && html`<dl class="changes">${row.changes.map((change, at) => html`<div key=${at}><dt>${change.property}</dt><dd class="mono bidi">${changeText(change)}</dd></div>`)}</dl>`}
-      ${row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
+      ${row.hidden && !revealed ? html`<p class="row hid"><${Icon} name="eyeoff" /><span class="muted">hidden, ${row.hidden}</span>${row.diff.startsWith("---") && html`<${Button} small onClick=${() => setRevealed(true)}>Show<span class="sr"> the difference of ${row.id}</span><//>`}</p>` : row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
       <details><summary>Properties and status</summary><pre class="output bidi">${JSON.stringify({ properties: row.event.properties, status: row.event.status }, null, 2)}</pre></details></div>`}</li>`;
 }
 

@@ -4,9 +4,9 @@ import { copy, download } from "../core/actions.js";
 import { get } from "../core/api.js";
 import { register } from "../core/commands.js";
 import { parseDiff } from "../core/diff.js";
-import { OUTCOMES, applyProblem, asMarkdown, changeText, currentRun, startApply, startPlan, stateWord, stopRun, summaryOf } from "../core/runs.js";
+import { OUTCOMES, applyProblem, asMarkdown, changeText, currentRun, reveal, startApply, startPlan, stateWord, stopRun, summaryOf } from "../core/runs.js";
 import { place } from "../core/router.js";
-import { current, selectNamed } from "../core/store.js";
+import { current, selectNamed, studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
 import { Page } from "../frame/page.js";
 import { DiffView } from "../ui/diff.js";
@@ -42,7 +42,7 @@ export function Plan() {
   return html`<${Page} title=${title}
     about=${html`<span class="mono bidi">${run.path}</span>, <span title=${fullDate(run.started)}>${when(run.started)}</span>`}
     actions=${html`
-      ${running && html`<${Button} icon="stop" onClick=${() => void stopRun()}>Stop<//>`}
+      ${running && html`<${Button} icon="stop" title=${run.stopped.value ? "Kills the command that the run waits for" : undefined} onClick=${() => void stopRun()}>${run.stopped.value ? "Stop now" : "Stop"}<//>`}
       <${Button} icon="copy" onClick=${() => void copyMarkdown()}>Copy as Markdown<//>
       <${Button} icon="dl" onClick=${() => void downloadReport(run)} disabled=${running}>JSON<//>
       <${Button} icon="redo" onClick=${startPlan} disabled=${running || !document?.isManifest}>${run.isPlan ? "Plan again" : "Plan"}<//>
@@ -56,17 +56,23 @@ export function RunView({ run }) {
   const running = run.state.value === "running";
   const rows = run.rows.value;
   return html`<div class="stack">
+    ${run.isPlan && studio.value?.apply_allowed === false && html`<${Banner} kind="info">This Studio only looks. To apply from here, start it with <code>ccm studio --allow-apply</code><//>`}
     ${run.stale.value && html`<${Banner} kind="warn" actions=${html`<${Button} small onClick=${startPlan}>Plan again<//>`}><b>This plan is stale.</b> ${run.outdated.value ? "Something was applied since." : "The text has changed since."}<//>`}
     ${run.state.value === "stopped" && html`<${Banner} kind="warn"><b>Stopped.</b> Resources behind the last row had no turn.<//>`}
     ${run.findings.value.map((finding, index) => html`<${Banner} key=${index} kind=${finding.severity === "error" ? "bad" : "warn"}><pre class="frame">${finding.frame ?? finding.message}</pre><//>`)}
     ${run.notes.value.map((note, index) => html`<${Banner} key=${`n${index}`} kind=${note.kind}><span class="bidi">${note.text}</span><//>`)}
     <div class="card plancard">
-      <div class="ch"><h2>${running ? "Working" : stateWord(run.state.value)}</h2>
+      <div class="ch"><${Bar} counts=${run.counts.value} /><h2>${running ? "Working" : stateWord(run.state.value)}</h2>
         <span class="counts">${Object.entries(OUTCOMES).filter(([name]) => run.counts.value[name]).map(([name, outcome]) => html`<${Pill} key=${name} kind=${outcome.kind} icon=${outcome.glyph}>${run.counts.value[name]} ${run.isPlan ? outcome.many : outcome.word}<//>`)}</span>
-        <div class="r muted">${running ? html`<span class="bidi">${run.doing.value}</span> <progress aria-label="Progress" max=${run.total.value || 1} value=${Math.min(rows.length, run.total.value || 1)}></progress>` : plural(rows.length, "resource")}</div></div>
+        <div class="r muted">${running ? html`<span class="bidi">${run.doing.value}</span> <progress aria-label="Progress" max=${run.total.value || 1} value=${Math.min(rows.length, run.total.value || 1)}></progress>` : `${plural(rows.length, "resource")}, ${duration(rows.reduce((sum, row) => sum + row.micros, 0))}`}</div></div>
       <${Rows} run=${run} rows=${rows} />
     </div>
   </div>`;
+}
+
+/** How outcomes share the resources; the counts beside it say the same. @param {{counts: Record<string, number>}} props */
+function Bar({ counts }) {
+  return html`<span class="bar" aria-hidden="true">${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { kind }]) => html`<i key=${name} class=${kind} style=${{ flexGrow: counts[name] }}></i>`)}</span>`;
 }
 
 /** @param {{run: Run, rows: Row[]}} props */
@@ -83,9 +89,10 @@ function Rows({ run, rows }) {
     return slowest ? [...kept].sort((a, b) => b.micros - a.micros) : kept;
   }, [rows, filter, folds, slowest]);
   const options = [{ value: "all", label: "All" }, ...Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => ({ value: name, label: word }))];
-  const height = useMemo(() => (/** @type {Row} */ row) => ROW + (open.has(row.key) ? detailHeight(row) : 0), [open]);
+  const revealed = run.revealed.value;
+  const height = useMemo(() => (/** @type {Row} */ row) => ROW + (open.has(row.key) ? detailHeight(row, isFolded(run, row)) : 0), [open, revealed]);
   // Other heights need another list.
-  const items = useMemo(() => [...shown], [shown, open]);
+  const items = useMemo(() => [...shown], [shown, open, revealed]);
   /** @param {Row} row */
   const toggle = (row) => {
     const next = new Set(open);
@@ -96,27 +103,30 @@ function Rows({ run, rows }) {
   return html`<div class="planbar">
       <${Segmented} label="Outcomes" value=${options.some((option) => option.value === filter) ? filter : "all"} options=${options} onChange=${setFilter} />
       <${Button} small kind="ghost" pressed=${slowest} aria-pressed=${slowest ? "true" : "false"} icon="clock" onClick=${() => setSlowest(!slowest)}>Slowest first<//>
-      ${run.isPlan && run.diffs !== "all" && rows.some((row) => row.changes.some((change) => change.secret)) && html`<${Button} small kind="ghost" icon="eye" onClick=${() => void startPlan({ diffs: "all" })}>Show hidden diffs<//>`}
     </div>
-    <${VirtualList} id="plan-rows" role="list" label="Resources" class="planrows" items=${items} height=${height}
+    <div class="planrows" style=${{ maxHeight: `${items.reduce((sum, row) => sum + height(row), 0) || 40}px` }}><${VirtualList} id="plan-rows" role="list" label="Resources" items=${items} height=${height}
       empty=${html`<p class="muted pad">${folds ? "Nothing to do" : "None"}</p>`}
-      row=${(/** @type {Row} */ row, /** @type {number} */ index) => html`<${PlanRow} row=${row} index=${index} open=${open.has(row.key)} toggle=${toggle} />`} />
+      row=${(/** @type {Row} */ row, /** @type {number} */ index) => html`<${PlanRow} run=${run} row=${row} index=${index} open=${open.has(row.key)} toggle=${toggle} />`} /></div>
     ${filter === "all" && stable > FOLD && html`<div class="fold"><${Button} small kind="ghost" icon=${unfolded ? "up" : "down"} onClick=${() => setUnfolded(!unfolded)}>${unfolded ? "Fold those that are already right" : `Show ${plural(stable, "resource")} that ${stable === 1 ? "is" : "are"} already right`}<//></div>`}`;
 }
 
 const ROW = 34;
 const LINE = 20;
 
-/** How high the details of a row are. @param {Row} row */
-function detailHeight(row) {
+/** Whether the diff of a row is hidden. @param {Run} run @param {Row} row */
+const isFolded = (run, row) => row.hidden !== "" && (run.diffs !== "all" || !run.revealed.value.has(row.id));
+
+/** How high the details of a row are. @param {Row} row @param {boolean} folded */
+function detailHeight(row, folded) {
   const lines = row.changes.length + row.waits.length + (row.because.length > 0 ? 1 : 0) + (row.owed ? 1 : 0) + (row.error ? row.error.split("\n").length : 0);
   // Two lines of a diff name the files, and the last one is empty.
-  const diff = row.diff ? Math.min(Math.max(1, row.diff.split("\n").length - 3), 22) * LINE + 44 : 0;
+  const diff = folded ? 34 : row.diff ? Math.min(Math.max(1, row.diff.split("\n").length - 3), 22) * LINE + 44 : 0;
   return Math.min(600, lines * LINE + diff + 18);
 }
 
-/** @param {{row: Row, index: number, open: boolean, toggle: (row: Row) => void}} props */
-function PlanRow({ row, index, open, toggle }) {
+/** @param {{run: Run, row: Row, index: number, open: boolean, toggle: (row: Row) => void}} props */
+function PlanRow({ run, row, index, open, toggle }) {
+  const folded = isFolded(run, row);
   const outcome = OUTCOMES[row.outcome] ?? { word: row.outcome, glyph: "dash", kind: "", many: "" };
   const details = row.changes.length > 0 || row.diff !== "" || row.error !== "" || row.waits.length > 0 || row.because.length > 0;
   const chosen = place.value.resource === row.id;
@@ -127,24 +137,26 @@ function PlanRow({ row, index, open, toggle }) {
       <${Tile} type=${row.type} />
       <button type="button" class="pn bidi" title=${`Show ${row.id} in Design`} onClick=${() => selectNamed(row.id, { page: "design" })}>${row.id}${row.alias && html` <span class="muted">(${row.alias})</span>`}</button>
       <span class="pw bidi muted">${inShort(row)}</span>
-      ${row.micros > 100_000 && html`<span class="muted">${duration(row.micros)}</span>`}
+      <span class="muted pm">${row.micros > 0 && duration(row.micros)}</span>
     </div>
-    ${open && html`<div class="pdetail" style=${{ height: `${detailHeight(row) - 8}px` }}>
+    ${open && html`<div class="pdetail" style=${{ height: `${detailHeight(row, folded) - 8}px` }}>
       ${row.error && html`<p class="err bidi">${row.error}</p>`}
       ${row.waits.length > 0 && html`<p class="muted">provisional: after ${row.waits.join(", ")}</p>`}
       ${row.because.length > 0 && html`<p class="muted">because ${row.because.join(", ")} ${row.because.length === 1 ? "changes" : "change"}</p>`}
       ${row.owed && html`<p class="muted">owed since an earlier run</p>`}
       ${row.changes.length > 0 && html`<dl class="changes">${row.changes.map((change, at) => html`<div key=${at}><dt>${change.property}</dt><dd class="mono bidi">${changeText(change)}</dd></div>`)}</dl>`}
-      ${row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
+      ${folded ? html`<p class="row hid"><${Icon} name="eyeoff" /><span class="muted">hidden, ${row.hidden}</span>${run.isPlan && html`<${Button} small onClick=${() => reveal(run, row)}>Show<span class="sr"> the difference of ${row.id}</span><//>`}</p>`
+        : row.diff && html`<${DiffView} diff=${parseDiff(row.diff)} />`}
     </div>`}
   </div>`;
 }
 
 /** One line about a row. @param {Row} row */
-function inShort(row) {
+export function inShort(row) {
   if (row.error) return row.error.split("\n")[0] ?? "";
   if (row.waits.length > 0) return `after ${row.waits.join(", ")}`;
   if (row.because.length > 0) return `because ${row.because.join(", ")}`;
+  if (row.outcome === "stable") return "as desired";
   return row.changes.map((change) => `${change.property} ${changeText(change)}`).join(", ").slice(0, 200);
 }
 

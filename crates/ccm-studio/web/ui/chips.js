@@ -3,16 +3,20 @@ import { html, useState } from "../vendor/preact.js";
 import { Combo } from "./combo.js";
 import { Icon } from "./icons.js";
 
+/** @typedef {import("./combo.js").Option} Option */
+/** @typedef {Option[] | ((query: string) => Option[])} Options */
+
 /**
  * @param {{
- *   values: string[], options: import("./combo.js").Option[], onChange: (values: string[]) => void,
+ *   values: string[], options: Options, onChange: (values: string[]) => void,
  *   onOpen?: (value: string) => void, label: string, labelledBy?: string, describedBy?: string, readOnly?: boolean, inherited?: boolean,
  *   only?: boolean, bad?: (value: string) => boolean
  * }} props `Alt+←` and `Alt+→` move a chip
  */
 export function Chips({ values, options, onChange, onOpen, label, labelledBy, describedBy, readOnly = false, inherited = false, only = false, bad = () => false }) {
   const [adding, setAdding] = useState(false);
-  const left = options.filter((option) => !values.includes(option.value));
+  const isLeft = (/** @type {Option} */ option) => !values.includes(option.value);
+  const left = typeof options === "function" ? (/** @type {string} */ query) => options(query).filter(isLeft) : options.filter(isLeft);
   /** @param {KeyboardEvent} event @param {number} index */
   const keys = (event, index) => {
     if (readOnly) return;

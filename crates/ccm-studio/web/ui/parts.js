@@ -21,6 +21,9 @@ export function Button({ icon, label, keys, title, kind = "", class: extra = "",
   >${icon && html`<${Icon} name=${icon} />`}${children && html`<span class="tx">${children}</span>`}${children && keys && html`<kbd aria-hidden="true">${keyText(keys)}</kbd>`}</button>`;
 }
 
+/** What stands in the field of an event. @param {Event} event */
+export const typed = (event) => /** @type {HTMLInputElement} */ (event.currentTarget).value;
+
 /** @param {{kind?: string, icon?: string, square?: boolean, title?: string, children?: Children}} props */
 export function Pill({ kind = "", icon, square = false, title, children }) {
   return html`<span class=${`pill ${kind} ${square ? "sq" : ""}`} title=${title}>${icon && html`<${Icon} name=${icon} />`}${children}</span>`;
@@ -43,16 +46,23 @@ export function Empty({ icon = "info", title, children }) {
 }
 
 /**
- * Bars of the size of what is loading. After two seconds it says what that is.
- * @param {{rows?: number, label: string}} props
+ * Bars of the size of what is loading. After two seconds it says what that is,
+ * and offers to stop it.
+ * @param {{rows?: number, label: string, onStop?: (() => void) | undefined}} props
  */
-export function Skeleton({ rows = 6, label }) {
+export function Skeleton({ rows = 6, label, onStop }) {
   const [slow, setSlow] = useState(false);
   useEffect(() => {
     const timer = setTimeout(() => setSlow(true), 2000);
     return () => clearTimeout(timer);
   }, []);
-  return html`<div class="skeleton" role="status" aria-label=${label}>${slow && html`<p class="muted">${label} …</p>`}${Array.from({ length: rows }, (_, row) => html`<i key=${row}></i>`)}</div>`;
+  return html`<div class="skeleton" role="status" aria-label=${label}>${slow && html`<p class="row"><span class="muted">${label} …</span>${onStop && html`<${Button} small icon="stop" onClick=${onStop}>Stop<//>`}</p>`}${Array.from({ length: rows }, (_, row) => html`<i key=${row}></i>`)}</div>`;
+}
+
+/** What stands where an answer will be. @param {{asked: import("../core/asked.js").Asked, label: string, rows?: number}} props */
+export function Loading({ asked, label, rows = 6 }) {
+  if (!asked.stopped) return html`<${Skeleton} rows=${rows} label=${label} onStop=${asked.stop} />`;
+  return html`<p class="row pad"><span class="muted">Stopped</span><${Button} small icon="redo" onClick=${asked.again}>Try again<//></p>`;
 }
 
 /**
