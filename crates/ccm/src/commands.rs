@@ -49,17 +49,17 @@ type Entry = (&'static str, fn() -> Command, fn(&mut Ui, &ArgMatches) -> Result<
 const COMMANDS: &[Entry] = &[
     ("apply", apply::command, apply::run),
     ("plan", plan::command, plan::run),
+    ("validate", validate::command, validate::run),
     ("ensure", ensure::command, ensure::run),
     ("status", status::command, status::run),
-    ("validate", validate::command, validate::run),
-    ("edit", edit::command, edit::run),
     ("check", check::command, check::run),
-    ("owed", owed::command, owed::run),
-    ("history", history::command, history::run),
     ("undo", undo::command, undo::run),
-    ("studio", studio::command, studio::run),
-    ("graph", graph::command, graph::run),
+    ("history", history::command, history::run),
+    ("owed", owed::command, owed::run),
     ("why", why::command, why::run),
+    ("graph", graph::command, graph::run),
+    ("edit", edit::command, edit::run),
+    ("studio", studio::command, studio::run),
     ("facts", facts::command, facts::run),
     ("hiera", hiera::command, hiera::run),
     ("agent", agent::command, agent::run),
@@ -96,9 +96,9 @@ fn dispatch(commands: &[Entry], ui: &mut Ui, matches: &ArgMatches) -> Result<Exi
     }
 }
 
-/// The example that every help ends with.
+/// The examples that every help ends with.
 fn example(text: &str) -> String {
-    format!("Example:\n  {text}")
+    format!("Examples:\n  {text}")
 }
 
 /// The names of all types.

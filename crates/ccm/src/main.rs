@@ -81,13 +81,21 @@ fn parse(args: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
     cli.try_get_matches_from(args)
 }
 
+/// What most people do first.
+const EXAMPLES: &str = "Examples:
+  ccm validate site.yaml
+  ccm plan site.yaml
+  ccm apply site.yaml
+  ccm undo
+  ccm ensure file /etc/motd --content 'Welcome'";
+
 /// The whole command line.
 fn cli() -> Command {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     Command::new("ccm")
         .version(VERSION)
         .about("Configure a Linux machine from a YAML manifest")
-        .after_help("Example:\n  ccm plan manifest.yaml")
+        .after_help(EXAMPLES)
         .arg_required_else_help(true)
         .subcommand_required(true)
         .infer_long_args(true)
@@ -133,7 +141,7 @@ mod tests {
             for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
                 let path = format!("{path} {}", sub.get_name());
                 let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.contains("Example:\n  "), "{path} has no example");
+                assert!(help.contains("Examples:\n  "), "{path} has no example");
                 assert!(sub.get_about().is_some(), "{path} says nothing about itself");
                 check(sub, &path);
             }

@@ -20,7 +20,7 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
     Command::new("agent")
-        .about("Keep this machine as its manifests describe it")
+        .about("Apply manifests on a schedule and when they change")
         .after_help(example("ccm agent --config /etc/choria/ccm/config.yaml --check"))
         .arg(
             Arg::new("config")
@@ -32,12 +32,15 @@ pub(super) fn command() -> Command {
                 .help("The configuration"),
         )
         .arg(flags::context())
-        .arg(flag("check", "Check the configuration and do nothing else"))
-        .arg(flag("once", "Apply every manifest once, then end").conflicts_with("check"))
+        .arg(flag("check", "Only check the configuration"))
+        .arg(flag("once", "Apply every manifest once, then exit").conflicts_with("check"))
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = Host::new();
+    if !matches.get_flag("check") && !matches.get_flag("once") {
+        host.without_huge_pages();
+    }
     let given = matches.get_one::<PathBuf>("config").cloned().unwrap_or_default();
     let path = flags::from_here(&host, &given);
     let (config, warnings) = Config::read(&host, &path).map_err(invalid)?;

@@ -28,6 +28,8 @@ pub(super) fn run(_: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let failed = |message: String| Error::Invalid { message, hint: None };
     let cancel = signals::watch().map_err(|error| failed(error.to_string()))?;
     let host = System::default().begin(cancel.clone());
+    // The agent has none.
+    host.allow_huge_pages();
     let (parent, job) = Parent::connect(&cancel, &host).map_err(failed)?;
     let system = System::default();
     let system = system.with_lookup(Arc::clone(&parent) as _);

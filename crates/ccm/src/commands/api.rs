@@ -54,7 +54,7 @@ pub(super) fn command() -> Command {
         .arg(flags::no_sync())
         .args(state::flags());
     Command::new("api")
-        .about("Apply resources on request of other programs")
+        .about("Apply resources for other programs")
         .after_help(example("ccm ensure api pipe --stream < requests.jsonl"))
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -19,12 +19,21 @@ pub(super) fn command() -> Command {
     };
     Command::new("apply")
         .about("Apply a manifest, or a saved plan")
-        .after_help(example("ccm apply manifest.yaml --diff"))
+        .after_help(example(
+            "ccm apply site.yaml --diff\n  ccm apply site.yaml --only web --noop\n  \
+             ccm apply https://files.example.net/site.tar.gz",
+        ))
         .arg(manifest::argument())
         .arg(flags::noop())
-        .arg(flags::diff())
         .arg(flag("monitor-only", "Only run health checks").conflicts_with("noop"))
         .arg(flag("render", "Print the resolved manifest without applying it"))
+        .args(flags::selection_flags())
+        .arg(flags::register())
+        .arg(flags::session())
+        .arg(flags::detailed_exitcodes())
+        .next_help_heading("Output")
+        .arg(flags::diff())
+        .args(flags::amount_flags())
         .arg(
             flag("report", "Print the summary at the end (the default)")
                 .overrides_with("no-report"),
@@ -38,18 +47,16 @@ pub(super) fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("Write all events and the summary to this file, as JSON; `-` prints them"),
         )
-        .args(flags::amount_flags())
         .arg(flags::json("Print the report as JSON"))
         .arg(flags::events())
-        .args(flags::selection_flags())
-        .args(inputs::flags())
-        .arg(flags::register())
-        .arg(flags::session())
-        .arg(flags::detailed_exitcodes())
-        .args(saved_plan::apply_flags())
-        .arg(flags::no_sync())
-        .args(state::flags())
         .arg(flag("profile", "Print the slowest resources at the end"))
+        .next_help_heading("Data and facts")
+        .args(inputs::flags())
+        .next_help_heading("Saved plans")
+        .args(saved_plan::apply_flags())
+        .next_help_heading("State")
+        .args(state::flags())
+        .arg(flags::no_sync())
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

@@ -60,7 +60,7 @@ pub(super) fn command() -> Command {
 
 fn timeout(text: &str) -> Result<Duration, String> {
     let parsed = ccm_model::duration::parse_positive(text).map_err(|error| error.to_string())?;
-    if parsed.is_zero() { Err("must be longer than nothing".to_owned()) } else { Ok(parsed) }
+    if parsed.is_zero() { Err("must be greater than zero".to_owned()) } else { Ok(parsed) }
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

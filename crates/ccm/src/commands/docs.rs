@@ -108,7 +108,7 @@ fn blocks_of_commands_hold_commands() {
 fn every_example_in_the_help_is_understood() {
     fn check(command: &clap::Command) {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        for words in lines::of_ccm(help.trim_start_matches("Example:\n")) {
+        for words in lines::of_ccm(help.trim_start_matches("Examples:\n")) {
             assert_eq!(misunderstood(&words), None);
         }
         command.get_subcommands().for_each(check);

@@ -150,7 +150,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             "file": shown, "noop": noop, "changed": !all.is_empty(), "changes": all, "diff": diff,
         }));
     } else if changes.is_empty() {
-        ui.print(&format!("{shown} has this already, nothing to change\n"));
+        ui.print(&format!("{shown} already has this, nothing to change\n"));
     } else if noop {
         ui.print(&diff);
     } else {
@@ -189,7 +189,7 @@ fn read(host: &Host, path: &Path, shown: &str) -> Result<(String, Attributes)> {
     let failed = |source: ccm_host::Error| {
         let hint = match source {
             ccm_host::Error::TooLarge { .. } => {
-                Some("split it: `apply` resources apply further manifests".to_owned())
+                Some("split it, and apply the parts with `apply` resources".to_owned())
             }
             ref other => other.hint(),
         };
@@ -197,7 +197,7 @@ fn read(host: &Host, path: &Path, shown: &str) -> Result<(String, Attributes)> {
     };
     let found = host.lstat(path).map_err(failed)?;
     if found.is_some_and(|found| found.kind == FileKind::Symlink) {
-        let hint = "give the path of the file that it leads to".to_owned();
+        let hint = "give the path that the symlink points to".to_owned();
         return Err(invalid(format!("cannot edit {shown}: it is a symlink"), Some(hint)));
     }
     let (text, stat) = host.read_text(path, MAX_SIZE).map_err(failed)?;
@@ -215,7 +215,7 @@ fn write(
     let (now, _) = read(host, path, shown)?;
     if now != before {
         let hint = Some("run the command again".to_owned());
-        return Err(invalid(format!("cannot write {shown}: it has changed meanwhile"), hint));
+        return Err(invalid(format!("cannot write {shown}: another process changed it"), hint));
     }
     let failed = |source| Error::File { path: path.to_owned(), source };
     host.replace(path, Content::Bytes(after.as_bytes()), attributes).map_err(failed)?;
@@ -276,7 +276,7 @@ fn operation(document: &Document, matches: &ArgMatches) -> Result<ResourceOperat
             let mut properties = Map::new();
             for given in matches.get_many::<String>("properties").into_iter().flatten() {
                 let Some((property, value)) = given.split_once('=') else {
-                    let message = format!("`{given}` is no property");
+                    let message = format!("`{given}` is not a property");
                     let hint = "write PROPERTY=VALUE";
                     return Err(Failure::Other(Error::usage(message, hint)));
                 };

@@ -19,7 +19,9 @@ const FLAGGED: [&str; 3] = ["alias", "provider", "require"];
 pub(super) fn command() -> Command {
     Command::new("ensure")
         .about("Apply one resource")
-        .after_help(example("ccm ensure file /tmp/hello --content 'Hello'"))
+        .after_help(example(
+            "ccm ensure file /etc/motd --content 'Welcome'\n  ccm ensure package zsh --noop",
+        ))
         .subcommand_required(true)
         .arg_required_else_help(true)
         // A manifest is applied by `ccm apply`.
@@ -34,12 +36,7 @@ fn type_command(kind: &'static dyn AnyType) -> Option<Command> {
         .about(kind.about())
         .visible_aliases(view.aliases)
         .after_help(example(view.example))
-        .arg(
-            Arg::new("name")
-                .value_name(view.name_value)
-                .required(true)
-                .help("Name of the resource"),
-        );
+        .arg(Arg::new("name").value_name(view.name_value).required(true).help(kind.name_doc()));
     for argument in view.arguments {
         let name = argument.trim_matches(['[', ']']);
         let mut arg = Arg::new(name)

@@ -42,7 +42,7 @@ pub(super) fn show(ui: &mut Ui, value: &Value, path: Option<&str>, yaml: bool) -
     let found = match path {
         None => Some(value.clone()),
         Some(path) => gjson::Path::compile(path).lookup(value).map_err(|error| Error::Invalid {
-            message: format!("the path `{path}` cannot be followed: {error}"),
+            message: format!("cannot evaluate the path `{path}`: {error}"),
             hint: None,
         })?,
     };

@@ -259,7 +259,7 @@ pub(super) fn check_not_read(host: &Host, out: &Path) -> Result<()> {
     let sources = host.recorded_sources().files;
     if sources.keys().any(|source| place(source).as_ref() == Some(&target)) {
         return Err(Error::usage(
-            format!("{} is a file that this was made from", out.display()),
+            format!("{} is a source of this graph", out.display()),
             "write to another file",
         ));
     }

@@ -42,7 +42,7 @@ fn page(command: &Command) -> String {
     let mut page = Vec::new();
     // The examples get a section of their own.
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let examples = help.trim_start_matches("Example:").trim();
+    let examples = help.trim_start_matches("Examples:").trim();
     // Writing to memory does not fail.
     let _ = Man::new(command.clone().after_help("")).render(&mut page);
     let mut page = String::from_utf8_lossy(&page).into_owned();

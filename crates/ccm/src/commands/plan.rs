@@ -11,11 +11,16 @@ use crate::ui::{Output, PlanView, Show, Ui};
 pub(super) fn command() -> Command {
     Command::new("plan")
         .about("Preview the changes that a manifest would make")
-        .after_help(example("ccm plan manifest.yaml"))
+        .after_help(example("ccm plan site.yaml\n  ccm plan site.yaml --out site.plan"))
         // `show` and `diff` are about saved plans and take no manifest.
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .arg(manifest::argument())
+        .args(flags::selection_flags())
+        .arg(saved_plan::out_flag())
+        .arg(flags::detailed_exitcodes())
+        .arg(state::directory_flag())
+        .next_help_heading("Output")
         .arg(flags::diff().default_value("public").hide_default_value(true))
         .arg(
             Arg::new("no-diff")
@@ -26,11 +31,8 @@ pub(super) fn command() -> Command {
         )
         .args(flags::amount_flags())
         .arg(flags::json("Print the plan as JSON"))
-        .args(flags::selection_flags())
+        .next_help_heading("Data and facts")
         .args(inputs::flags())
-        .arg(flags::detailed_exitcodes())
-        .arg(saved_plan::out_flag())
-        .arg(state::directory_flag())
         .subcommands(saved_plan::subcommands())
 }
 

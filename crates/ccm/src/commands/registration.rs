@@ -48,14 +48,14 @@ fn init() -> Command {
                 .value_name("COUNT")
                 .value_parser(clap::value_parser!(u64).range(1..=5))
                 .default_value("1")
-                .help("Servers that keep a copy, from 1 to 5"),
+                .help("Number of replicas, from 1 to 5"),
         )
         .arg(
             Arg::new("max-age")
                 .long("max-age")
                 .value_name("DURATION")
                 .default_value("15m")
-                .help("How long entries without a time to live last, at least 1s"),
+                .help("How long the stream keeps entries without a time to live, at least 1s"),
         )
 }
 
@@ -91,7 +91,7 @@ fn create() -> Command {
                 .long("ttl")
                 .value_name("DURATION")
                 .default_value("30s")
-                .help("How long the entry lasts: a duration, `never`, or '' for as long as others"),
+                .help("Time to live: a duration, `never`, or '' for the default of the stream"),
         )
         .arg(
             Arg::new("annotation")
@@ -99,7 +99,7 @@ fn create() -> Command {
                 .short('A')
                 .value_name("KEY=VALUE")
                 .action(ArgAction::Append)
-                .help("More about the service"),
+                .help("Annotations of the service"),
         )
 }
 
@@ -110,7 +110,7 @@ fn rm() -> Command {
         Arg::new("force")
             .long("force")
             .action(ArgAction::SetTrue)
-            .help("Do not ask, do not fail if there is no such entry"),
+            .help("Do not ask for confirmation, and do not fail if the entry does not exist"),
     )
 }
 
@@ -261,11 +261,11 @@ fn remove(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> Result
     Err(Error::Invalid { message, hint })
 }
 
-/// Asks a person. Nobody else can answer.
+/// Asks for confirmation. Fails if standard input is not a terminal.
 fn confirm(ui: &mut Ui, host: &Host, entry: &RegistryEntry) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::usage(
-            "there is nobody to ask before the entry is removed",
+            "cannot ask for confirmation: standard input is not a terminal",
             "add --force",
         ));
     }

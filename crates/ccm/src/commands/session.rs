@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ccm_engine::DirectorySession;
 use ccm_host::Host;
-use ccm_model::{Report, shellquote};
+use ccm_model::shellquote;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use super::{Result, example, flags};
@@ -88,17 +88,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         let message = format!("there is no session in {}", path.display());
         return Err(Error::Invalid { message, hint: None });
     }
-    let (summary, events) = DirectorySession::open(&host, &path)?.events()?;
-    let report = Report {
-        protocol: Report::PROTOCOL,
-        manifest: path.display().to_string(),
-        noop: events.iter().any(|event| event.noop),
-        health_check_only: !events.is_empty() && events.iter().all(|event| event.health_check_only),
-        started: summary.start,
-        summary,
-        events,
-        warnings: Vec::new(),
-    };
+    let report = DirectorySession::open(&host, &path)?.report()?;
     if matches.get_flag("json") {
         ui.print_json(&report);
     } else {

@@ -22,7 +22,7 @@ pub(super) fn directory_flag() -> Arg {
         .value_name("DIR")
         .value_parser(clap::value_parser!(OsString))
         .value_hint(ValueHint::DirPath)
-        .help("Directory for the lock and the records of runs; also from CCM_STATE_DIR")
+        .help("Directory for the lock and the records of runs; also from `CCM_STATE_DIR`")
 }
 
 /// The flags of a command that changes the machine.
@@ -200,7 +200,8 @@ impl Access {
         }
         // Here debts would be lost that could be kept.
         if error.is_some_and(is_full) {
-            let hint = "make room, choose another directory with --state-dir, or give --no-state";
+            let hint =
+                "free some space, choose another directory with --state-dir, or give --no-state";
             let message = format!("{what}{reason}");
             return Err(Error::Invalid { message, hint: Some(hint.to_owned()) });
         }

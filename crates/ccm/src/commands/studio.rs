@@ -16,7 +16,7 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
     let command = Command::new("studio")
-        .about("Design manifests in the browser")
+        .about("Edit, preview and apply manifests in the browser")
         .after_help(example("ccm studio ~/site --open"))
         .arg(
             Arg::new("path")
@@ -53,7 +53,7 @@ pub(super) fn command() -> Command {
                 .value_name("DURATION")
                 .default_value("8h")
                 .value_parser(super::state::duration)
-                .help("End after this time without a request; 0 for never"),
+                .help("Exit after this time without a request; 0 for never"),
         )
         .args(super::state::flags())
         .arg(flags::json("Print the link as JSON"));

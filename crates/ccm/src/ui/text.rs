@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A text on one line, and without anything that a terminal would obey.
+/// Escapes control characters, so that untrusted strings cannot inject newlines
+/// or terminal sequences.
 pub(super) fn printable(text: &str) -> Cow<'_, str> {
     let is_obeyed = |c: char| c.is_control() && c != '\t';
     // Without an early end, which would cost more than it saves.

@@ -44,7 +44,7 @@ fn a_crashed_run_is_told_from_a_killed_one() {
     let mut agent = bed.start(&[]);
     pid_in(&bed.env.path("pid"));
     kill(Pid::from_raw(agent.run_pid()), Signal::SIGABRT).unwrap();
-    agent.wait_for(&["the run crashed: its process was ended by signal 6"]);
+    agent.wait_for(&["the run crashed: its process was killed by signal 6"]);
     agent.wait_for(&["crashed", "reason=\"schedule\""]);
     agent.stop();
 }

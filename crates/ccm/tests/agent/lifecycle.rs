@@ -157,7 +157,7 @@ fn a_second_signal_ends_everything_at_once() {
         let mut agent = bed.start(&[]);
         let command = pid_in(&bed.env.path("pid"));
         agent.signal(signal);
-        agent.wait_for(&["stopping after the run at work"]);
+        agent.wait_for(&["stopping: waiting for the current run to end"]);
         agent.signal(signal);
         assert_eq!(agent.ends().code(), Some(code));
         wait_until("the command to end", || (!is_alive(command)).then_some(()));
@@ -176,6 +176,21 @@ fn once_is_interrupted_like_apply() {
     assert!(!is_alive(command));
 }
 
+/// Also while it waits for a server that does not answer.
+#[test]
+fn once_is_interrupted_while_it_fetches() {
+    let bed = Bed::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    bed.configure(&format!("manifests: ['http://{address}/a.tar.gz']\n"));
+    let mut agent = bed.start(&["--once"]);
+    let _held = silent.accept().unwrap();
+    let began = std::time::Instant::now();
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.ends().code(), Some(143), "{}", agent.log());
+    assert!(began.elapsed().as_secs() < 5, "{}", agent.log());
+}
+
 #[test]
 fn a_run_takes_too_long() {
     let bed = Bed::new();
@@ -184,7 +199,7 @@ fn a_run_takes_too_long() {
     bed.configure("manifests: [[DIR]/m.yaml, [DIR]/n.yaml]\nrun_timeout: 1m\n");
     let mut agent = bed.start(&[]);
     let command = pid_in(&bed.env.path("pid"));
-    agent.wait_for(&["the run takes longer than 1m"]);
+    agent.wait_for(&["the run exceeded its timeout of 1m"]);
     agent.wait_for(&["applied", "m.yaml", "ERROR"]);
     assert!(!is_alive(command));
     // The other manifest has waited for its turn.

@@ -44,7 +44,7 @@ fn objects_are_applied_followed_and_suspended() {
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(agent.count(&["exec#"]), 2, "a suspended manifest is not applied");
     put_object(&mut wire, "M", "m.tgz", &echo("three"));
-    agent.wait_for(&["the object is back"]);
+    agent.wait_for(&["the object exists again"]);
     agent.wait_for(&["exec#echo three changed"]);
     agent.stop();
 }

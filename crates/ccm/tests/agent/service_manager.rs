@@ -60,7 +60,7 @@ fn systemd_is_told_how_the_agent_is() {
     agent.signal(Signal::SIGHUP);
     manager.until("RELOADING=1");
     manager.until("READY=1");
-    agent.wait_for(&["was read again"]);
+    agent.wait_for(&["reloaded the configuration"]);
     agent.signal(Signal::SIGTERM);
     manager.until("STOPPING=1");
     assert_eq!(agent.ends().code(), Some(0));

@@ -93,17 +93,17 @@ fn wrong_requests_say_what_is_wrong() {
         response["error"].as_str().unwrap().to_owned()
     };
     let with = |text: &str| format!("{{\"protocol\": \"{REQUEST}\", {text}}}");
-    insta::assert_snapshot!(error(""), @"a request is one map about one resource, this is null");
-    insta::assert_snapshot!(error("{\"protocol\": "), @"the request cannot be read: unclosed bracket '{' (line 1, column 1)");
-    insta::assert_snapshot!(error("[]"), @"a request is one map about one resource, this is a list");
-    insta::assert_snapshot!(error("[{}, {}]"), @"a request is one map about one resource, this is a list");
+    insta::assert_snapshot!(error(""), @"a request must be one map about one resource, not null");
+    insta::assert_snapshot!(error("{\"protocol\": "), @"cannot parse the request: unclosed bracket '{' (line 1, column 1)");
+    insta::assert_snapshot!(error("[]"), @"a request must be one map about one resource, not a list");
+    insta::assert_snapshot!(error("[{}, {}]"), @"a request must be one map about one resource, not a list");
     insta::assert_snapshot!(error("{}"), @"the protocol is missing, expected `io.choria.ccm.v1.resource.ensure.request`");
     insta::assert_snapshot!(error("{\"protocol\": \"x\"}"), @"wrong protocol `x`, expected `io.choria.ccm.v1.resource.ensure.request`");
     insta::assert_snapshot!(error(&with("\"properties\": {}")), @"the type is missing");
-    insta::assert_snapshot!(error(&with("\"type\": \"fiel\", \"properties\": {}")), @"the type `fiel` is not offered here (did you mean `file`?)");
+    insta::assert_snapshot!(error(&with("\"type\": \"fiel\", \"properties\": {}")), @"the type `fiel` is not available here (did you mean `file`?)");
     // The types follow, and this test stays as it is when there is a new one.
     let not_offered = error(&with("\"type\": \"apply\", \"properties\": {\"name\": \"x\"}"));
-    let wanted = "the type `apply` is not offered here (available types: archive, exec, file, ";
+    let wanted = "the type `apply` is not available here (available types: archive, exec, file, ";
     assert!(not_offered.starts_with(wanted), "{not_offered}");
     insta::assert_snapshot!(error(&with("\"type\": \"file\"")), @"the properties are missing");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": []")), @"the properties must be a map, not a list");
@@ -120,7 +120,7 @@ fn wrong_requests_say_what_is_wrong() {
      | ^^^^
     ");
     insta::assert_snapshot!(error(&with("\"typ\": 1")), @"unknown key `typ` in the request (did you mean `type`?)");
-    insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"type\": \"exec\"")), @"the request cannot be read: duplicate key `type` (line 1, column 74)");
+    insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"type\": \"exec\"")), @"cannot parse the request: duplicate key `type` (line 1, column 74)");
 }
 
 #[test]

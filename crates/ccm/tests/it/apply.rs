@@ -41,7 +41,7 @@ fn preview_apply_and_apply_again() {
             +one
             +two
       + file#[DIR]/app/secret  content [redacted], [ME], mode 0600
-            [DIR]/app/secret: not shown, its mode hides it from others (--diff=all)
+            [DIR]/app/secret: 1 line not shown, not world-readable; use --diff=all
       ↻ exec#reload  run, because file#config changes
 
     3 to create, 1 to refresh; 1 already right

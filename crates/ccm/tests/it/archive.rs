@@ -53,16 +53,16 @@ fn what_is_wrong_is_said_before_anybody_is_asked() {
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "ftp://u:secret@h/a.tar"]), @"
     exit: 1
     --- stderr ---
-    error: archive#[DIR]/a.tar: url: cannot fetch ftp://h/a.tar: `ftp` is not available in this version
+    error: archive#[DIR]/a.tar: url: cannot download ftp://h/a.tar: `ftp` is not available in this version
     hint: available schemes: file, http, https, kv, obj
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.zip", "--cleanup"]), @"
     exit: 1
     --- stderr ---
-    error: archive#[DIR]/a.tar: url: its extension and that of `name` mean different archives
-    error: archive#[DIR]/a.tar: cleanup: nothing is unpacked, so the archive cannot be removed afterwards
+    error: archive#[DIR]/a.tar: url: its extension and that of `name` are of different formats
+    error: archive#[DIR]/a.tar: cleanup: without `extract_parent`, ccm would delete the archive without extracting it
     hint: set `extract_parent`
-    error: archive#[DIR]/a.tar: cleanup: without the archive, nothing shows that it was unpacked
+    error: archive#[DIR]/a.tar: cleanup: without `creates`, ccm could not tell whether the deleted archive was extracted
     hint: set `creates`
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "archive", "[DIR]/a.tar", "http://h/a.tar", "-H", "x"]), @"

@@ -98,7 +98,7 @@ ccm:
        |
        = hint: the first one is in line 10; two are allowed if each has `control` and only one applies
 
-    error: the name is given already, as the key above
+    error: the key above already sets the name
       --> manifest.yaml:12:43
        |
     12 |         - /b: {owner: root, mode: "0644", name: /c}
@@ -112,7 +112,7 @@ ccm:
        |
        = hint: did you mean `service`?
 
-    error: an entry has one type, this has `exec` and `file`
+    error: an entry must have one type, not `exec` and `file`
       --> manifest.yaml:15:7
        |
     15 |       file: {}
@@ -197,9 +197,9 @@ ccm:
 fn manifests_of_a_wrong_shape() {
     let env = TestEnv::new();
     for (text, words) in [
-        ("", "a manifest is a map, this is null"),
-        ("[]", "a manifest is a map, this is a list"),
-        ("hello", "a manifest is a map, this is text"),
+        ("", "a manifest must be a map, not null"),
+        ("[]", "a manifest must be a map, not a list"),
+        ("hello", "a manifest must be a map, not a string"),
         ("data: {}", "a manifest needs `ccm:`"),
         ("ccm: []", "expected a map with `resources`, found a list"),
         ("ccm: {}", "there are no `resources`"),
@@ -209,7 +209,7 @@ fn manifests_of_a_wrong_shape() {
         ("ccm: {resources: [{}]}", "an entry needs a resource type"),
         ("ccm: {resources: [{file: }]}", "`file` needs resources below it"),
         ("ccm: {resources: [{file: x}]}", "`file` needs resources below it"),
-        ("ccm: {resources: [{exec: [{a: b}]}]}", "expected a map of properties, found text"),
+        ("ccm: {resources: [{exec: [{a: b}]}]}", "expected a map of properties, found a string"),
         ("ccm: {resources: [{exec: [{a: , b: }]}]}", "found 2 keys"),
         ("ccm: {resources: [{exec: [{defaults: {name: x}}, a]}]}", "a name cannot be a default"),
         ("ccm: {resources: [{exec: a}], fail_on_error: maybe}", "expected `true` or `false`"),

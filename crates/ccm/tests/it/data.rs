@@ -135,7 +135,7 @@ fn wrong_expressions_are_shown_with_a_caret() {
     exit: 1
     --- stdout ---
       ✗ exec#later
-            cannot resolve property `command`: lookup: nothing is found under the key `data.missing` (1:1)
+            cannot resolve property `command`: lookup: the key `data.missing` does not exist (1:1)
              | lookup('data.missing')
              | ^^^^^^^^^^^^^^^^^^^^^^
       ✗ exec#control

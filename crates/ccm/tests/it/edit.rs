@@ -84,7 +84,7 @@ fn every_verb_edits_the_file() {
     insta::assert_snapshot!(again, @r"
     exit: 0
     --- stdout ---
-    manifest.yaml has this already, nothing to change
+    manifest.yaml already has this, nothing to change
     ");
 }
 
@@ -157,7 +157,7 @@ fn mistakes_are_named() {
     exit: 1
     --- stderr ---
     error: cannot edit manifest.yaml: exec#reload refers to file#/etc/motd
-    hint: resources run in the order written: it must stay behind
+    hint: resources run in the order written, so the referring resource must come later
     ");
     assert_eq!(env.run(["edit", "manifest.yaml"]).status.code(), Some(64));
     assert_eq!(env.run(["edit", "manifest.yaml", "mv", "exec#reload"]).status.code(), Some(64));
@@ -275,7 +275,7 @@ fn symlinks_are_not_followed() {
     exit: 1
     --- stderr ---
     error: cannot edit link.yaml: it is a symlink
-    hint: give the path of the file that it leads to
+    hint: give the path that the symlink points to
     ");
     assert_eq!(env.read("manifest.yaml"), SITE);
     assert!(env.path("link.yaml").is_symlink());

@@ -79,7 +79,7 @@ fn a_command_from_the_command_line() {
     exit: 1
     --- stdout ---
       ✗ exec#sleep 9
-            sleep did not finish within 100ms and was ended with its process group
+            sleep exceeded its timeout of 100ms; ccm terminated its process group
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--exec-if", "false"]), @"
     exit: 0

@@ -203,7 +203,7 @@ fn a_guard_that_is_killed_is_no_answer() {
         let output = env.run(["ensure", "exec", "touch [DIR]/x", flag, "sh -c 'kill -9 $$'"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(1), "{text}");
-        assert!(text.contains("was ended by signal 9"), "{text}");
+        assert!(text.contains("was killed by signal 9"), "{text}");
     }
     assert!(!env.path("x").exists());
 }

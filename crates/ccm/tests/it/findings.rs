@@ -71,7 +71,7 @@ fn wrong_values_name_the_resource_and_the_property() {
         .unwrap();
     child.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
     let answer = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    assert!(answer.contains("file#/x: content: expected text, found a list"), "{answer}");
+    assert!(answer.contains("file#/x: content: expected a string, found a list"), "{answer}");
 
     let output = env.run(["ensure", "exec", "true", "--returns", "many"]);
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -205,7 +205,7 @@ fn the_graph_goes_to_a_file() {
     for (out, name) in [("manifest.yaml", "manifest.yaml"), ("sub/child.yaml", "sub/child.yaml")] {
         let shown = env.ccm(["graph", "manifest.yaml", "-o", out]);
         let wanted = format!(
-            "exit: 64\n--- stderr ---\nerror: [DIR]/{name} is a file that this was made from\n\
+            "exit: 64\n--- stderr ---\nerror: [DIR]/{name} is a source of this graph\n\
              hint: write to another file\n"
         );
         assert_eq!(shown, wanted);

@@ -288,7 +288,7 @@ ccm:
        |
        = hint: did you mean `command`?
 
-    error: exec#true: health_checks: expected a map, found text
+    error: exec#true: health_checks: expected a map, found a string
       --> manifest.yaml:12:17
        |
     12 |               - check_x

@@ -378,7 +378,10 @@ fn nothing_is_changed_that_cannot_be_recorded() {
     let output = command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap();
     let text = said(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("cannot record what") && text.contains("--no-history"), "{text}");
+    assert!(
+        text.contains("cannot record the former state of") && text.contains("--no-history"),
+        "{text}"
+    );
     assert_eq!(std::fs::metadata(env.path("t/large")).unwrap().size(), 300_000);
     assert_eq!(env.read("t/changed"), "one\nnew\n", "what fits is changed");
 }
@@ -520,7 +523,7 @@ fn nothing_is_undone_through_a_symlink_that_came_later() {
     ok(&env, ["ensure", "file", "[DIR]/d", "absent", "--force"]);
     symlink("elsewhere", env.path("d")).unwrap();
     let text = fails(&env, ["undo"]);
-    assert!(text.contains("is no directory any more"), "{text}");
+    assert!(text.contains("is no longer a directory"), "{text}");
     assert_eq!(std::fs::read_dir(env.path("elsewhere")).unwrap().count(), 0);
 
     let env = TestEnv::new();

@@ -212,7 +212,7 @@ fn what_is_no_tree_of_manifests_is_refused() {
     insta::assert_snapshot!(ccm(&env, &server, ["apply", "[URL]"]), @"
     exit: 1
     --- stderr ---
-    error: cannot find the manifest in http://[redacted]@[SERVER]/site.tar.gz: it holds several: a/manifest.yaml, b/manifest.yaml
+    error: cannot find the manifest in http://[redacted]@[SERVER]/site.tar.gz: it contains several: a/manifest.yaml, b/manifest.yaml
     hint: put one manifest.yaml at its top or one directory down
     ");
     let server = serve(&[("a/b/manifest.yaml", FILE, empty)]);
@@ -226,19 +226,19 @@ fn what_is_no_tree_of_manifests_is_refused() {
         let server = serve(&entries);
         let picture = ccm(&env, &server, ["apply", "[URL]"]);
         assert!(picture.starts_with("exit: 1\n"), "{picture}");
-        assert!(picture.contains("refusing to unpack http://"), "{picture}");
+        assert!(picture.contains("refusing to extract http://"), "{picture}");
         assert_clean(&env);
     }
     let many: Vec<String> = (0..10_001).map(|n| format!("f{n}")).collect();
     let many: Vec<_> = many.iter().map(|name| (name.as_str(), FILE, "")).collect();
     let picture = ccm(&env, &serve(&many), ["apply", "[URL]"]);
     assert!(
-        picture.starts_with("exit: 1\n") && picture.contains("refusing to unpack"),
+        picture.starts_with("exit: 1\n") && picture.contains("refusing to extract"),
         "{picture}"
     );
     let server = Server::with_body("no archive");
     let picture = ccm(&env, &server, ["apply", "[URL]"]);
-    assert!(picture.starts_with("exit: 1\n") && picture.contains("cannot unpack"), "{picture}");
+    assert!(picture.starts_with("exit: 1\n") && picture.contains("cannot extract"), "{picture}");
     let picture = ccm(&env, &server, ["validate", "[URL]", "--json"]);
     let json = picture.strip_prefix("exit: 1\n--- stdout ---\n").unwrap();
     let verdict: Value = serde_json::from_str(json).unwrap();
@@ -256,7 +256,7 @@ fn other_addresses_are_refused() {
     insta::assert_snapshot!(env.ccm(["apply", "ftp://BUCKET/m.tgz"]), @"
     exit: 1
     --- stderr ---
-    error: cannot fetch ftp://BUCKET/m.tgz: `ftp` is not available in this version
+    error: cannot download ftp://BUCKET/m.tgz: `ftp` is not available in this version
     hint: available schemes: file, http, https, kv, obj
     ");
     insta::assert_snapshot!(env.ccm(["apply", "http://me:hunter2@127.0.0.1:1/manifest.yaml"]), @"
@@ -303,7 +303,7 @@ fn file_urls_work_wherever_urls_do() {
     let picture = env.ccm(["hiera", "parse", &data]);
     assert!(picture.contains("\"port\": 8080"), "{picture}");
     let picture = env.ccm(["hiera", "parse", "ftp://u:hunter2@BUCKET/key"]);
-    let error = "caused by: cannot fetch ftp://BUCKET/key: `ftp` is not available in this version\n\
+    let error = "caused by: cannot download ftp://BUCKET/key: `ftp` is not available in this version\n\
                  hint: available schemes: file, http, https, kv, obj";
     assert!(picture.contains(error), "{picture}");
 }

@@ -93,7 +93,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     insta::assert_snapshot!(validate("[[ if false ]]x[[ end ]]\n"), @"
     exit: 1
     --- stderr ---
-    error: the template makes nothing, it must make a list of resources
+    error: the output of the template is empty; it must be a list of resources
      --> manifest.yaml:2:23
       |
     2 |   resources_jet_file: resources.jet
@@ -103,7 +103,7 @@ fn errors_point_into_the_template_or_into_what_it_made() {
     insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
     exit: 1
     --- stderr ---
-    error: `resources` are given already, never give both
+    error: `resources` and `resources_jet_file` cannot both be set
      --> manifest.yaml:1:7
       |
     1 | ccm: {resources_jet_file: none.jet, resources: []}

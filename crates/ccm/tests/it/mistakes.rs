@@ -1,5 +1,8 @@
 //! The mistakes that people make, and what ccm says to each.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
 use crate::TestEnv;
 
 /// What a manifest gets: a title, its text, and what the errors contain.
@@ -27,7 +30,7 @@ const MANIFESTS: &[(&str, &str, &[&str])] = &[
     (
         "notify",
         "ccm: {resources: [{file: [{/a: {ensure: absent, notify: [\"exec#x\"]}}]}]}",
-        &["unknown property `notify`", "give it `subscribe`"],
+        &["unknown property `notify`", "`subscribe` with the name of this one"],
     ),
     (
         "users",
@@ -145,4 +148,32 @@ fn failures_of_resources_say_what_to_do() {
         }
         assert!(said.contains("hint: "), "{said}");
     }
+}
+
+/// A web server without TLS answers a TLS handshake with 400, in plain text.
+#[test]
+fn an_https_url_to_a_plain_port_is_explained() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+            // Closed by the client, so that it is not reset before it has read.
+            let _ = std::io::copy(&mut stream, &mut std::io::sink());
+        }
+    });
+    let env = TestEnv::new();
+    let url = format!("https://{address}/a.tar.gz");
+    let archive = env.path("a.tar.gz").display().to_string();
+    for args in [&["ensure", "archive", &archive, &url][..], &["validate", &url]] {
+        let output = env.command(args).output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let reason = "the TLS handshake failed: the server did not respond with TLS";
+        assert!(said.contains(&format!("cannot download {url}: {reason}")), "{said}");
+        assert!(said.contains("hint: if the server uses plain HTTP, write http://"), "{said}");
+        assert!(!said.contains("InvalidContentType"), "{said}");
+    }
+    assert!(!env.path("a.tar.gz").exists());
 }

@@ -244,7 +244,7 @@ ccm:
         apply#child.yaml
         » exec#touch [DIR]/child
     --- stderr ---
-    warning: apply#child.yaml: `noop: false` has no effect, the run above has it on
+    warning: apply#child.yaml: `noop: false` has no effect: the mode is already on in the parent manifest
     ");
     assert!(!env.path("child").exists());
 }
@@ -353,7 +353,7 @@ fn ten_levels_run_and_the_eleventh_does_not() {
                           apply#level10.yaml
                           » exec#touch [DIR]/ran10
                           ✗ apply#level11.yaml
-                                manifests are nested too deeply, 10 levels are the limit
+                                manifests are nested too deeply; the limit is 10 levels
                                    0 [DIR]/level0.yaml
                                    1 [DIR]/level1.yaml
                                    2 [DIR]/level2.yaml
@@ -406,7 +406,7 @@ fn manifests_that_multiply_come_to_an_end() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let events = report["events"].as_array().unwrap();
     assert!(events.len() <= 3 * 1001, "{}", events.len());
-    let words = "a run applies at most 1000 manifests";
+    let words = "a run applies at most 1000 child manifests";
     assert!(events.iter().any(|event| event["error"].to_string().contains(words)));
 }
 
@@ -424,15 +424,15 @@ fn whoever_is_not_trusted_applies_nothing_further() {
     --- stdout ---
       ✗ apply#child.yaml
             manifest [DIR]/child.yaml is invalid
-            [DIR]/child.yaml:4:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+            [DIR]/child.yaml:4:7: apply#other.yaml: this manifest must not apply others: its parent sets `allow_apply: false` (remove the `apply` resource, or `allow_apply: false` in the parent)
     --- stderr ---
-    error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
+    error: apply#other.yaml: this manifest must not apply others: its parent sets `allow_apply: false`
      --> [DIR]/child.yaml:4:7
       |
     4 |     - apply: {name: other.yaml}
       |       ^^^^^
       |
-      = hint: take it out, or drop `allow_apply: false` above
+      = hint: remove the `apply` resource, or `allow_apply: false` in the parent
     ");
     assert!(!env.path("child").exists() && !env.path("other").exists());
     env.manifest("ccm: {resources: [{apply: {name: other.yaml, allow_apply: false}}]}\n");
@@ -499,7 +499,7 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
       ✗ apply#child.yaml
             manifest [DIR]/child.yaml is invalid
             [DIR]/child.yaml:4:16: exec#ls: unknown property `comand` (did you mean `command`?)
-            [DIR]/child.yaml:4:37: exec#ls: returns: expected a whole number, found text
+            [DIR]/child.yaml:4:37: exec#ls: returns: expected a whole number, found a string
       ✗ apply#rules.yaml
             manifest [DIR]/rules.yaml is invalid
             [DIR]/rules.yaml:3:3: key `port` is required but has no value
@@ -517,7 +517,7 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
       |
       = hint: did you mean `command`?
 
-    error: exec#ls: returns: expected a whole number, found text
+    error: exec#ls: returns: expected a whole number, found a string
      --> [DIR]/child.yaml:4:37
       |
     4 |         - ls: {comand: x, returns: [a]}
@@ -606,7 +606,7 @@ fn urls_are_refused_without_showing_credentials() {
     3 |     - apply: ["https://**********@host/m.tgz"]
       |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
       |
-      = hint: apply a manifest that lies beside this one
+      = hint: use the path of a local manifest
     "#);
     let output = env.run(["validate", "manifest.yaml", "--json"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -752,15 +752,15 @@ fn what_a_template_brings_below_is_checked_too() {
     --- stdout ---
       ✗ apply#child.yaml
             manifest [DIR]/child.yaml is invalid
-            [DIR]/r.jet (rendered):3:7: apply#other.yaml: whoever applies this manifest does not allow it to apply others (take it out, or drop `allow_apply: false` above)
+            [DIR]/r.jet (rendered):3:7: apply#other.yaml: this manifest must not apply others: its parent sets `allow_apply: false` (remove the `apply` resource, or `allow_apply: false` in the parent)
     --- stderr ---
-    error: apply#other.yaml: whoever applies this manifest does not allow it to apply others
+    error: apply#other.yaml: this manifest must not apply others: its parent sets `allow_apply: false`
      --> [DIR]/r.jet (rendered):3:7
       |
     3 |     - other.yaml:
       |       ^^^^^^^^^^
       |
-      = hint: take it out, or drop `allow_apply: false` above
+      = hint: remove the `apply` resource, or `allow_apply: false` in the parent
     ");
     assert!(!env.path("other").exists());
     env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");

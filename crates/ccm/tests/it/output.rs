@@ -51,7 +51,7 @@ fn reports_replace_only_regular_files() {
     std::fs::create_dir(env.path("directory")).unwrap();
     let fifo = env.path("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    assert_refused(&env, &env.path("link.json"), "symbolic link, which is not followed");
+    assert_refused(&env, &env.path("link.json"), "symlink, which ccm does not follow");
     assert_refused(&env, &env.path("dangling.json"), "`-` for standard output");
     assert_refused(&env, Path::new("/dev/null"), "is a socket, FIFO or device");
     assert_refused(&env, &fifo, "is a socket, FIFO or device");
@@ -94,7 +94,7 @@ fn a_report_file_of_another_user_is_refused() {
     assert_refused(&env, &shared.join("fifo"), "FIFO");
     assert_refused(&env, &shared.join("read.fifo"), "FIFO");
     assert_refused(&env, &shared.join("file"), "belongs to another user (uid 65534)");
-    assert_refused(&env, &shared.join("link"), "symbolic link");
+    assert_refused(&env, &shared.join("link"), "symlink");
     assert_refused(&env, &shared.join("directory"), "is a directory");
     kill(Pid::from_raw(reader.id() as i32), Signal::SIGTERM).unwrap();
     let mut seen = String::new();

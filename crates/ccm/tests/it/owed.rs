@@ -392,8 +392,8 @@ fn without_room_for_the_debt_nothing_is_changed() {
     let steps: Vec<_> =
         text.lines().filter(|line| line.starts_with("exit ") || *line == "conf").collect();
     assert_eq!(steps, ["exit 1", "exit 0", "conf"], "{text}");
-    assert!(text.contains("cannot record what subscribers owe"), "{text}");
-    assert!(text.contains("No space left") && text.contains("make room"), "{text}");
+    assert!(text.contains("cannot record owed reactions"), "{text}");
+    assert!(text.contains("No space left") && text.contains("free some space"), "{text}");
 }
 
 #[test]

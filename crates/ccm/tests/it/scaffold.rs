@@ -367,7 +367,7 @@ ccm:
     6 |         - /a/../b: {source: src, engine: perl}
       |                                          ^^^^
       |
-      = hint: it is jet or go
+      = hint: allowed: jet, go
 
     error: scaffold#/c: property `source` is required
      --> manifest.yaml:7:11
@@ -375,7 +375,7 @@ ccm:
     7 |         - /c: {engine: jet, left_delimiter: "<<"}
       |           ^^
       |
-      = hint: source: Directory of templates, or the URL of a tarball of one
+      = hint: source: Directory of templates, or URL of a tarball with templates
 
     error: scaffold#/c: left_delimiter: both left_delimiter and right_delimiter must be set
      --> manifest.yaml:7:45
@@ -383,7 +383,7 @@ ccm:
     7 |         - /c: {engine: jet, left_delimiter: "<<"}
       |                                             ^^^^
 
-    error: scaffold#/d: source: cannot fetch ftp://x/y.tgz: `ftp` is not available in this version
+    error: scaffold#/d: source: cannot download ftp://x/y.tgz: `ftp` is not available in this version
      --> manifest.yaml:8:24
       |
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
@@ -403,7 +403,7 @@ ccm:
     8 |         - /d: {source: "ftp://x/y.tgz", post: [{"[": "true"}, {"*.sh": ""}]}
       |                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 
-    error: scaffold#/e: post: expected a map from a pattern to a command, found text
+    error: scaffold#/e: post: expected a map from a pattern to a command, found a string
      --> manifest.yaml:9:36
       |
     9 |         - /e: {source: src, post: ["*.sh"], data: [1]}

@@ -39,7 +39,7 @@ fn a_script_with_a_session() {
     exit: 1
     --- stdout ---
       ✗ exec#true
-            exec#other has not been applied in this run or session
+            cannot check exec#other: no resource with this name or alias ran earlier in this run or session
     ");
     insta::assert_snapshot!(env.ccm(["session", "report"]), @"
     exit: 0
@@ -48,7 +48,7 @@ fn a_script_with_a_session() {
       ✗ exec#false
             failed to reach desired state: the command exited with code 1, not 0
       ✗ exec#true
-            exec#other has not been applied in this run or session
+            cannot check exec#other: no resource with this name or alias ran earlier in this run or session
 
     Applied [DIR]/session in [TIME]: 1 created, 1 refreshed, 2 failed, 1 skipped for unmet requirements, 2 stable
     ");

@@ -136,7 +136,7 @@ fn a_full_disk_is_not_taken_for_a_place_without_state() {
         text.lines().filter(|line| line.starts_with("exit ") || *line == "f").collect();
     assert_eq!(steps, ["exit 1", "exit 1", "exit 0", "f"], "{text}");
     assert_eq!(text.matches("No space left on device").count(), 2, "{text}");
-    assert!(text.contains("hint: make room"), "{text}");
+    assert!(text.contains("hint: free some space"), "{text}");
 }
 
 /// Some network file systems have no locks.

@@ -127,10 +127,10 @@ fn child_manifests_that_do_not_exist_are_errors() {
         [
             "error 4:11 the manifest `sub/chld.yaml` does not exist (did you mean `sub/child.yaml`?)",
             "error 5:11 the manifest `sub/child` does not exist (did you mean `sub/child.yaml`?)",
-            "error 1:34 the manifest `gone.yaml` does not exist (the path starts at the directory \
-             of this manifest: [DIR]/sub/gone.yaml)",
-            "error 8:21 the manifest `nowhere/x.yaml` does not exist (the path starts at the \
-             directory of this manifest: [DIR]/nowhere/x.yaml)",
+            "error 1:34 the manifest `gone.yaml` does not exist (the path is relative to the \
+             directory of this manifest: [DIR]/sub/gone.yaml)",
+            "error 8:21 the manifest `nowhere/x.yaml` does not exist (the path is relative to \
+             the directory of this manifest: [DIR]/nowhere/x.yaml)",
         ]
     );
 }

@@ -260,9 +260,9 @@ fn what_is_not_there_is_an_error_with_a_suggestion() {
     hint: did you mean `port`?
     error: there is no data key `web.hots`
     hint: did you mean `web.host`?
-    error: `nothing` names nothing
+    error: `nothing` is not a resource, a property or a data key
     hint: write `type#name`, `type#name.property` or `data:KEY`
-    error: `file#` names nothing
+    error: `file#` is not a resource, a property or a data key
     hint: write `type#name`, `type#name.property` or `data:KEY`
     error: exec#entirely different is not in manifest.yaml
     "#);

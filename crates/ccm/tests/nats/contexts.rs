@@ -108,12 +108,14 @@ fn certificates(env: &TestEnv) {
     let script = "set -e; cd [DIR]
         openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.pem
         openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=other -keyout o.key -out other.pem
-        for name in server client named; do
+        for name in server client named expired; do
           openssl req -newkey ed25519 -nodes -subj /CN=$name -keyout $name.key -out $name.csr
           names=IP:127.0.0.1,DNS:localhost
+          days=2
           if [ $name = named ]; then names=DNS:elsewhere.invalid; fi
+          if [ $name = expired ]; then days=-1; fi
           printf \"subjectAltName=$names\\nextendedKeyUsage=serverAuth,clientAuth\\n\" > ext
-          openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+          openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days $days \
             -out $name.pem -extfile ext
         done
         chmod 600 *.key";
@@ -153,14 +155,14 @@ fn certificates_are_verified() {
             is_refused(&env, "NOCERT", "the server demands a certificate that it trusts");
             let pair = ", \"cert\": \"~/client.pem\", \"key\": \"~/server.key\"";
             context(&env, "PAIR", &(good.clone() + pair));
-            is_refused(&env, "PAIR", "`cert` and `key` of the context do not fit");
+            is_refused(&env, "PAIR", "`cert` and `key` of the context do not match");
             good += ", \"cert\": \"~/client.pem\", \"key\": \"~/client.key\"";
         }
         context(&env, "CCM", &good);
         is_let_in(&env, "CCM");
         // Not in the way that the server expects.
         context(&env, "PLAIN", &format!("\"url\": \"nats://{address}\""));
-        let first = ["what answers there does not greet as a NATS server", "needs `tls_first`"];
+        let first = ["the server there is not a NATS server", "needs `tls_first`"];
         let other = ["the certificate of the server is not trusted", "set `ca`"];
         for words in if kind == "first" { first } else { other } {
             is_refused(&env, "PLAIN", words);
@@ -174,16 +176,21 @@ fn certificates_are_verified() {
             is_refused(&env, "SYSTEM", "certificate of the server is not trusted");
             context(&env, "OTHER", &format!("{url}, \"ca\": \"~/other.pem\""));
             is_refused(&env, "OTHER", "certificate of the server is not trusted");
-            let servers = tempfile::tempdir().unwrap();
-            let named = NatsServer::with(
-                servers.path(),
-                &format!(
-                    "tls {{ cert_file: \"{directory}/named.pem\", key_file: \
-                     \"{directory}/named.key\", timeout: 5 }}"
-                ),
-            );
-            context(&env, "NAMED", &good.replace(address, &named.address));
-            is_refused(&env, "NAMED", "the certificate of the server is for another name");
+            for (name, words) in [
+                ("named", "the certificate of the server is for another name"),
+                ("expired", "the certificate of the server is not valid at this time"),
+            ] {
+                let servers = tempfile::tempdir().unwrap();
+                let server = NatsServer::with(
+                    servers.path(),
+                    &format!(
+                        "tls {{ cert_file: \"{directory}/{name}.pem\", key_file: \
+                         \"{directory}/{name}.key\", timeout: 5 }}"
+                    ),
+                );
+                context(&env, name, &good.replace(address, &server.address));
+                is_refused(&env, name, words);
+            }
             env.write("junk.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
             context(&env, "JUNK", &format!("{url}, \"ca\": \"~/junk.pem\""));
             is_refused(&env, "JUNK", "the certificates in `ca` of the context cannot be read");
@@ -198,6 +205,32 @@ fn certificates_are_verified() {
             }
         }
     }
+}
+
+/// A server that knows only versions of TLS that nobody should use any more.
+#[test]
+fn old_versions_of_tls_are_refused() {
+    if lacks_nats() || ccm_testkit::lacks_program("openssl") {
+        return;
+    }
+    let env = TestEnv::new();
+    certificates(&env);
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut server = std::process::Command::new("openssl")
+        .args(["s_server", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0", "-quiet"])
+        .args(["-accept", &address.to_string(), "-cert", "server.pem", "-key", "server.key"])
+        .current_dir(env.dir())
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    ccm_testkit::nats::wait_for("openssl", || std::net::TcpStream::connect(address).ok());
+    let members =
+        format!("\"url\": \"tls://{address}\", \"ca\": \"~/ca.pem\", \"tls_first\": true");
+    context(&env, "OLD", &members);
+    is_refused(&env, "OLD", "the server offers no TLS 1.2 or newer");
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 /// TLS where the server has none.
@@ -215,7 +248,7 @@ fn servers_without_tls_are_told() {
         format!("\"url\": \"{address}\", \"ca\": \"~/ca.pem\", \"tls_first\": true"),
     ] {
         context(&bed.env, "CCM", &members);
-        is_refused(&bed.env, "CCM", "the server does not speak TLS here");
+        is_refused(&bed.env, "CCM", "the server does not use TLS on this port");
         is_refused(&bed.env, "CCM", "hint: use `nats://` without `ca` and `tls_first`");
     }
 }

@@ -18,7 +18,7 @@ fn servers_that_are_not_there() {
     let env = TestEnv::new();
     for (url, words) in [
         ("nats://127.0.0.1:1", "connection refused"),
-        ("nats://no-such-host.invalid:4222", "the name of the server is not known"),
+        ("nats://no-such-host.invalid:4222", "the name of the server cannot be resolved"),
         ("127.0.0.1:1,127.0.0.1:2", "nats://127.0.0.1:1,nats://127.0.0.1:2"),
     ] {
         context(&env, "CCM", &format!("\"url\": \"{url}\""));
@@ -29,6 +29,28 @@ fn servers_that_are_not_there() {
         assert!(ran.err.contains("hint: check that the server runs, and `url`"), "{url}: {ran:?}");
         assert!(began.elapsed().as_secs() < 16, "{url}");
     }
+}
+
+/// In a network of its own that has no way to anywhere.
+#[test]
+fn servers_that_cannot_be_reached() {
+    if ccm_testkit::lacks_root() || ccm_testkit::lacks_program("unshare") {
+        return;
+    }
+    let env = TestEnv::new();
+    context(&env, "CCM", "\"url\": \"nats://192.0.2.1:4222\"");
+    let ccm = env.command(["registration", "query"]);
+    let mut command = std::process::Command::new("unshare");
+    command.arg("--net").arg(ccm.get_program()).args(ccm.get_args());
+    for (name, value) in ccm.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let ran = Ran::of(&command.output().unwrap());
+    let words = "cannot connect to NATS: there is no route to the server (NATS context \"CCM\"";
+    assert!(ran.code == 1 && ran.err.contains(words), "{ran:?}");
 }
 
 /// Something that accepts and says nothing, or says what no server says.
@@ -48,7 +70,7 @@ fn servers_that_are_none() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     });
     let ran = query(&env);
-    let words = "cannot connect to NATS: what answers there does not greet as a NATS server";
+    let words = "cannot connect to NATS: the server there is not a NATS server";
     assert!(ran.code == 1 && ran.err.contains(words), "{ran:?}");
     speak.join().unwrap();
 }
@@ -113,7 +135,7 @@ fn errors_name_the_server_and_what_to_do() {
     wire.make_object_bucket("M", 1);
     let entry = ["--cluster", "c", "--service", "s", "--protocol", "p", "--address", "1.2.3.4"];
     let create = [&["registration", "create"], &entry[..]].concat();
-    let no_stream = ("no stream `REGISTRATION`", "make it with `ccm registration init`");
+    let no_stream = ("no stream `REGISTRATION`", "create it with `ccm registration init`");
     let refused = ("NATS refused the credentials of context \"CCM\"", "check user, password");
     let key = ["hiera", "parse", "kv://DATA/k"];
     // Who asks, for what, what is said and what to do about it.
@@ -127,13 +149,13 @@ fn errors_name_the_server_and_what_to_do() {
             "a",
             "right-word",
             &["hiera", "parse", "kv://NO/k"],
-            ("no bucket `NO`", "make it with `nats kv add NO`"),
+            ("no bucket `NO`", "create it with `nats kv add NO`"),
         ),
         (
             "a",
             "right-word",
             &["validate", "obj://NO/x.tgz"],
-            ("no bucket `NO`", "make it with `nats object add NO`"),
+            ("no bucket `NO`", "create it with `nats object add NO`"),
         ),
         (
             "a",
@@ -200,7 +222,7 @@ fn servers_that_do_not_stop_are_left() {
         }
     });
     let ran = query(&env);
-    let words = "NATS refused to read stream REGISTRATION: it answers with what was not asked for";
+    let words = "NATS refused to read stream REGISTRATION: it sent an unexpected answer";
     assert!(ran.code == 1 && ran.err.contains(words), "{ran:?}");
     speak.join().unwrap();
 }

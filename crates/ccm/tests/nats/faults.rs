@@ -44,6 +44,18 @@ fn watcher(env: &TestEnv) -> Option<(Child, BufReader<ChildStdout>)> {
     Some((child, lines))
 }
 
+/// Whether something happens in two minutes.
+fn wait_until(mut look: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_mins(2);
+    while Instant::now() < until {
+        if look() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
 /// The leader of the registry, of a bucket of keys and of objects crashes, and
 /// hangs, while ccm publishes, reads and watches.
 #[test]
@@ -93,7 +105,12 @@ fn a_cluster_loses_its_leader() {
             for line in uses {
                 comes_back(&env, line);
             }
-            wait_for("a registration", || run(&env, &apply).err.is_empty().then_some(()));
+            let mut said = String::new();
+            let stored = wait_until(|| {
+                said = run(&env, &apply).err;
+                said.is_empty()
+            });
+            assert!(stored, "{stream} lost n{leader} in round {round}: {said}");
             if hangs {
                 cluster.wake(leader);
             } else {

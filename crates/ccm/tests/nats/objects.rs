@@ -135,6 +135,6 @@ fn what_is_wrong_with_an_object_is_said() {
     assert!(said.contains("no bucket `NONE`"), "{said}");
     for url in ["obj://M", "obj://M/", "obj://M/a", "obj://M/a.zip", "obj://M.N/a.tgz"] {
         let said = bed.fails(["apply", url]);
-        assert!(said.contains("cannot fetch"), "{url}: {said}");
+        assert!(said.contains("cannot download"), "{url}: {said}");
     }
 }

@@ -215,3 +215,33 @@ fn pages_are_told_of_changes_on_the_disk() {
     let rest: String = received.iter().collect();
     assert!(rest.contains("event: stopping"), "{rest}");
 }
+
+#[test]
+fn no_change_is_missed_between_reading_and_watching() {
+    let studio = Studio::start(&[]);
+    let bearer = format!("Bearer {}", studio.key);
+    let headers = [("Host", studio.host.as_str()), ("Authorization", bearer.as_str())];
+    let told = |before_watching: bool| {
+        let name = if before_watching { "first.yaml" } else { "second.yaml" };
+        std::fs::write(studio.site(name), "a: 1\n").unwrap();
+        let read = || studio.get(&format!("files/{name}"))["digest"].as_str().unwrap().to_owned();
+        let change = || std::fs::write(studio.site(name), "a: 2\n").unwrap();
+        if before_watching {
+            read();
+            change();
+        }
+        let (_, mut lines) = studio.target.lines("GET /api/v1/watch", &headers);
+        if !before_watching {
+            // Behind the first look, which tells of the files.
+            assert!(lines.any(|line| line == "event: files"));
+            read();
+            change();
+        }
+        let about = format!("\"path\":\"{name}\"");
+        let line = lines.find(|line| line.contains(&about)).unwrap();
+        let data: Value = serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap();
+        assert_eq!(data["digest"], *read(), "{name}");
+    };
+    told(true);
+    told(false);
+}

@@ -8,6 +8,7 @@
 )]
 
 mod access;
+mod edits;
 mod files;
 mod process;
 mod runs;

@@ -184,6 +184,59 @@ fn one_run_at_a_time_and_it_can_be_stopped() {
     assert!(!all.iter().any(|(_, name, data)| name == "resource" && data["name"] == "never"));
 }
 
+/// Applies a command that does not end by SIGTERM, and waits until it runs; gives
+/// the id of the run, and the id of the command's process.
+fn apply_stubborn(studio: &Studio) -> (String, i32) {
+    let mark = studio.dir.path().join("target/pid");
+    let manifest = format!(
+        "ccm:\n  resources:\n    - exec:\n        - long:\n            command: >-\n              sh \
+         -c 'trap \"\" TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 1; done'\n",
+        mark.display()
+    );
+    std::fs::write(studio.site("web.yaml"), &manifest).unwrap();
+    let planned = plan(studio, &manifest);
+    assert_eq!(wait_until_done(studio, &planned), "finished");
+    let id = read(&apply(studio, &planned))["id"].as_str().unwrap().to_owned();
+    wait_for("the command", || mark.exists());
+    let pid = std::fs::read_to_string(&mark).unwrap().trim().parse().unwrap();
+    (id, pid)
+}
+
+fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn a_second_stop_kills_the_command() {
+    let studio = Studio::start(&["--allow-apply"]);
+    let (id, pid) = apply_stubborn(&studio);
+    let stop = || studio.request(&format!("DELETE runs/{id}"), &[], b"").status;
+    assert_eq!(stop(), 202);
+    let stopped = std::time::Instant::now();
+    assert_eq!(stop(), 202);
+    assert_eq!(wait_until_done(&studio, &id), "stopped");
+    // The first stop alone gives a command five seconds.
+    assert!(stopped.elapsed().as_secs() < 4, "{:?}", stopped.elapsed());
+    assert!(!is_alive(pid));
+    assert_eq!(stop(), 202, "nothing is left to be stopped");
+}
+
+#[test]
+fn a_second_signal_leaves_no_command_behind() {
+    let mut studio = Studio::start(&["--allow-apply"]);
+    let (id, pid) = apply_stubborn(&studio);
+    nix::sys::signal::kill(studio.pid(), nix::sys::signal::Signal::SIGTERM).unwrap();
+    // The first one was taken when nothing is answered any more.
+    wait_for("the end to begin", || {
+        let answer = studio.request("GET studio", &[], b"");
+        answer.status == 503 || !is_alive(pid)
+    });
+    let (code, said) = studio.end(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(code, Some(143), "run {id}: {said}");
+    wait_for("the end of the command", || !is_alive(pid));
+}
+
 #[test]
 fn ten_thousand_lines_arrive_in_order_and_slow_readers_hold_nothing_up() {
     let studio = Studio::start(&["--allow-apply"]);
@@ -229,7 +282,7 @@ fn secrets_and_hidden_contents_are_not_in_events() {
     let planned = plan(&studio, &manifest);
     let all = events(&studio, &planned, None);
     let diff = all.iter().find_map(|(_, _, data)| data["diff"].as_str()).unwrap();
-    assert!(diff.contains("not shown, its mode hides it"), "{diff}");
+    assert!(diff.contains("2 lines not shown, not world-readable"), "{diff}");
     assert!(!format!("{all:?}").contains("hidden words 4"), "{all:?}");
     let body = json!({"mode": "plan", "path": "web.yaml", "text": manifest, "diffs": "all"});
     let id = studio.post("runs", &body)["id"].as_str().unwrap().to_owned();

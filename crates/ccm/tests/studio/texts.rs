@@ -49,6 +49,168 @@ fn checks_say_what_is_wrong_where_and_how_to_fix_it() {
 }
 
 #[test]
+fn checks_know_what_stands_in_child_manifests_and_templates() {
+    let studio = Studio::start(&[]);
+    let child = "ccm:\n  resources:\n    - exec:\n        - /bin/true: {unless: test -e /child}\n";
+    std::fs::write(studio.site("child.yaml"), child).unwrap();
+    std::fs::create_dir(studio.site("deep")).unwrap();
+    let deep = "ccm:\n  resources:\n    - apply: [../child.yaml, later.yaml]\n";
+    std::fs::write(studio.site("deep/all.yaml"), deep).unwrap();
+    let manifest = "\
+ccm:
+  resources:
+    - file:
+        - defaults: {owner: root, group: root, mode: \"0644\"}
+        - /etc/motd: {content: hi}
+    - apply:
+        - deep/all.yaml: {}
+        - child.yaml: {control: {if: \"false\"}}
+";
+    let answer = studio.post("check", &text(manifest));
+    assert_eq!(
+        answer["blocks"][0]["defaults"],
+        json!({"owner": "root", "group": "root", "mode": "0644"})
+    );
+    let inner = answer["inner"].as_array().unwrap();
+    let shown = |entry: &Value| {
+        json!([
+            entry["parent"],
+            entry["depth"],
+            entry["type"],
+            entry["name"],
+            entry["file"],
+            entry["line"]
+        ])
+    };
+    let wanted = [
+        json!([2, 1, "apply", "../child.yaml", "deep/all.yaml", 3]),
+        json!([2, 2, "exec", "/bin/true", "child.yaml", 4]),
+        json!([2, 1, "apply", "later.yaml", "deep/all.yaml", 3]),
+    ];
+    assert_eq!(inner[..3].iter().map(shown).collect::<Vec<_>>(), wanted);
+    assert!(inner[3]["note"].as_str().unwrap().contains("does not exist yet"), "{}", inner[3]);
+    assert_eq!((&inner[4]["parent"], &inner[4]["note"]), (&json!(3), &json!("skipped by control")));
+    let guards = answer["guards"].as_array().unwrap();
+    assert_eq!(guards.len(), 2, "{guards:?}");
+    assert_eq!(
+        guards[0],
+        json!({"resource": "exec#/bin/true", "file": "child.yaml",
+        "property": "unless", "command": "test -e /child", "user": guards[0]["user"]})
+    );
+    assert_eq!(guards[1]["resource"], "apply#later.yaml");
+    let template =
+        "- exec:\n    - made: {command: /bin/true, onlyif: \"test -e [[ data.dir ]]\"}\n";
+    std::fs::write(studio.site("made.jet"), template).unwrap();
+    let by_template = "data: {dir: /srv}\nccm:\n  resources_jet_file: made.jet\n";
+    let answer = studio.post("check", &text(by_template));
+    assert_eq!((&answer["valid"], &answer["outline"]), (&json!(true), &json!([])));
+    let made = &answer["inner"][0];
+    assert_eq!(shown(made), json!([null, 0, "exec", "made", "made.jet", null]));
+    assert_eq!((&made["rendered"], &made["ensure"]), (&json!(true), &json!("present")));
+    assert_eq!(answer["guards"][0]["command"], "test -e /srv");
+    // A resource whose condition is wrong fails alone: the others run, and so do their guards.
+    let wrong = "ccm:\n  resources:\n    - exec:\n        - a: {command: /bin/true, control: {if: \"1 +\"}}\n        - b: {command: /bin/true, onlyif: /bin/false}\n";
+    let answer = studio.post("check", &text(wrong));
+    assert_eq!(
+        (&answer["valid"], &answer["guards"][0]["command"]),
+        (&json!(false), &json!("/bin/false"))
+    );
+}
+
+#[test]
+fn a_resource_can_be_asked_for_alone() {
+    let studio = Studio::start(&[]);
+    let manifest = "\
+data: {port: 80}
+ccm:
+  resources:
+    - file:
+        - defaults: {owner: root, group: root, mode: \"0644\"}
+        - /etc/app.conf:
+            alias: config
+            content: \"port = {{ Data.port }}\\n\"
+    - exec:
+        - -v:
+            command: /bin/true
+            environment: [\"A=b c\"]
+            subscribe: [\"file#config\"]
+            refresh_only: true
+    - archive:
+        - /tmp/a.tgz:
+            url: https://example.net/a.tgz
+            username: me
+            password: hunter22
+            owner: root
+            group: root
+    - scaffold:
+        - /srv/x: {source: templates, data: {a: 1}}
+";
+    let ask = |resource: Value| {
+        studio.post("ensure", &with(text(manifest), &json!({"resource": resource})))
+    };
+    let file = ask(json!("file#config"));
+    let command = file["command"].as_str().unwrap();
+    assert!(command.starts_with("ccm ensure file /etc/app.conf present "), "{command}");
+    assert!(command.contains("--content 'port = 80\n'"), "{command}");
+    assert!(command.contains("--alias config"), "{command}");
+    assert_eq!(file["request"]["properties"]["mode"], "0644");
+    let exec = ask(json!(2));
+    let command = exec["command"].as_str().unwrap();
+    assert!(
+        command.ends_with(" -- -v") && command.contains("--subscribe file#config"),
+        "{command}"
+    );
+    let archive = ask(json!("archive#/tmp/a.tgz"));
+    assert!(!archive.to_string().contains("hunter22"), "{archive}");
+    assert_eq!(archive["redacted"], true);
+    assert_eq!(ask(json!("scaffold#/srv/x"))["left_out"], json!(["data"]));
+    assert_eq!(
+        code(&studio.try_post("ensure", &with(text(manifest), &json!({"resource": "file#x"})))),
+        (404, "not_found".into())
+    );
+    assert_eq!(code(&studio.try_post("ensure", &text(manifest))), (400, "malformed".into()));
+}
+
+#[test]
+fn values_are_read_as_yaml_and_names_are_listed() {
+    let studio = Studio::start(&[]);
+    let value = studio.post("yaml", &json!({"text": "- a: 1 # one\n- [x, \"0644\"]\n"}));
+    assert_eq!(value["value"], json!([{"a": 1}, ["x", "0644"]]));
+    let wrong = studio.try_post("yaml", &json!({"text": "a: ["}));
+    assert_eq!(code(&wrong), (422, "edit".into()));
+    assert!(read(&wrong)["error"]["range"].is_array());
+    let names = studio.get("names");
+    assert!(names["users"].as_array().unwrap().contains(&json!("root")), "{names}");
+    assert!(names["groups"].as_array().unwrap().contains(&json!("root")), "{names}");
+}
+
+#[test]
+fn scaffolds_list_what_they_would_make() {
+    let studio = Studio::start(&[]);
+    std::fs::create_dir_all(studio.site("scaffold/conf")).unwrap();
+    std::fs::write(studio.site("scaffold/conf/a.conf"), "workers = [[ data.workers ]]\n").unwrap();
+    let body = |more: Value| {
+        with(
+            json!({"path": "web.yaml", "language": "jet", "scaffold": "scaffold", "text": ""}),
+            &more,
+        )
+    };
+    let all = studio.post("template", &body(json!({})));
+    assert_eq!(
+        all["files"],
+        json!([{"path": "conf/a.conf", "bytes": 12, "text": "workers = 4\n"}])
+    );
+    let one = studio.post("template", &body(json!({"text": "[[ write(\"conf/b\", \"x\") ]]made"})));
+    assert_eq!((&one["text"], &one["files"][0]["path"]), (&json!("made"), &json!("conf/b")));
+    assert!(!studio.site("scaffold/conf/b").exists());
+    let wrong = studio.try_post("template", &body(json!({"text": "[[ write(\"../b\", \"x\") ]]"})));
+    assert_eq!(code(&wrong), (422, "template".into()));
+    std::os::unix::fs::symlink("/etc", studio.site("out")).unwrap();
+    let outside = studio.try_post("template", &body(json!({"scaffold": "out"})));
+    assert_eq!(code(&outside), (403, "outside".into()));
+}
+
+#[test]
 fn forms_have_own_values_defaults_and_reasons() {
     let studio = Studio::start(&[]);
     let form = studio.post("form", &with(text(MANIFEST), &json!({"resource": "file#config"})));
@@ -76,6 +238,17 @@ ccm:
     assert_eq!(form["properties"]["mode"]["editable"], false);
     assert!(form["properties"]["mode"]["reason"].as_str().unwrap().contains("alias"));
     assert_eq!(form["properties"]["content"]["editable"], true);
+    assert_eq!(form["properties"]["content"].get("aliases"), None);
+    let shared = "\
+ccm:
+  resources:
+    - file:
+        - /a: {mode: &mode \"0600\", owner: root, group: root, content: hi}
+        - /b: {mode: *mode, owner: root, group: root, content: hi}
+        - /c: {mode: *mode, owner: root, group: root, content: hi}
+";
+    let form = studio.post("form", &with(text(shared), &json!({"resource": "file#/a"})));
+    assert_eq!(form["properties"]["mode"]["aliases"], 2);
     let missing = studio.try_post("form", &with(text(MANIFEST), &json!({"resource": "file#x"})));
     assert_eq!(code(&missing), (404, "not_found".into()));
     let broken = studio.try_post("form", &with(text("a: ["), &json!({"resource": "file#x"})));
@@ -367,4 +540,49 @@ fn a_megabyte_is_no_problem() {
     assert_eq!((&form["number"], &form["total"]), (&json!(500), &json!(500)));
     let graph = studio.post("graph", &text(&manifest));
     assert_eq!(graph["edges"].as_array().unwrap().len(), 499);
+}
+
+#[test]
+fn the_last_text_can_be_named_by_its_digest() {
+    let studio = Studio::start(&[]);
+    let named = |digest: &Value| json!({"path": "web.yaml", "digest": digest, "resource": 1});
+    let first = studio.post("check", &text(MANIFEST))["digest"].clone();
+    let form = studio.post("form", &named(&first));
+    assert_eq!(form["properties"]["alias"]["own"], "config");
+    let set = json!({"op": "set_property", "resource": 1, "property": "alias", "value": "other"});
+    let edited = studio.post("edit", &json!({"digest": first, "operations": [set]}));
+    let second = edited["digest"].clone();
+    let form = studio.post("form", &named(&second));
+    assert_eq!(form["properties"]["alias"]["own"], "other");
+    let checked = studio.post("check", &named(&second));
+    assert_eq!((&checked["digest"], &checked["valid"]), (&second, &json!(false)), "{checked}");
+    // What changes nothing leaves the text what it is.
+    let same = studio.post("edit", &json!({"digest": second, "operations": []}));
+    assert_eq!(same["digest"], second);
+    let gone = studio.try_post("form", &named(&first));
+    assert_eq!(code(&gone), (409, "text_unknown".into()));
+    let again = studio.post("form", &with(text(MANIFEST), &json!({"resource": 1})));
+    assert_eq!(again["properties"]["alias"]["own"], "config");
+    let none = studio.try_post("form", &json!({"path": "web.yaml", "resource": 1}));
+    assert_eq!(code(&none), (400, "malformed".into()));
+}
+
+#[test]
+fn work_for_clients_that_are_gone_holds_nobody_up() {
+    let studio = Studio::start(&[]);
+    let body = text(&large()).to_string();
+    let head = format!(
+        "POST /api/v1/check HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\n\r\n",
+        studio.host,
+        studio.key,
+        body.len()
+    );
+    for _ in 0..16 {
+        let mut connection = studio.target.connect();
+        connection.write_all(head.as_bytes()).unwrap();
+        connection.write_all(body.as_bytes()).unwrap();
+    }
+    let answer = studio.try_post("check", &text(MANIFEST));
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }

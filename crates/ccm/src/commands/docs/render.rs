@@ -42,7 +42,8 @@ fn of_type(kind: &'static dyn AnyType) -> String {
     let (common, own) = kind.fields().split_at(Common::FIELDS.len());
     let shown = common.iter().filter(|field| matches!(field.name, "name" | "ensure")).chain(own);
     if kind.command_line().is_none() {
-        let rows = shown.map(|field| vec![code(field.name), describe(field), taken(kind, field)]);
+        let rows =
+            shown.map(|field| vec![code(field.name), purpose_of(kind, field), taken(kind, field)]);
         return table(&["Property", "Description", "Value"], rows);
     }
     let command = ensure::command();
@@ -50,9 +51,14 @@ fn of_type(kind: &'static dyn AnyType) -> String {
     let rows = shown.map(|field| {
         let arg = command.get_arguments().find(|arg| arg.get_id() == field.name);
         let arg = arg.map(signature).unwrap_or_default();
-        vec![code(field.name), describe(field), taken(kind, field), arg]
+        vec![code(field.name), purpose_of(kind, field), taken(kind, field), arg]
     });
     table(&["Property", "Description", "Value", "At the command line"], rows)
+}
+
+/// What a property is for; only the type knows what its names are.
+fn purpose_of(kind: &'static dyn AnyType, field: &Field) -> String {
+    if field.name == "name" { escape(kind.name_doc()) } else { describe(field) }
 }
 
 /// The keys of the agent's configuration.
@@ -82,7 +88,7 @@ fn deferred() -> String {
         let names: Vec<String> = fields.map(|field| code(field.name)).collect();
         (!names.is_empty()).then(|| vec![code(kind.name()), names.join(", ")])
     });
-    table(&["Type", "Properties that wait"], rows)
+    table(&["Type", "Deferred properties"], rows)
 }
 
 fn code(text: &str) -> String {
@@ -242,7 +248,8 @@ fn section(command: &Command, path: &str, out: &mut String) {
     let _ = write!(out, "\n## {path}\n\n{about}.");
     let aliases: Vec<String> = command.get_visible_aliases().map(code).collect();
     if !aliases.is_empty() {
-        let _ = write!(out, " {} is short for it.", aliases.join(", "));
+        let noun = if aliases.len() == 1 { "Alias" } else { "Aliases" };
+        let _ = write!(out, " {noun}: {}.", aliases.join(", "));
     }
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
@@ -252,8 +259,8 @@ fn section(command: &Command, path: &str, out: &mut String) {
         let _ = writeln!(out, "{own}");
     }
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    if let Some(example) = help.strip_prefix("Example:\n  ") {
-        let _ = write!(out, "```nohighlight\n{example}\n```\n");
+    if let Some(examples) = help.strip_prefix("Examples:\n  ") {
+        let _ = write!(out, "```nohighlight\n{}\n```\n", examples.replace("\n  ", "\n"));
     }
     if path == "ccm ensure"
         && let Some(first) = command.get_subcommands().next()

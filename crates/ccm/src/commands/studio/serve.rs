@@ -107,7 +107,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             browser = None;
         }
         if studio.is_idle() {
-            ui.remark("ccm studio ends: nobody has used it for a while");
+            ui.remark("ccm studio exits: it received no request for a while");
             break Exit::Done;
         }
     };
@@ -164,7 +164,7 @@ fn socket(host: &Host, matches: &ArgMatches) -> Result<ListenSocket> {
     let address = address.as_deref().unwrap_or(given);
     let Ok(address) = address.parse::<SocketAddr>() else {
         return Err(Error::usage(
-            format!("`{given}` is no address and port"),
+            format!("`{given}` is not an address and a port"),
             "write --listen 127.0.0.1:8080",
         ));
     };
