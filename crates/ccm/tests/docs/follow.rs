@@ -2,7 +2,6 @@
 //! written, their commands run in order, in one shell, in a fresh home. What
 //! they print is what the page says. `CCM_WRITE_DOCS=1` writes it there.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -145,7 +144,7 @@ fn steady(line: &str) -> String {
             });
         if is_time || is_date || is_id || is_run { format!("{key}[…]") } else { word.to_owned() }
     };
-    let line = steady_row(line);
+    let line = ccm_testkit::without_time(line);
     let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
     for name in ["owner: ", "group: ", "duration: "] {
         if let Some(at) = line.find(name) {
@@ -156,21 +155,6 @@ fn steady(line: &str) -> String {
     match line.rsplit_once("to: ") {
         Some((before, "ann" | "root" | "nobody" | "nogroup")) => format!("{before}to: […]"),
         _ => line,
-    }
-}
-
-/// The row of a resource without its time, which slow machines show.
-fn steady_row(line: &str) -> Cow<'_, str> {
-    const MARKERS: [&str; 9] = ["+ ", "~ ", "- ", "↻ ", "» ", "? ", "✗ ", "· ", "= "];
-    let rest = line.trim_start_matches(' ');
-    let is_row = line.starts_with("  ") && MARKERS.iter().any(|marker| rest.starts_with(marker));
-    match line.rsplit_once("  (") {
-        Some((before, time))
-            if is_row && time.starts_with(|c: char| c.is_ascii_digit()) && time.ends_with("s)") =>
-        {
-            Cow::Borrowed(before.trim_end())
-        }
-        _ => Cow::Borrowed(line),
     }
 }
 

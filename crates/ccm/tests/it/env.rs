@@ -164,23 +164,15 @@ impl TestEnv {
 /// The row of a resource without what depends on the machine: its padding,
 /// which follows the length of the test's directory, and its time.
 fn steady_row(line: &str) -> String {
-    const MARKERS: [&str; 9] = ["+ ", "~ ", "- ", "↻ ", "» ", "? ", "✗ ", "· ", "= "];
-    let rest = line.trim_start_matches(' ');
-    let indent = line.len() - rest.len();
-    if !(2..12).contains(&indent) || !MARKERS.iter().any(|marker| rest.starts_with(marker)) {
+    let Some(row) = line.strip_suffix('\n').filter(|line| ccm_testkit::is_row(line)) else {
         return line.to_owned();
+    };
+    let rest = row.trim_start_matches(' ');
+    let (indent, mut rest) = (&row[..row.len() - rest.len()], rest.to_owned());
+    while rest.contains("   ") {
+        rest = rest.replace("   ", "  ");
     }
-    let mut row = rest.to_owned();
-    while row.contains("   ") {
-        row = row.replace("   ", "  ");
-    }
-    if let Some((before, time)) = row.rsplit_once("  (")
-        && time.starts_with(|c: char| c.is_ascii_digit())
-        && time.ends_with("s)\n")
-    {
-        row = format!("{before}\n");
-    }
-    format!("{}{row}", &line[..indent])
+    ccm_testkit::without_time(&format!("{indent}{rest}")) + "\n"
 }
 
 /// Replaces the word behind `before` if it is a duration.

@@ -234,6 +234,8 @@ fn old_servers_are_told_by_their_version() {
     let old = TcpListener::bind("127.0.0.1:0").unwrap();
     context(&env, "CCM", &format!("\"url\": \"{}\"", old.local_addr().unwrap()));
     std::thread::spawn(move || {
+        // Open until the client has read the greeting, however long that takes.
+        let mut held = Vec::new();
         for (version, stream) in ["2.10.7", "2.9.1"].into_iter().zip(old.incoming()) {
             let mut stream = stream.unwrap();
             let info = format!(
@@ -241,7 +243,10 @@ fn old_servers_are_told_by_their_version() {
             );
             let _ = stream.write_all(info.as_bytes());
             let _ = stream.write_all(b"PONG\r\n");
-            std::thread::sleep(std::time::Duration::from_secs(5));
+            held.push(stream);
+        }
+        loop {
+            std::thread::park();
         }
     });
     let ran = query(&env);
