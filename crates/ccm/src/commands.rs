@@ -33,6 +33,8 @@ mod undo;
 mod validate;
 mod why;
 
+use std::ffi::OsString;
+
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 
@@ -73,6 +75,12 @@ const COMMANDS: &[Entry] = &[
 
 pub(crate) fn all() -> impl Iterator<Item = Command> {
     parsers(COMMANDS)
+}
+
+/// The first command that is named among the arguments.
+pub(crate) fn named_in(args: &[OsString]) -> Option<Command> {
+    let known = |arg: &OsString| COMMANDS.iter().find(|(name, ..)| arg == name);
+    args.iter().skip(1).find_map(known).map(|(_, command, _)| command())
 }
 
 /// Whether a command starts its log by itself.

@@ -12,6 +12,7 @@ mod usage;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use crate::exit::Exit;
@@ -68,9 +69,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. Only one of `ensure` may need its flags moved.
+/// Parses the command line.
+///
+/// Describing the arguments of every command takes longer than most commands run,
+/// so this describes those of the named command alone. Help and errors may list
+/// other commands: they need all.
 fn parse(args: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
-    let mut cli = cli();
+    match parse_with(cli_of(commands::named_in(&args)), args.clone()) {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => parse_with(cli(), args),
+        known => known,
+    }
+}
+
+/// Parses with these commands. Only a line with `ensure` may need its flags moved.
+fn parse_with(mut cli: Command, args: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
     let ensure = args.iter().position(|arg| arg == "ensure");
     let next = ensure.and_then(|at| args.get(at + 1)).map(|arg| arg.as_encoded_bytes());
     if !next.is_some_and(|next| next.starts_with(b"-")) {
@@ -91,6 +103,11 @@ const EXAMPLES: &str = "Examples:
 
 /// The whole command line.
 fn cli() -> Command {
+    cli_of(commands::all())
+}
+
+/// The command line with some of the commands.
+fn cli_of(commands: impl IntoIterator<Item = Command>) -> Command {
     let global = |arg: Arg| arg.global(true).help_heading("Global options");
     Command::new("ccm")
         .version(VERSION)
@@ -125,14 +142,52 @@ fn cli() -> Command {
                 .default_value("text")
                 .help("Format of logs"),
         ))
-        .subcommands(commands::all())
+        .subcommands(commands)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn the_command_line_is_consistent() {
         super::cli().debug_assert();
+    }
+
+    /// What the fast way accepts, it reads as the whole command line does; all
+    /// else is left to that.
+    #[test]
+    fn a_command_alone_parses_like_all_of_them() {
+        for line in [
+            "apply site.yaml --noop",
+            "--debug --color never plan site.yaml",
+            "ensure file /etc/motd --content x",
+            "ensure --noop package zsh",
+            "ensure api pipe",
+            "registration query",
+            "hiera parse data.yaml",
+            "agent --once",
+            "apply plan",
+        ] {
+            let args =
+                || std::iter::once("ccm").chain(line.split(' ')).map(OsString::from).collect();
+            let (fast, whole) = (parse(args()).unwrap(), parse_with(cli(), args()).unwrap());
+            assert!(
+                format!("{:?}", fast.subcommand()) == format!("{:?}", whole.subcommand()),
+                "{line}"
+            );
+        }
+        for line in
+            ["", "bogus apply", "--color apply plan x", "help apply", "apply --help", "aply x"]
+        {
+            let args =
+                || std::iter::once("ccm").chain(line.split(' ')).map(OsString::from).collect();
+            let (fast, whole) =
+                (parse(args()).unwrap_err(), parse_with(cli(), args()).unwrap_err());
+            assert_eq!(fast.to_string(), whole.to_string(), "{line}");
+        }
+        let version = parse(vec!["ccm".into(), "--version".into()]).unwrap_err();
+        assert_eq!(version.to_string(), format!("ccm {VERSION}\n"));
     }
 
     #[test]
