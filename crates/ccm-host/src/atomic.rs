@@ -1,9 +1,9 @@
-//! Files that are replaced whole or not at all.
+//! Atomic replacement of files.
 //!
-//! A temporary file beside the target gets content, owner and mode, then takes
-//! the target's name. It is locked for as long as its writer lives, so that a
-//! later run can tell the remains of a killed run from the work of a living
-//! one, and remove them.
+//! ccm writes content, owner and mode to a temporary file beside the target and
+//! renames it. The writer holds a lock on the temporary file, so that a later
+//! run can distinguish leftovers of a killed run from files in use, and remove
+//! them.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -48,11 +48,11 @@ impl Attributes {
     }
 }
 
-/// What goes into a file.
+/// New content of a file.
 pub enum Content<'a> {
     /// Content that is in memory already.
     Bytes(&'a [u8]),
-    /// What this file holds, from its position on.
+    /// The content of this file, from its current position.
     Copy(File),
 }
 
@@ -348,7 +348,7 @@ pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
         })
 }
 
-/// A temporary file whose writer is gone, locked: nobody else held its lock.
+/// A locked temporary file whose writer has ended.
 fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if Stat::new(&stat).kind != FileKind::File {
@@ -601,7 +601,7 @@ mod tests {
         let error = host.replace(&missing, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("{} is not a directory: it does not exist", dir.path().join("no").display())
+            format!("directory {} does not exist", dir.path().join("no").display())
         );
         assert_eq!(names(dir.path()), ["d"]);
     }
