@@ -1,8 +1,8 @@
-//! What was at a path before ccm changes it.
+//! The journal: images of paths before ccm changes them.
 //!
 //! While a run keeps a history, every function of this crate that changes the
-//! file system for a resource first hands the journal an image of what is there.
-//! An image that cannot be recorded keeps the change from being made.
+//! file system for a resource first records an image of the path in the
+//! journal. If recording fails, the change is not made.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 200;
 /// Larger files are not read to recognize them after a change of their owner.
 const MAX_RECOGNIZED: u64 = 64 << 20;
 
-/// What is at a path, in enough detail to put it back.
+/// The state of a path, in enough detail to restore it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// Nothing.
@@ -34,7 +34,7 @@ pub enum Image {
         attributes: Attributes,
         /// Its size in bytes.
         size: u64,
-        /// The SHA-256 of its content; `None` if nobody has read it.
+        /// SHA-256 digest of its content; `None` if the content was not read.
         digest: Option<Digest>,
     },
     /// A directory, without what is in it.
@@ -48,7 +48,7 @@ pub enum Image {
         uid: u32,
         /// Numeric ID of the group.
         gid: u32,
-        /// What it points to.
+        /// Target of the symlink.
         target: PathBuf,
     },
     /// A socket, FIFO or device.
@@ -226,7 +226,7 @@ impl Host {
         }
     }
 
-    /// What is at a path now, content included.
+    /// Returns the current image of a path, including its content.
     pub fn image(&self, path: &Path) -> Result<Image> {
         self.image_below(CWD, path, path)
     }
@@ -477,7 +477,7 @@ impl Host {
         }
     }
 
-    /// Makes `path` a symlink, at one instant, in place of what is there.
+    /// Replaces `path` atomically with a symlink.
     pub fn replace_with_symlink(
         &self,
         path: &Path,
