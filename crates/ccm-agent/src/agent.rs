@@ -1,8 +1,7 @@
-//! The agent: one loop that waits for something to happen or for a time to
-//! come, and never for anything else.
+//! The agent's main loop. It waits only for messages and timers.
 //!
-//! Sources, the connection, the run at work and signals have threads of their
-//! own, which only send messages to the loop.
+//! Sources, the connection, the current run and signals have separate threads,
+//! which only send messages to the loop.
 
 mod facts;
 mod health;
@@ -39,7 +38,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// How long one attempt to fetch something may take with `--once`.
 const ONCE: Duration = Duration::from_secs(15);
 
-/// What the command line says.
+/// Settings from the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The file of the configuration.
@@ -95,7 +94,7 @@ pub enum AgentError {
 }
 
 impl AgentError {
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Source(error) => error.hint(),
@@ -187,9 +186,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Takes up a configuration: locks the cache, starts the metrics and begins
-    /// to watch the sources. `on_config` is told of every configuration that is
-    /// used.
+    /// Starts the agent with a configuration: locks the cache, starts the
+    /// metrics and watches the sources. Calls `on_config` for every
+    /// configuration that comes into use.
     ///
     /// # Errors
     ///
@@ -255,8 +254,8 @@ impl Agent {
         Mailbox(self.sender.clone())
     }
 
-    /// Works until it is told to stop. After [`AgentEnd::Killed`] the process
-    /// should end without further ado.
+    /// Runs until a signal stops the agent. After [`AgentEnd::Killed`], the
+    /// caller should exit immediately.
     pub fn run(&mut self) -> AgentEnd {
         tracing::info!("the agent has started with {} manifests", self.workers.len());
         self.service.tell("READY=1");

@@ -1,5 +1,4 @@
-//! The configuration of the agent: one YAML file, with everything that is wrong
-//! found at once.
+//! The agent's configuration: one YAML file. All errors are reported together.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -28,9 +27,9 @@ const DEFAULT_SPLAY: Duration = Duration::from_secs(30);
 pub struct Key {
     /// How it is written.
     pub name: &'static str,
-    /// What it is unless given, as the documentation shows it.
+    /// Default value, as shown in the documentation.
     pub default: &'static str,
-    /// What it does and which values it takes.
+    /// Description and allowed values.
     pub rule: &'static str,
 }
 
@@ -92,7 +91,7 @@ pub const KEYS: &[Key] = &[
 pub enum LogLevel {
     /// Everything that is done.
     Debug,
-    /// What is being done.
+    /// Normal activity.
     Info,
     /// Changes, and what needs attention.
     Warn,
@@ -100,7 +99,7 @@ pub enum LogLevel {
     Error,
 }
 
-/// What the agent is to do.
+/// The agent's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The manifests, in their order.

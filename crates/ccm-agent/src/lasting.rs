@@ -1,5 +1,4 @@
-//! States that last are logged when they begin, every five minutes, and when
-//! they end.
+//! Logs a lasting problem when it begins, every five minutes, and when it ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the agent counts and measures, in the text format of Prometheus.
+//! The agent's metrics in the text format of Prometheus.
 //!
 //! A [`Metrics`] belongs to one agent; there is no global. Recording never
 //! fails and never waits for anything but another recording.
@@ -17,7 +17,7 @@ pub use table::{METRICS, Metric, MetricType, PREFIX};
 /// How long the series of a resource stay after it was last seen.
 pub const RESOURCE_SERIES_LIFE: Duration = Duration::from_hours(24);
 
-/// What a run does.
+/// The mode of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunMode {
     /// Applies the manifest.
@@ -50,7 +50,7 @@ pub enum RunResult {
     Failed,
     /// A signal from outside ended it: the agent's, or the kernel's.
     Killed,
-    /// It aborted by itself.
+    /// The process crashed.
     Crashed,
 }
 

@@ -1,4 +1,4 @@
-//! The endpoint of the monitoring: `/metrics` and `/healthz`.
+//! The monitoring endpoint: `/metrics` and `/healthz`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub enum Error {
     Listen {
         /// The configured port.
         port: u16,
-        /// What the system said.
+        /// The error of the system call.
         source: ccm_host::Error,
     },
     /// There was no thread or descriptor left.
@@ -41,7 +41,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Listen { .. } => {

@@ -1,4 +1,4 @@
-//! Publishes registrations beside the runs, and keeps those that wait for a
+//! Publishes registrations in the background, and queues them while there is no
 //! connection.
 
 use std::collections::{BTreeMap, HashSet};

@@ -1,9 +1,9 @@
-//! Runs, each in a process of its own.
+//! Runs, each in a separate process.
 //!
-//! The process is handed everything through a pipe: the path of the manifest,
-//! facts, data, mode. It has no credentials and no connection. What it wants to
-//! know of others, or tell them, goes through the agent. A run that crashes, is
-//! killed or runs out of memory is a failed run, not the end of the agent.
+//! The agent passes everything through a pipe: the path of the manifest, facts,
+//! data, mode. The process has no credentials and no connection: its lookups
+//! and registrations go through the agent. If it crashes, is killed or runs out
+//! of memory, the run fails and the agent continues.
 
 mod facts;
 pub mod job;

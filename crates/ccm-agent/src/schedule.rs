@@ -1,4 +1,4 @@
-//! When to run what: a function of what has happened and of the time.
+//! The schedule: a pure function of past events and the current time.
 //!
 //! Nothing here waits, reads a clock or starts anything. The agent tells what
 //! has happened and when, and asks what to start now and when to ask again.
@@ -25,7 +25,7 @@ const REMEDIATION: Duration = Duration::from_secs(30);
 pub struct RunRequest {
     /// The manifest, as the configuration names it.
     pub manifest: String,
-    /// What the run does.
+    /// Mode of the run.
     pub mode: RunMode,
     /// Why it was asked for.
     pub reason: RunReason,
@@ -42,7 +42,7 @@ pub struct Times {
     pub splay: Duration,
 }
 
-/// What to do now.
+/// The next action of the agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Start this run. It counts as running until [`Schedule::finished`].
@@ -190,8 +190,8 @@ impl Schedule {
         }
     }
 
-    /// The content of a manifest is new. Whoever tells this has waited for a
-    /// random time up to `splay` before it looked.
+    /// Records that the content of a manifest has changed. The caller has
+    /// already waited for a random time up to `splay`.
     pub fn manifest_changed(&mut self, manifest: &str, now: Moment) {
         if let Some(at) = self.position(manifest) {
             self.changed(at, RunReason::Source, now);
@@ -285,7 +285,7 @@ impl Schedule {
         self.times = times;
     }
 
-    /// What to do now. Ask again until there is nothing to start.
+    /// Returns the next action. Call it again until there is nothing to start.
     pub fn next(&mut self, now: Moment) -> Next {
         if self.is_stopped {
             return Next::Wait(None);

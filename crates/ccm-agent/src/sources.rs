@@ -1,10 +1,9 @@
-//! Where manifests and data come from: each source is watched in the background
-//! and has a last good copy.
+//! Sources of manifests and data. The agent watches each source in the
+//! background and keeps its last good copy.
 //!
-//! [`Cache`] is the directory that the copies are in, with one thread that knows
-//! when to look at which source. A look that fetches something has a thread of
-//! its own for as long as it lasts, so a server that hangs delays nothing but its
-//! own source. A [`Source`] never blocks who asks for its copy.
+//! [`Cache`] is the directory of the copies, with one thread that schedules the
+//! checks. Each download has a separate thread, so a server that hangs delays
+//! only its own source. Reading the copy of a [`Source`] never blocks.
 
 mod cache;
 mod error;
@@ -33,7 +32,7 @@ use store::Store;
 use timer::{Pace, Timer};
 use watcher::{Unseen, Watcher};
 
-/// What a source is expected to hold.
+/// The kind of content that a source must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceKind {
@@ -43,14 +42,14 @@ pub enum SourceKind {
     Data,
 }
 
-/// Judges a document that parses, before it becomes the last good one: resolves
-/// and validates it, for example. The error is the reason for people.
+/// Checks a parsed document before it becomes the last good one, for example by
+/// resolving and validating it. The error is a message for the log.
 pub type Accept = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 /// How a source is watched.
 #[derive(Clone)]
 pub struct SourceSettings {
-    /// What it is expected to hold.
+    /// The kind of content that it must have.
     pub kind: SourceKind,
     /// A path, or a URL of any scheme that the [`System`] can fetch.
     pub url: String,
@@ -66,7 +65,7 @@ pub struct SourceSettings {
 /// stay where they are.
 #[derive(Debug)]
 pub struct LastGood {
-    /// What was fetched.
+    /// The downloaded content.
     pub content: SourceContent,
     /// The SHA-256 digest of the archive or document; `None` for a local
     /// manifest, which only the run reads.
@@ -77,7 +76,7 @@ pub struct LastGood {
     _store: Option<Arc<Store>>,
 }
 
-/// What a copy holds.
+/// The content of a copy.
 #[derive(Debug)]
 pub enum SourceContent {
     /// The path of the manifest: in a tree of the cache, or the local file.
@@ -105,7 +104,7 @@ pub enum SourceEvent {
     Fetched,
     /// A look failed; told for every attempt.
     Failed {
-        /// What was tried and what went wrong, without credentials.
+        /// The failed action and its reason, without credentials.
         message: String,
     },
     /// The first look that did not fail after some that did.
@@ -122,7 +121,7 @@ enum Inner {
         remote: Arc<Remote>,
         watcher: Arc<Watcher>,
         id: u64,
-        /// Dropped before the rest: nobody is told any more.
+        /// Dropped first, so that no more notifications arrive.
         notices: Option<Notices>,
     },
 }

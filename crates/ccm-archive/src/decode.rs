@@ -1,4 +1,4 @@
-//! Decompression, by a thread of its own that reads ahead.
+//! Decompression in a separate thread that reads ahead.
 
 mod zstd;
 

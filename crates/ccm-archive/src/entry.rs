@@ -1,4 +1,4 @@
-//! One entry of an archive, whatever the archive is.
+//! One entry of an archive, independent of the format.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 pub(crate) enum Mode {
     /// Restore modes in full as root; as another user, apply the umask.
     Tar(u32),
-    /// Restore modes in full, whoever runs ccm.
+    /// Restore modes in full, regardless of the user running ccm.
     Exact(u32),
     /// Not known: what new files get.
     Unknown(u32),

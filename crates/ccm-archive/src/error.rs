@@ -1,4 +1,4 @@
-//! Why an archive was not extracted.
+//! Errors of extractions.
 
 use std::io;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub enum Error {
     Damaged {
         /// The path or URL of the archive, without credentials.
         archive: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// It contains an entry that ccm refuses.
@@ -28,7 +28,7 @@ pub enum Error {
         archive: String,
         /// Which entry, as far as it is known.
         entry: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// It exceeds a limit.
@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Damaged { reason, .. } if reason.starts_with(NOT_A) => {

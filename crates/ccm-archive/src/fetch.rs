@@ -1,4 +1,4 @@
-//! Trees that are fetched for the time of a run.
+//! Downloaded directory trees that last as long as a run.
 
 use std::path::{Path, PathBuf};
 
@@ -53,8 +53,8 @@ pub fn tree_request(url: &str) -> Request<'_> {
     Request::new(url).with_limit(MAX_DOWNLOAD)
 }
 
-/// Extracts a tarball that was fetched into a directory that nobody else can
-/// write to: regular files and directories, nothing else. They are on disk after
+/// Extracts a downloaded tarball into a directory that only this user can write
+/// to. Accepts regular files and directories only. They are on disk after
 /// [`Host::sync`].
 pub fn extract_tree(
     host: &Host,

@@ -1,4 +1,4 @@
-//! What kind of archive a name stands for.
+//! Archive formats, detected by file name.
 
 /// A kind of archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Tar and zip extraction without external tools, safe against path traversal.
 //!
-//! An archive is read twice. The first time everything is checked: names,
-//! links, kinds, bits, sizes and checksums, against each other and against what
-//! is on the disk. Only an archive without errors is read again and written, by
-//! a writer that resolves every path beneath the destination.
+//! An archive is read twice. The first pass checks names, symlinks, types, mode
+//! bits, sizes and checksums, against each other and against the files on disk.
+//! Only an archive without errors is read again and extracted, by a writer that
+//! resolves every path beneath the destination.
 
 mod decode;
 mod entry;
@@ -59,22 +59,21 @@ pub(crate) enum ExtractMode {
     Private,
 }
 
-/// What is extracted where.
+/// An extraction: archive, format, target and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Extraction<'a> {
-    /// What the archive is.
+    /// Format of the archive.
     pub format: Format,
     /// The directory to extract into; made if it is not there.
     pub destination: &'a Path,
-    /// What the archive may ask for.
+    /// Limits on the archive.
     pub limits: Limits,
     /// The digest that the archive must have, whenever it is read.
     pub checksum: Option<Digest>,
     /// A path that appears when everything else is in place, if it is one that
     /// the archive has.
     pub creates: Option<&'a Path>,
-    /// What [`ccm_host::Host::is_incomplete`] is asked about later, to learn
-    /// whether the extraction was ended.
+    /// Identifies the extraction for [`ccm_host::Host::is_incomplete`].
     pub subject: &'a Path,
 }
 
@@ -83,8 +82,8 @@ impl Extraction<'_> {
     /// Refuses an invalid archive before it writes anything; errors call the
     /// archive `name`. No other user may be able to write to the file.
     ///
-    /// Every file is complete before it has its name. Until the result is told
-    /// so, the destination is marked as incomplete.
+    /// Files are written under temporary names and renamed. The destination
+    /// stays marked as incomplete until the caller completes the result.
     pub fn run<F>(&self, host: &Host, file: F, size: u64, name: &str) -> Result<Extracted>
     where
         F: Read + Seek + Send + 'static,

@@ -1,7 +1,7 @@
-//! The first reading: is there anything wrong with an archive?
+//! The first pass: checks an archive for errors.
 //!
-//! The tree that the archive would make is kept in mind, over what the disk
-//! has, so that links can be followed to where they would lead.
+//! It builds the resulting tree in memory, on top of the files on disk, so that
+//! it can resolve symlinks as they will be after the extraction.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;

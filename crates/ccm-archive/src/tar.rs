@@ -1,5 +1,4 @@
-//! Tar archives: plain, POSIX and GNU, with their ways to say more than a
-//! header can hold.
+//! Tar archives: plain, POSIX and GNU, with their extension headers.
 
 mod header;
 mod pax;

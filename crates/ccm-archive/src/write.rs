@@ -1,4 +1,4 @@
-//! The second reading: what was found good is written.
+//! The second pass: writes an archive that has been checked.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

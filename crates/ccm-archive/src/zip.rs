@@ -1,5 +1,5 @@
-//! Zip archives. Two places say what is in one, the directory at its end and a
-//! header before each file; they must agree.
+//! Zip archives. The central directory at the end and the local headers before
+//! each file must agree.
 
 mod directory;
 

@@ -1,5 +1,5 @@
-//! Manifests made of smaller manifests: a resource that is managed by running
-//! the manifest it names, with the same code that runs the first one.
+//! The type `apply`, which applies a child manifest with the same code as the
+//! parent.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! A resource of a manifest as someone would ask for it alone: at the command
-//! line, or by a request of the API.
+//! Converts a resource of a manifest to a `ccm ensure` command or an API
+//! request.
 
 use ccm_model::{Common, Control, Field, Fields as _, REDACTED, Request, Shape, shellquote};
 use serde_json::{Map, Value, json};

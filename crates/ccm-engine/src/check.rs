@@ -1,5 +1,5 @@
-//! What is wrong with the text of a manifest, for those who show it while it
-//! is written: with ranges, caret frames and fixes, beside the outline.
+//! Errors and warnings of a manifest's text for editors: with ranges, caret
+//! frames, fixes and the outline.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ const MAX_FRAMES: usize = 200;
 pub struct Check {
     /// Whether it can be applied.
     pub valid: bool,
-    /// What is wrong with it, or worth knowing.
+    /// Errors and warnings.
     pub findings: Vec<CheckedFinding>,
     /// Its resources; none where it is not YAML.
     pub outline: Vec<CheckedResource>,
@@ -47,7 +47,7 @@ pub struct CheckedBlock {
 /// A finding with its range, frame and fixes, for editors.
 #[derive(Debug, Serialize)]
 pub struct CheckedFinding {
-    /// What is wrong, and where.
+    /// The message and its location.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
     /// Where it is in the text: line, column, line, column, from 0, columns in
@@ -56,14 +56,14 @@ pub struct CheckedFinding {
     pub range: Option<[usize; 4]>,
     /// As the command line shows it; empty behind the first 200.
     pub frame: String,
-    /// What would set it right.
+    /// Edits that would fix the problem.
     pub fixes: Vec<Fix>,
 }
 
 /// Edits that fix a finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fix {
-    /// What it does, in a few words.
+    /// A short description of the fix.
     pub title: String,
     /// The edits.
     pub operations: Vec<Operation>,

@@ -10,7 +10,7 @@ use ccm_yaml::{Entry, Key, Node};
 /// How a type looks at the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLine {
-    /// What the help calls the name.
+    /// Placeholder of the name in the help.
     pub name_value: &'static str,
     /// Other names of the command.
     pub aliases: &'static [&'static str],
@@ -32,9 +32,9 @@ pub struct CommandLine {
 pub struct ExtraFlag {
     /// `--long`, without the dashes.
     pub long: &'static str,
-    /// What the help calls the value; empty for a switch.
+    /// Placeholder of the value in the help; empty for a switch.
     pub value: &'static str,
-    /// What it does, one line.
+    /// One-line description.
     pub doc: &'static str,
     /// Flags that cannot be given together with it.
     pub conflicts: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! One resource, from what is to what is wanted.
+//! Applies one resource: observe, decide, act, verify.
 
 use std::path::PathBuf;
 
@@ -12,19 +12,19 @@ use crate::{Error, Result};
 /// The result of one resource.
 #[derive(Debug)]
 pub struct Outcome<S> {
-    /// What was found last; `None` when the machine could not even be asked.
+    /// The state observed last; `None` if it could not be read.
     pub state: Option<S>,
     /// Something was done, or in noop would have been.
     pub changed: bool,
-    /// What was done answers a change elsewhere.
+    /// The action was a reaction to a changed resource.
     pub refreshed: bool,
-    /// What was done, or in noop would have been.
+    /// Actions performed, or in noop mode predicted.
     pub verbs: Vec<Verb>,
-    /// What that changes.
+    /// Changes of these actions.
     pub changes: Vec<Change>,
-    /// What would have been done.
+    /// Description of the predicted actions.
     pub noop_message: Option<String>,
-    /// What changed in a text.
+    /// Unified diff of a text file.
     pub diff: Option<String>,
     /// The same for the history, without what others may not read.
     pub kept_diff: Option<String>,

@@ -1,16 +1,16 @@
-//! Owed reactions within a run: who must react to what, from before a change
-//! until the subscriber has reacted.
+//! Owed reactions within a run, recorded before a change and removed when the
+//! subscriber has reacted.
 //!
-//! A resource can be subscribed to from any manifest of the run: the one that
-//! it stands in, one below, one above. Which subscribers those are is known of
-//! the manifests that were entered; the ones that are still to come are read
-//! ahead, once, when the first change is about to be made. So a run without
-//! changes reads nothing twice.
+//! Any manifest of the run can subscribe to a resource: its own, a child or a
+//! parent. The subscribers in manifests that have started are known. Child
+//! manifests that are still to come are read ahead once, before the first
+//! change, so a run without changes reads nothing twice.
 //!
-//! A manifest that is still to come may not be there yet, or be another one when
-//! its turn comes, because the run itself writes it. So while there are such
-//! manifests the changes are recorded too, and a manifest that is entered looks
-//! through those that it has taken no note of, also in a later run.
+//! A child manifest may not exist yet, or may change before it is applied,
+//! because the run itself writes it. So while child manifests are still to
+//! come, the changes are recorded too. When a child manifest starts, its
+//! subscribers react to recorded changes that they have not seen, also in a
+//! later run.
 
 mod subscriptions;
 
@@ -43,11 +43,11 @@ type Key = (Route, String);
 /// Where a run records owed reactions.
 #[derive(Clone, Debug, Default)]
 pub struct RunState {
-    /// The state directory; without one nothing is remembered.
+    /// The state directory; without it, nothing is recorded.
     pub directory: Option<StateDir>,
     /// The session that resources outside of manifests belong to.
     pub session: Option<PathBuf>,
-    /// What the history says of the run; `None` keeps none.
+    /// Information about the run for the history; `None` if no history is kept.
     pub history: Option<HistoryInfo>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Debts {
     is_preview: bool,
     /// Debts of earlier runs.
     earlier: HashMap<Key, Debt>,
-    /// Who subscribes to what.
+    /// Subscribers by resource.
     subscriptions: Subscriptions<Key>,
     /// Manifests that may run and were not looked into yet.
     ahead: Vec<ChildAhead>,
@@ -71,7 +71,7 @@ pub(crate) struct Debts {
     entered: HashSet<Route>,
     /// Manifests that some resource applies.
     declared: HashSet<Route>,
-    /// What `control` keeps out of this run.
+    /// Resources that `control` skips in this run.
     skipped: HashSet<Key>,
     skipped_manifests: HashSet<Route>,
     /// Those whose turn came and who still owe.

@@ -1,5 +1,5 @@
-//! What a run would do to each resource now: for commands that show it beside
-//! something else, such as `ccm graph --plan` and `ccm why`.
+//! What a run would do to each resource now, for `ccm graph --plan` and `ccm
+//! why`.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::manifest::Manifest;
 use crate::options::RunOptions;
 use crate::run::{Finished, Observer};
 
-/// What a run would do to one resource, and by which differences.
+/// What a run would do to one resource, and the differences that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
-    /// What would be done
+    /// Outcome that a run would have
     pub outcome: PlanOutcome,
     /// Each property that differs, before and after
     pub changes: Vec<Change>,
-    /// Why it cannot be done, or is not done
+    /// Why it would fail, or is skipped
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

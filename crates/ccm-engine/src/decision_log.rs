@@ -1,4 +1,4 @@
-//! What was decided about each resource, recorded for a saved plan and compared
+//! The decision about each resource, recorded for a saved plan and compared
 //! when the plan is applied.
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// it when the plan is applied.
 pub const ONLY_IN_THE_RUN: &str = "known only in the run";
 
-/// What a run does with its decisions.
+/// How a run uses its decisions.
 #[derive(Clone, Debug, Default)]
 pub enum DecisionPolicy {
     /// Acts on them.
@@ -32,12 +32,12 @@ pub enum DecisionPolicy {
 #[serde(transparent)]
 pub struct DecisionLog(BTreeMap<String, RecordedDecision>);
 
-/// What was decided about one resource.
+/// The decision about one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedDecision {
     /// The resource, as `type#name`.
     pub resource: String,
-    /// What becomes of it.
+    /// Outcome of the resource.
     pub outcome: PlanOutcome,
     /// The state that was observed or predicted, without secrets and times.
     pub state: Value,

@@ -1,4 +1,4 @@
-//! What a manifest can say about a resource of a type.
+//! How a type declares its resources.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Edits of manifests that speak of resources.
+//! Edits of manifests by resource.
 //!
 //! Each [`ResourceOperation`] becomes operations of [`ccm_yaml::edit`], by where
 //! the resource is written: in a list of names, in a map of names, or alone in
@@ -34,7 +34,7 @@ impl From<&str> for ResourceId {
     }
 }
 
-/// What is to be done to a resource.
+/// An edit of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResourceOperation {

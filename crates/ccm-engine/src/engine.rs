@@ -1,4 +1,4 @@
-//! The engine: one way in for every command, at every depth.
+//! The engine: the entry point for all commands.
 
 use std::path::{Path, PathBuf};
 
@@ -28,12 +28,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that knows these types.
+    /// Creates an engine with these types.
     pub fn new(system: System, types: &'static [&'static dyn AnyType]) -> Self {
         Self { system, types }
     }
 
-    /// The types that it knows.
+    /// The types of this engine.
     pub fn types(&self) -> &'static [&'static dyn AnyType] {
         self.types
     }
@@ -234,7 +234,7 @@ pub enum EnsureError {
     Data(#[from] ccm_hiera::Error),
 }
 
-/// What checking a manifest has found.
+/// The result of a validation.
 #[derive(Debug, Default)]
 pub struct Validation {
     /// Display name of the manifest.
@@ -243,7 +243,7 @@ pub struct Validation {
     pub resources: usize,
     /// How many manifests below it were checked.
     pub children: usize,
-    /// What is wrong with them, or worth knowing.
+    /// Errors and warnings of these manifests.
     pub diagnoses: Vec<Diagnosis>,
     /// Why the manifest itself cannot be applied.
     pub error: Option<ManifestError>,

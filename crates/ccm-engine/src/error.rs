@@ -1,4 +1,4 @@
-//! Why a resource failed.
+//! Errors of resources.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// No provider says that it can.
-    #[error("no suitable provider can manage {resource} on this host")]
+    #[error("no suitable provider can manage {resource} on this machine")]
     NoProvider {
         /// Which resource.
         resource: ResourceRef,
@@ -32,7 +32,7 @@ pub enum Error {
         known: Vec<&'static str>,
     },
     /// The provider asked for cannot work here.
-    #[error("provider `{name}` cannot manage {resource} on this host")]
+    #[error("provider `{name}` cannot manage {resource} on this machine")]
     UnsuitableProvider {
         /// The provider.
         name: String,
@@ -79,27 +79,27 @@ pub enum Error {
         /// Where the first one is.
         line: usize,
     },
-    /// What is there does not allow what is wanted.
+    /// The current state does not allow the desired state.
     #[error("{reason}")]
     Refused {
         /// Why.
         reason: String,
-        /// What to do about it.
+        /// Advice on how to fix the problem, for the `hint:` line.
         hint: Option<String>,
     },
     /// Something is not there that another resource can bring, such as a unit or
     /// a package in a repository.
     #[error("{reason}")]
     Missing {
-        /// What is missing.
+        /// The missing path or name.
         reason: String,
-        /// What to do about it.
+        /// Advice on how to fix the problem, for the `hint:` line.
         hint: Option<String>,
         /// In a preview: the resource that decides about it, if that is known.
         by: Option<std::sync::Arc<str>>,
     },
     /// In a preview: what it would do is known, and whether it does it is not.
-    #[error("only the run can tell, after {by}")]
+    #[error("only the run can decide this, after {by}")]
     Awaited {
         /// The resource that decides about it.
         by: std::sync::Arc<str>,
@@ -123,7 +123,7 @@ pub enum Error {
     ManifestInvalid {
         /// Which.
         name: String,
-        /// What is wrong and where, one finding below the other.
+        /// All errors with their locations, one per line.
         findings: String,
     },
     /// Manifests bring manifests that bring manifests.
@@ -140,13 +140,13 @@ pub enum Error {
         /// How many run.
         limit: usize,
     },
-    /// What subscribers will owe cannot be recorded, so nothing was changed.
+    /// Owed reactions cannot be recorded, so nothing was changed.
     #[error("cannot record owed reactions, so nothing was changed")]
     Debt {
         /// Why.
         source: ccm_host::Error,
     },
-    /// What there was before cannot be recorded, so nothing was changed.
+    /// The former state cannot be recorded, so nothing was changed.
     #[error("cannot record the history of this run, so nothing was changed")]
     History {
         /// Why.
@@ -187,13 +187,13 @@ impl Error {
         }
     }
 
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoProvider { tried, .. } => Some(format!("considered {}", tried.join(", "))),
             Self::UnknownProvider { name, known, .. } => Some(
                 ccm_model::did_you_mean(name, known.iter().copied())
-                    .unwrap_or_else(|| format!("the providers are {}", known.join(", "))),
+                    .unwrap_or_else(|| format!("available providers: {}", known.join(", "))),
             ),
             Self::Refused { hint, .. } | Self::Missing { hint, .. } => hint.clone(),
             Self::Template { source, .. } => source.hint.clone(),
@@ -202,10 +202,10 @@ impl Error {
             | Self::Debt { source: error } => error.hint(),
             Self::History { source } => {
                 let hint = source.hint().map(|hint| format!("{hint}, or run with --no-history"));
-                hint.or_else(|| Some("run with --no-history to go without".to_owned()))
+                hint.or_else(|| Some("run with --no-history to keep no history".to_owned()))
             }
             Self::TooDeep { .. } | Self::TooMany { .. } => {
-                Some("a manifest that applies itself needs a `control` that ends it".to_owned())
+                Some("if a manifest applies itself, stop the recursion with `control`".to_owned())
             }
             _ => None,
         }

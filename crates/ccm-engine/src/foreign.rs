@@ -1,4 +1,4 @@
-//! Types of other tools, and what does the same here.
+//! Resource types of other tools, and their equivalents in ccm.
 
 /// Names of types that other tools have, and the hint for them. The pages of the
 /// documentation have a recipe for each.

@@ -1,5 +1,6 @@
-//! The types as a form needs them: every property with what it takes. A form
-//! that is made of this alone has new types and properties without a change.
+//! Descriptions of the types for forms: every property with its allowed values.
+//! Forms built from these descriptions support new types and properties without
+//! a change.
 
 mod values;
 

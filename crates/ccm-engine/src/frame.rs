@@ -1,4 +1,4 @@
-//! Caret frames: what is wrong with a source, its line, and a caret below it.
+//! Caret frames: an error, its source line, and a caret below it.
 //!
 //! All frames are drawn here, secrets masked. Nothing else calls the library
 //! that draws them, because it panics on a span that splits a character.

@@ -59,7 +59,7 @@ pub struct Node {
     /// What is worth knowing: a child manifest that cannot be read, a reference
     /// to a resource of another run.
     pub note: Option<String>,
-    /// What a run would do.
+    /// The outcome that a run would have.
     pub decision: Option<Decision>,
 }
 
@@ -86,11 +86,11 @@ pub struct Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeKind {
-    /// It must have succeeded before
+    /// `require`: must have succeeded before
     Require,
-    /// Its change is reacted to
+    /// `subscribe`: reacts to its changes
     Subscribe,
-    /// It applies the child manifest
+    /// Applies the child manifest
     Apply,
 }
 

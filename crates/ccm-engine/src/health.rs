@@ -1,4 +1,4 @@
-//! Health checks, once a resource is as desired.
+//! Health checks, which run after a resource has reached its desired state.
 
 use std::time::Instant;
 

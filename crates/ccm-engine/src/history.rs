@@ -1,7 +1,7 @@
-//! The history of a run: what there was before each change.
+//! Records the history of a run: the former state before each change.
 //!
-//! Nothing is written until the first change is about to be made, so a run
-//! without changes leaves nothing and costs nothing.
+//! Nothing is written before the first change, so a run without changes leaves
+//! no record.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::debts::Route;
 use crate::options::RunOptions;
 use crate::{Error, Result, chain};
 
-/// What the history of a run says of the run itself.
+/// Information about a run for its history.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryInfo {
     /// The digest of the saved plan that is applied.
@@ -31,7 +31,7 @@ pub(crate) struct History {
     journal: Option<Arc<RunJournal>>,
     /// The resource at work has changed something.
     has_turn: bool,
-    /// What failed before the first change.
+    /// Failures before the first change.
     early: Vec<(Route, Event)>,
 }
 
@@ -130,7 +130,7 @@ impl History {
         }
     }
 
-    /// What became of a resource.
+    /// Records the event of a resource.
     pub(crate) fn event(&mut self, event: &Event, route: &Route, diff: Option<&str>) {
         if !self.is_kept() {
             return;

@@ -1,4 +1,4 @@
-//! What templates see beside a manifest: facts, environment, external data.
+//! Inputs of templates besides the manifest: facts, environment, external data.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ impl Inputs {
             InheritedData::All(_) => None,
         };
         let resolved = document.resolve_with(host, &self.facts, |data| {
-            // A key that is handed down means below what it means above.
+            // An inherited key has the same meaning in the child manifest.
             if let InheritedData::Some(inherited) | InheritedData::All(inherited) = &self.inherited
             {
                 mapmerge::shallow(data, inherited);

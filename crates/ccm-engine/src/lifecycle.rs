@@ -1,4 +1,4 @@
-//! One resource, step by step, to its event.
+//! The lifecycle of one resource, from provider selection to its event.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -35,7 +35,7 @@ enum Gate {
 /// What a resource changes in texts.
 #[derive(Default)]
 struct TurnDiffs {
-    /// For whoever watches the run.
+    /// The diff for the observer of the run.
     shown: Option<String>,
     /// For the history.
     kept: Option<String>,

@@ -1,4 +1,4 @@
-//! What happens when a resource's turn comes.
+//! Manages one resource within its lifecycle.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::resource_type::{
 use crate::run::Record;
 use crate::{Error, Result};
 
-/// What a type gets to manage one resource in a run.
+/// The context in which a type manages one resource of a run.
 pub struct Turn<'t, 'r, 'a> {
     pub(crate) run: &'t mut LifecycleContext<'r, 'a>,
     pub(crate) mode: Mode,

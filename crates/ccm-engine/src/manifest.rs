@@ -1,5 +1,4 @@
-//! Manifests: resources read from YAML, with everything that is wrong found in
-//! one pass.
+//! Manifests: resources read from YAML. One pass reports all errors.
 
 mod children;
 mod control;
@@ -42,15 +41,15 @@ pub struct Manifest {
     pub(crate) remote: Option<Arc<RemoteSource>>,
     /// Where its relative paths begin: its own directory.
     pub working_directory: PathBuf,
-    /// What was declared.
+    /// Declared resources.
     pub declarations: Declarations,
-    /// What its templates see, for those that are resolved later.
+    /// Resolver for deferred templates.
     pub templates: Resolver,
-    /// What is worth knowing and stops nothing.
+    /// Warnings.
     pub warnings: Diagnosis,
 }
 
-/// What a manifest declares.
+/// The declarations of a manifest.
 #[derive(Default)]
 pub struct Declarations {
     /// The resources, in the order in which they run.
@@ -80,18 +79,18 @@ pub struct Declarations {
 pub(crate) struct RemoteSource {
     /// The directory.
     pub(crate) top: PathBuf,
-    /// Removes it in the end, unless somebody else does.
+    /// Removes the directory at the end, unless it was already removed.
     pub(crate) _tree: Option<TempTree>,
     /// Where the files came from, without credentials.
     pub(crate) name: String,
 }
 
-/// What is wrong with one source.
+/// Errors and warnings in one source.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The source.
     pub source: Arc<Source>,
-    /// What is wrong with it, in the order of places.
+    /// Errors and warnings, sorted by location.
     pub findings: Vec<Finding>,
 }
 
@@ -174,18 +173,18 @@ pub enum ManifestError {
         /// Why the run was cancelled.
         reason: ccm_host::CancelReason,
     },
-    /// What was fetched holds no manifest, or several.
+    /// The download contains no manifest, or several.
     #[error("cannot find the manifest in {name}: {reason}")]
     NotFound {
         /// Its display name.
         name: String,
-        /// What is there instead.
+        /// What the download contains instead.
         reason: String,
     },
 }
 
 impl ManifestError {
-    /// What to do next, unless the findings say it.
+    /// Advice on how to fix the problem, unless the findings contain it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Read { source: ccm_host::Error::TooLarge { .. }, .. } => {
@@ -332,7 +331,7 @@ impl Declarations {
     }
 }
 
-/// As root, whoever can change the manifest can do everything.
+/// As root, a user who can change the manifest has full control of the machine.
 fn doubted(host: &Host, doubt: Option<ccm_host::Doubt>) -> Option<Finding> {
     let doubt = doubt?;
     let message = format!("{doubt}, and ccm applies this file as root");

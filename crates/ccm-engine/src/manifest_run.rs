@@ -43,7 +43,7 @@ pub struct Child<'a> {
     pub allow_apply: bool,
 }
 
-/// What became of the resources of a manifest.
+/// Counts of the outcomes of a manifest's resources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChildSummary {
     /// Declared.
@@ -52,13 +52,13 @@ pub(crate) struct ChildSummary {
     pub changed: Vec<String>,
     /// How many of these certainly are: they are not provisional.
     pub certain: usize,
-    /// What the first provisional one waits for.
+    /// The resource on which the first provisional one depends.
     pub awaited: Option<String>,
     /// Resources that failed.
     pub failed: usize,
     /// Skipped because a requirement was not met.
     pub unmet: usize,
-    /// Whose turn came.
+    /// Number of resources that ccm applied.
     pub applied: usize,
     /// Why not all of them had their turn.
     pub stop: Option<Stop>,
@@ -168,8 +168,8 @@ impl ManifestFrame {
 }
 
 impl LifecycleContext<'_, '_> {
-    /// Runs all resources of a manifest. What it says after a run without
-    /// errors is given back, as the caller knows when that is over.
+    /// Applies all resources of a manifest. Returns its `post_message`, because
+    /// only the caller knows when the run has ended.
     pub(crate) fn run_manifest(
         &mut self,
         manifest: Manifest,

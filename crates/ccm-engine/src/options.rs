@@ -1,4 +1,4 @@
-//! What one run is given.
+//! Options of one run.
 
 use std::path::PathBuf;
 
@@ -17,17 +17,17 @@ pub struct RunOptions {
     /// The machine, with the token that cancels the run and the caches that end
     /// with it.
     pub host: Host,
-    /// What the run may do.
+    /// Restrictions on the run.
     pub mode: Mode,
     /// Which diffs to make.
     pub diffs: Diffs,
-    /// What becomes of decisions: acted on, recorded, or compared with a plan.
+    /// How the run uses decisions: acts on them, records them, or compares them with a plan.
     pub decisions: DecisionPolicy,
     /// The resources to look at.
     pub selection: Selection,
     /// How much of each state someone will read.
     pub detail: Detail,
-    /// What templates see beside a manifest.
+    /// Inputs of templates besides the manifest.
     pub inputs: Inputs,
     /// Where relative paths of a resource begin that stands in no manifest.
     pub working_directory: PathBuf,

@@ -34,9 +34,9 @@ pub struct OutlineEntry {
     /// The block that it is in.
     #[serde(serialize_with = "shared")]
     pub block: Arc<OutlineBlock>,
-    /// What it requires, as written.
+    /// Its `require` references, as written.
     pub require: Vec<String>,
-    /// What it subscribes to, as written.
+    /// Its `subscribe` references, as written.
     pub subscribe: Vec<String>,
     /// How it is written.
     #[serde(skip)]

@@ -13,7 +13,7 @@ use crate::run::{Finished, Observer};
 /// A plan, and how the preview that made it ended.
 #[derive(Debug)]
 pub struct Planned {
-    /// What would be done.
+    /// The plan.
     pub plan: Plan,
     /// The end of the preview: cancelled or not, and its report.
     pub finished: Finished,

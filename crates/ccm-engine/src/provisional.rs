@@ -1,5 +1,5 @@
-//! Resources that a preview cannot judge yet: an earlier resource may bring what
-//! is missing.
+//! Provisional resources: a preview cannot decide them, because an earlier
+//! resource may create what is missing.
 
 use ccm_host::{Host, MissedFile, Supplier};
 use ccm_model::{Change, ChangeValue, Event};

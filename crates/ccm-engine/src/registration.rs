@@ -1,7 +1,8 @@
-//! Tells a registry where services are, once their resources are as desired.
+//! Publishes services to a registry, once their resources are in the desired
+//! state.
 //!
-//! A registration that cannot be published never fails a resource or a run:
-//! it becomes a warning, and one more attempt at the end.
+//! If a registration cannot be published, ccm warns and retries at the end of
+//! the run. It never fails a resource or a run.
 
 use std::time::{Duration, Instant};
 

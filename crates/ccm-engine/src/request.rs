@@ -1,4 +1,4 @@
-//! Reading a request: declare, resolve, validate.
+//! Reads an API request: declares, resolves and validates its resource.
 
 use ccm_model::{Field, Finding, Reader, Request, RequestError, Required, Severity};
 use ccm_template::Resolver;

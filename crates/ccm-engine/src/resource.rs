@@ -1,5 +1,5 @@
-//! Resources and types as the engine and the faces see them: without their
-//! type parameters.
+//! Resources and types without their type parameters, as the engine and the
+//! commands use them.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -102,7 +102,7 @@ pub struct PropertyError {
     pub property: &'static str,
     /// Where it stands.
     pub span: Option<Span>,
-    /// What is wrong.
+    /// The error.
     pub error: TemplateError,
 }
 

@@ -1,4 +1,4 @@
-//! What a resource type implements.
+//! The traits that a resource type implements.
 
 use std::fmt;
 use std::path::Path;
@@ -130,7 +130,7 @@ pub trait State: fmt::Debug + Serialize {
 pub struct ProviderDef<T: ResourceType> {
     /// Its name.
     pub name: &'static str,
-    /// Whether it can manage this resource on this host; the lowest rank wins.
+    /// Whether it can manage this resource on this machine; ccm chooses the lowest rank.
     pub rank: fn(&Host, &T::Properties) -> Option<u32>,
     /// Makes one, for one resource.
     pub open: fn(&Host) -> Box<T::Provider>,
@@ -156,7 +156,7 @@ pub enum Prediction {
 /// Why a resource is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// It is its turn.
+    /// The resource is applied in the order written.
     Turn,
     /// Something that it subscribes to has changed.
     Refresh,
@@ -212,11 +212,11 @@ impl ChangeRecorder for NoRecorder {
     fn after(&mut self, _now: Former) {}
 }
 
-/// What a provider may use while it works on one resource.
+/// The context of a provider while it manages one resource.
 pub struct Context<'a> {
     /// Where relative paths begin.
     pub working_directory: &'a Path,
-    /// What templates see and call.
+    /// Resolver for templates.
     pub templates: &'a Resolver,
     /// Why the resource is applied.
     pub trigger: Trigger,
@@ -227,7 +227,7 @@ pub struct Context<'a> {
     pub detail: Detail,
     /// Sees what was decided before anything is done, if anyone wants to know.
     pub decisions: &'a DecisionPolicy,
-    /// The key of the resource among the decisions; empty if nobody asks.
+    /// Key of the resource in the decision log; empty if decisions are not recorded.
     pub key: &'a str,
     /// Told of changes.
     pub recorder: &'a mut dyn ChangeRecorder,

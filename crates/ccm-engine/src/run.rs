@@ -1,4 +1,4 @@
-//! A run: what it is watched by, what it keeps, and how it ends.
+//! A run: its observers, its records and its end.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -58,13 +58,13 @@ pub enum Stop {
 /// How a run ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// What it leaves behind.
+    /// The report of the run.
     pub report: Report,
     /// Why not all resources had their turn.
     pub stop: Option<Stop>,
-    /// What is not safely recorded: events, or files that may not be on disk.
+    /// Records and files that may not be on disk.
     pub losses: Vec<Loss>,
-    /// What the manifest says after a run without errors.
+    /// The manifest's `post_message`, after a run without errors.
     pub post_message: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub enum Loss {
     /// Not all events are in the session.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// What was written may not be on disk.
+    /// Written files may not be on disk.
     #[error(transparent)]
     Disk(#[from] ccm_host::Error),
 }
@@ -243,7 +243,7 @@ pub(crate) fn run_manifest(
     session: Option<&mut dyn Session>,
     observer: &mut dyn Observer,
 ) -> Finished {
-    // Nobody asks a session where nothing refers to anything.
+    // Without references, the session is never queried.
     let (mut memory, mut none) = (MemorySession::default(), NoSession);
     let session: &mut dyn Session = match session {
         Some(session) => &mut *session,

@@ -35,7 +35,7 @@ use crate::plan::this_host;
 /// A plan with everything that applying it needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedPlan {
-    /// What would be done.
+    /// The plan.
     pub plan: Plan,
     /// Where the manifest was read from.
     manifest: PathBuf,

@@ -161,7 +161,7 @@ pub fn event() -> Value {
 enum SchemaVariant {
     /// The name stands elsewhere, nothing else does.
     Strict,
-    /// What is required may stand elsewhere.
+    /// Required properties may be set elsewhere.
     Loose,
     /// The name stands here too.
     Named,

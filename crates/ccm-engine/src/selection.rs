@@ -1,4 +1,4 @@
-//! Choosing a part of a manifest: `--only` and `--skip`.
+//! Selects a part of a manifest: `--only` and `--skip`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct SelectionError {
 }
 
 impl SelectionError {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> &str {
         &self.hint
     }

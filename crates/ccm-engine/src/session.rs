@@ -1,4 +1,4 @@
-//! Sessions: the record of a run, in memory or in a directory that several
+//! Sessions: recorded events, in memory or in a directory that several
 //! processes share.
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ pub struct SessionError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// What a reference needs to know of the last event of a resource.
+/// The outcome of a resource's last event, for references to it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastOutcome {
@@ -32,7 +32,7 @@ pub struct LastOutcome {
     pub noop: bool,
     /// Only the real run can tell whether it changes.
     pub provisional: bool,
-    /// Which event says so.
+    /// ID of that event.
     id: EventId,
 }
 
@@ -59,7 +59,7 @@ pub trait Session {
     /// to it: control skipped it, and another one of its name was managed.
     fn record_unseen(&mut self, event: &Event) -> Result<(), SessionError>;
 
-    /// What became of a resource, by name or alias.
+    /// Returns the last outcome of a resource, by name or alias.
     fn last(&mut self, reference: &ResourceRef) -> Option<LastOutcome>;
 }
 
@@ -125,7 +125,7 @@ impl Session for NoSession {
 pub struct DirectorySession {
     host: Host,
     path: PathBuf,
-    /// What is known of the directory's events.
+    /// Cached events of the directory.
     known: MemorySession,
     read: HashSet<OsString>,
     /// The directory's time of change when it was last read.
@@ -163,7 +163,7 @@ impl DirectorySession {
         if let Some(found) = found {
             // A file, or a directory that may not be listed, is found out now.
             host.list(path).map_err(|error| this.error("open", error))?;
-            // Whoever can add an event can make commands run that subscribe to it.
+            // A user who can add an event can trigger commands that subscribe to it.
             if host.is_root() {
                 host.check_trusted_directory(path).map_err(|error| this.error("open", error))?;
             } else if found.uid != uid || found.mode & 0o022 != 0 {

@@ -1,4 +1,4 @@
-//! Steps: what is decided, as data.
+//! Steps: decisions as data.
 
 use ccm_model::{Change, Verb};
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// compared, and acting does what was shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step<A> {
-    /// What it does to the resource.
+    /// The verb of the step.
     pub verb: Verb,
-    /// What it changes.
+    /// The changes of the step.
     pub changes: Vec<Change>,
-    /// What is to be done.
+    /// The data that `act` needs.
     pub action: A,
 }
 

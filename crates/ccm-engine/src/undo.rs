@@ -1,5 +1,5 @@
-//! Taking a run back: what it changed becomes again what it was, in reverse
-//! order, unless somebody has changed it since.
+//! Undoes a run: restores what it changed in reverse order, except what was
+//! changed since.
 
 mod judge;
 mod paths;
@@ -20,7 +20,7 @@ use crate::session::NoSession;
 use crate::{Error, chain};
 use paths::PathUndo;
 
-/// What to undo, and how.
+/// Options of an undo.
 #[derive(Clone, Debug, Default)]
 pub struct UndoOptions {
     /// Only these resources, as `type#name`; all if empty.
@@ -37,7 +37,7 @@ pub enum UndoError {
     NotChanged {
         /// The run.
         id: String,
-        /// What was selected.
+        /// The selected resource.
         name: String,
         /// A name that was perhaps meant.
         hint: Option<String>,
@@ -48,7 +48,7 @@ pub enum UndoError {
 }
 
 impl UndoError {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotChanged { hint, id, .. } => {

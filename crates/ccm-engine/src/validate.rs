@@ -1,4 +1,4 @@
-//! What the field table alone can tell to be wrong.
+//! Validation by the field table alone.
 
 use ccm_model::{Field, Finding, HealthCheck, Properties, Registration, Required, Span, Spanned};
 

@@ -1,4 +1,4 @@
-//! Why a resource or a data key is as it is: what set each property, what its
+//! Explains a resource or a data key: what set each property, what its
 //! expressions read, where that comes from, and what a run would do now.
 
 mod explain;
@@ -26,7 +26,7 @@ pub struct Why {
     /// The resource, as `type#name`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The child manifest that the resource stands in; absent for the first one
+    /// The child manifest that contains the resource; absent for the first manifest
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<String>,
     /// The data key
@@ -42,10 +42,10 @@ pub struct Why {
     /// What a run would do to the resource now
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// What it requires
+    /// Required resources
     #[serde(skip_serializing_if = "Option::is_none")]
     pub require: Option<Vec<WhyReference>>,
-    /// What it subscribes to
+    /// Subscribed resources
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<Vec<WhyReference>>,
     /// The alias of the resource.
@@ -67,29 +67,29 @@ fn as_map<S: Serializer>(properties: &[(String, WhyProperty)], to: S) -> Result<
 /// One property.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct WhyProperty {
-    /// Its final value; null where nothing sets it
+    /// Final value; null if nothing sets it
     pub value: Value,
-    /// What set it; null for a default of the type
+    /// Location that set it; null for a default of the type
     pub set_by: Option<SetBy>,
-    /// What its expressions read
+    /// Values that its expressions read
     pub reads: Vec<WhyRead>,
     /// Why the value could not be resolved
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The place that set a property.
+/// The location that set a property.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SetBy {
     /// The file
     pub file: String,
     /// The line, from 1
     pub line: Option<usize>,
-    /// What stands there
+    /// Kind of the location
     pub kind: SetKind,
 }
 
-/// What set a property.
+/// The kind of location that set a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SetKind {
@@ -97,25 +97,25 @@ pub enum SetKind {
     Own,
     /// The `defaults` of its block
     Default,
-    /// A template that makes resources; file and line are those of its output
+    /// A template that renders resources; file and line are those of its output
     Template,
 }
 
 /// Something that an expression reads.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct WhyRead {
-    /// What it is
+    /// Kind of the value
     pub kind: WhyReadKind,
     /// The key, with dots between its parts, `*` for all keys; it ends in `[…]` where the
     /// rest is computed
     pub key: String,
-    /// Its value; null for a file, and where there is none
+    /// Value; null for a file, and if there is none
     pub value: Value,
-    /// The place that supplied the value of a data key or a fact
+    /// The location that supplied the value of a data key or a fact
     pub origin: Option<WhyOrigin>,
-    /// The places whose values it replaced, the strongest first
+    /// Locations whose values it overrides, highest precedence first
     pub overrode: Vec<WhyOrigin>,
-    /// The places whose maps or lists were merged into the value, the strongest first
+    /// Locations whose maps or lists were merged into the value, highest precedence first
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub merged: Vec<WhyOrigin>,
     /// The expression, unless its property is secret.
@@ -123,7 +123,7 @@ pub struct WhyRead {
     pub expression: Option<String>,
 }
 
-/// What an expression reads.
+/// The kind of value that an expression reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WhyReadKind {
@@ -132,7 +132,7 @@ pub enum WhyReadKind {
     Data,
     /// A fact
     Fact,
-    /// A variable of the environment
+    /// An environment variable
     Environment,
     /// A file, which may be a template
     File,
@@ -150,7 +150,7 @@ impl WhyReadKind {
     }
 }
 
-/// A place that has a data key or a fact.
+/// The location of a data key or a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WhyOrigin {
     /// The file
@@ -167,11 +167,11 @@ pub struct WhyOrigin {
 pub struct WhyEntry {
     /// The entry as written
     pub entry: String,
-    /// The name that it has on this machine
+    /// The entry with its placeholders resolved
     pub name: Option<String>,
     /// Whether it applies
     pub applies: bool,
-    /// What became of it, in words
+    /// Why the entry matched or not, in words
     pub state: String,
 }
 
@@ -180,6 +180,6 @@ pub struct WhyEntry {
 pub struct WhyReference {
     /// The other resource, as `type#name`
     pub resource: String,
-    /// What a run would do to it; null where that is not known
+    /// What a run would do to it; null if unknown
     pub outcome: Option<PlanOutcome>,
 }

@@ -1,4 +1,4 @@
-//! Work on a path that may never end.
+//! Background work on paths that may never respond.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl<T: Send + 'static> BackgroundTask<T> {
         let started = thread.spawn(move || {
             let result = work(&path);
             drop(query);
-            // Nobody may be waiting any more.
+            // The receiver may have stopped waiting.
             let _ = sender.send(result);
         });
         if let Err(error) = started {

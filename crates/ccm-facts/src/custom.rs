@@ -1,4 +1,4 @@
-//! Facts that the administrators of a machine add.
+//! Custom facts from files of the administrator.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Why facts were not taken.
+//! Errors of facts.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub enum Error {
     /// The file cannot be read.
     #[error("cannot read facts")]
     Read {
-        /// What the machine said.
+        /// The error of the host.
         #[from]
         source: ccm_host::Error,
     },
@@ -33,7 +33,7 @@ pub enum Error {
     NotAMap {
         /// The facts file, which ccm ignores then.
         path: PathBuf,
-        /// What the file holds instead of a map.
+        /// The type of the file's content.
         found: &'static str,
     },
     /// An argument that is not `name=value`.
@@ -45,11 +45,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Read { source: ccm_host::Error::Symlink { .. } } => {
-                Some("put the file itself there".to_owned())
+                Some("replace the symlink with the file itself".to_owned())
             }
             Self::Read { source } => source.hint(),
             Self::NotAMap { .. } => Some("write facts as `name: value`".to_owned()),

@@ -88,7 +88,7 @@ impl Options {
 pub struct Layer {
     /// The file; `None` for what the machine says itself.
     pub file: Option<PathBuf>,
-    /// What it says.
+    /// The facts in this layer.
     pub facts: Facts,
 }
 
@@ -108,7 +108,7 @@ pub fn merged(layers: impl IntoIterator<Item = Facts>) -> Facts {
     facts
 }
 
-/// The same, each place by itself, the strongest last.
+/// Gathers the layers separately, the one with the highest precedence last.
 pub fn gather_layers(host: &Host, options: &Options) -> Vec<Layer> {
     let until = Instant::now() + options.timeout;
     let read = |directory: &PathBuf| {

@@ -1,4 +1,4 @@
-//! `host`: the system as a whole.
+//! `host`: information about the system as a whole.
 
 use govalue::Value;
 

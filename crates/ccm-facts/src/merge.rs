@@ -1,4 +1,4 @@
-//! One layer over another.
+//! Merges layers of facts.
 
 use std::sync::Arc;
 

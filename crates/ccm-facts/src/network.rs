@@ -1,4 +1,5 @@
-//! `network`: interfaces, their addresses, and the ones that lead out.
+//! `network`: interfaces, their addresses, and the addresses of the default
+//! routes.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `partition`: physical file systems and the room on them.
+//! `partition`: physical file systems and their free space.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,7 @@ impl UsageQuery {
         query
     }
 
-    /// Starts a thread that asks whom nobody has asked yet.
+    /// Starts a thread for the file systems that have not been queried yet.
     fn add_thread(&self) {
         if self.work.next.load(Ordering::Relaxed) >= self.work.paths.len() {
             return;

@@ -1,4 +1,4 @@
-//! The kernel's routing tables, and the addresses that they lead out by.
+//! The kernel's routing tables, and the source addresses of the default routes.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,7 +14,7 @@ const REJECT: u32 = 0x200;
 pub(crate) struct DefaultRoute {
     interface: String,
     metric: u32,
-    /// Where it leads to, for IPv4.
+    /// Gateway, for IPv4.
     gateway: Option<Ipv4Addr>,
 }
 

@@ -1,4 +1,5 @@
-//! The files that the kernel and the distribution describe the machine in.
+//! Reads the files in which the kernel and the distribution describe the
+//! machine.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Whether the machine is a real one.
+//! Detects whether the machine is virtual.
 
 use crate::tree::{Tree, pairs};
 

@@ -1,4 +1,5 @@
-//! Rules to entries that can be run, with everything wrong at its place.
+//! Compiles rules to entries that can run, and reports all errors with their
+//! location.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -203,7 +204,7 @@ struct EntryReading<'a> {
     settings: Settings,
     tests: Vec<Test>,
     given: Vec<(&'static str, Span)>,
-    /// Whether there is an attribute that nobody knows.
+    /// Whether the entry has an unknown attribute.
     has_unknown: bool,
     problems: &'a mut Problems,
 }

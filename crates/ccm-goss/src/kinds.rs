@@ -1,7 +1,7 @@
 //! The kinds of rules with their attributes: plain data that the reader of
 //! rules, the schema and the documentation share.
 
-/// What can be asked about one sort of thing.
+/// A kind of rule, with its attributes.
 #[derive(Debug)]
 pub struct Kind {
     /// Its name in rules.
@@ -10,14 +10,14 @@ pub struct Kind {
     pub label: &'static str,
     /// The attribute that names the thing in place of the entry's key.
     pub subject: Option<&'static str>,
-    /// What is compared; the first one decides about the others.
+    /// The tests; if the first one fails, the others are skipped.
     pub tests: &'static [Attribute],
     /// Whether there is a first test: it must be there, and the others are
     /// skipped if it fails or finds `false`.
     pub has_first: bool,
     /// How to ask.
     pub settings: &'static [Setting],
-    /// What else there is to know, for the documentation.
+    /// Notes for the documentation.
     pub notes: &'static str,
     pub(crate) id: Id,
 }
@@ -49,11 +49,11 @@ pub struct Attribute {
     pub name: &'static str,
     /// Another name in rules.
     pub alias: Option<&'static str>,
-    /// What the machine says to it.
+    /// Type of the value on the machine.
     pub value: ValueType,
 }
 
-/// What a value that is compared can be.
+/// The type of a tested value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// `true` or `false`.
@@ -75,11 +75,11 @@ pub enum ValueType {
 pub struct Setting {
     /// Its name in rules.
     pub name: &'static str,
-    /// What it takes.
+    /// Type of the setting.
     pub value: SettingType,
 }
 
-/// What a setting takes.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingType {
     /// A string.

@@ -1,4 +1,4 @@
-//! Matchers: what a value must be like.
+//! Matchers: conditions on a value.
 
 mod pattern;
 mod read;

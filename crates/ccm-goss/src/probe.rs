@@ -1,4 +1,4 @@
-//! The questions that rules ask of the machine.
+//! Probes: read the attributes that rules test from the machine.
 
 mod command;
 mod file;
@@ -25,7 +25,7 @@ use crate::run::Shared;
 
 /// One thing of the machine that is asked about.
 pub(crate) trait Probe {
-    /// What an attribute is, or the reason why nobody can tell.
+    /// Returns the value of an attribute, or why it cannot be read.
     fn find(&mut self, attribute: &str) -> Result<Found, String>;
 }
 

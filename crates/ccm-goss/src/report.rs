@@ -12,7 +12,7 @@ use crate::matcher::shorten;
 /// As many failed tests are told of in the output of a health check.
 const MAX_FAILED_LINES: usize = 10;
 
-/// What became of all tests.
+/// Results of all tests.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// How many there were of each outcome.
@@ -35,24 +35,24 @@ pub struct Summary {
     pub duration: Duration,
 }
 
-/// What became of one test.
+/// Result of one test.
 #[derive(Clone, Debug, Serialize)]
 pub struct TestResult {
     /// The kind of the rule, as in the rules.
     pub kind: &'static str,
     /// The thing.
     pub name: String,
-    /// What its author calls it.
+    /// The `title` of the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The attribute that was compared.
     pub property: &'static str,
     /// How it ended.
     pub outcome: Outcome,
-    /// What the rule says.
+    /// The expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<serde_json::Value>,
-    /// What the machine says; nothing if it did not say anything.
+    /// The actual value; `None` if it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<serde_json::Value>,
     /// Why nothing was found, or could not be compared.
@@ -71,7 +71,7 @@ pub struct TestResult {
 pub enum Outcome {
     /// The rule holds.
     Passed,
-    /// It does not, or nobody can tell.
+    /// The test failed, or the value could not be read.
     Failed,
     /// It was not asked for.
     Skipped,

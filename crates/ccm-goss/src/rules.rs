@@ -1,4 +1,4 @@
-//! Rules, from their text to something that can be run.
+//! Rules, parsed and ready to run.
 
 use std::sync::Arc;
 

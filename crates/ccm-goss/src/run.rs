@@ -1,8 +1,8 @@
 //! Running rules: one test after the other, within a time limit.
 //!
-//! The tests run in another thread. What hangs in the kernel, such as a
-//! file on a server that is gone, cannot be ended; it is left behind with its
-//! thread, and the tests that were not done by then have failed.
+//! The tests run in another thread. A system call that hangs, for example on an
+//! unreachable file server, cannot be cancelled. Its thread is abandoned, and
+//! the remaining tests fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ use crate::tree::to_json;
 const SLICE: Duration = Duration::from_millis(50);
 /// How long a command may take to end once it was told to, and some more.
 const GRACE: Duration = Duration::from_millis(5_500);
-/// Of what was found, this much is told.
+/// Limit on the length of reported values.
 const LONGEST_FOUND: usize = 4096;
 
 /// The run was cancelled before all tests were done.
@@ -35,7 +35,7 @@ pub struct Interrupted;
 /// What the thread of the tests and the one that waits for it know of each other.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Nobody waits any longer.
+    /// The run has been abandoned.
     is_over: AtomicBool,
     /// A command runs, which ends within its grace.
     pub(crate) has_command: AtomicBool,
@@ -107,7 +107,7 @@ fn collect(
         let is_cancelled = host.cancel().is_cancelled();
         if end.is_none() && (is_cancelled || Instant::now() >= deadline) {
             shared.is_over.store(true, Ordering::Relaxed);
-            // A command is being ended, which nobody would do without us.
+            // Wait until the command is terminated; no other code does that.
             let grace = if shared.has_command.load(Ordering::Relaxed) { GRACE } else { SLICE };
             end = Some(Instant::now() + grace);
         }
@@ -126,7 +126,7 @@ fn run_all(entries: &[Entry], machine: &Machine, results: &Sender<TestResult>) {
     }
 }
 
-/// Runs the tests of an entry; none when nobody wants to know any longer.
+/// Runs the tests of an entry; none if the run was abandoned.
 fn run_entry(entry: &Entry, machine: &Machine, results: &Sender<TestResult>) -> Option<()> {
     let mut probe = probe::open(entry, machine);
     let mut is_decided = entry.is_skipped;

@@ -1,4 +1,4 @@
-//! Rules as a tree of values that know their places.
+//! Rules as a tree of values with locations.
 
 use ccm_model::{TemplateError, Templates, has_placeholder};
 use ccm_yaml::{Kind, Node, Span};

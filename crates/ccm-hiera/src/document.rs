@@ -1,4 +1,4 @@
-//! Documents: text to a tree of values, with the rules in its comments.
+//! Documents: parsed to a tree of values, with the rules in comments.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Document {
     pub(crate) root: Map,
     pub(crate) annotations: Annotations,
     pub(crate) data_key: String,
-    /// What it was read from, if it is a document of its own.
+    /// The source text, if it is a separate document.
     written: Option<Arc<Written>>,
 }
 

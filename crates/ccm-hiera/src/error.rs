@@ -1,4 +1,4 @@
-//! What can be wrong with hierarchical data.
+//! Errors in hierarchical data.
 
 use ccm_model::did_you_mean;
 use ccm_yaml::{Kind, Node, Position, Source, Span};
@@ -32,7 +32,7 @@ pub enum Error {
     /// The document is something other than a map.
     #[error("hierarchical data must be a map, not {found}")]
     NotAMap {
-        /// What the document holds instead of a map.
+        /// The type of the document.
         found: &'static str,
     },
     /// The same of a document that was read from somewhere.
@@ -40,7 +40,7 @@ pub enum Error {
     NotAMapIn {
         /// The path or URL of the document, without credentials.
         name: String,
-        /// What the document holds instead of a map.
+        /// The type of the document.
         found: &'static str,
     },
     /// A section has the wrong shape.
@@ -48,7 +48,7 @@ pub enum Error {
     Shape {
         /// The top-level key, such as `hierarchy`.
         section: &'static str,
-        /// What it must be.
+        /// The expected type.
         wanted: &'static str,
     },
     /// A way to merge that does not exist.
@@ -93,12 +93,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Merge { found } => did_you_mean(&found.to_lowercase(), ["first", "deep"]),
             Self::UnknownKey { key } => did_you_mean(key, KEYS)
-                .or_else(|| Some(format!("the keys are {}", KEYS.join(" and ")))),
+                .or_else(|| Some(format!("allowed keys: {}", KEYS.join(", ")))),
             Self::Template { source, .. } => source.hint(),
             Self::Located { error, .. } => error.hint(),
             Self::Host(error) => error.hint(),

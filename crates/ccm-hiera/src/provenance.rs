@@ -18,7 +18,7 @@ pub struct HierarchyEntry {
     pub written: String,
     /// The name that it stands for on this machine, where it has one.
     pub name: Option<String>,
-    /// What became of it.
+    /// Whether it matched.
     pub state: EntryState,
 }
 
@@ -76,7 +76,7 @@ pub struct Origin {
     /// What it comes from, the strongest last. Several where maps or lists were
     /// merged, none where there is no such key.
     pub supplied: Vec<Provider>,
-    /// What was replaced, in the order in which it was laid down.
+    /// Overridden levels, the lowest precedence first.
     pub overrode: Vec<Provider>,
 }
 
@@ -101,7 +101,7 @@ struct Layers {
     data_key: String,
     levels: Vec<Level>,
     merge: Merge,
-    /// What the levels make together.
+    /// The merged values.
     values: Map,
 }
 

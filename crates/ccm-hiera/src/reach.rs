@@ -27,7 +27,7 @@ impl fmt::Display for Unreached {
 }
 
 impl Unreached {
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match &self.meant {
             Some(entry) => Some(format!("did you mean the entry `{entry}`?")),

@@ -1,4 +1,4 @@
-//! Documents to data.
+//! Resolves documents to data.
 
 use ccm_host::Host;
 use ccm_template::{Facts, Resolver};
@@ -262,7 +262,7 @@ mod tests {
             (
                 "hierarchy: {order: [], x: 1}",
                 "h.yaml:1:24: unknown key `x` in `hierarchy`",
-                Some("the keys are order and merge"),
+                Some("allowed keys: order, merge"),
             ),
             (
                 "hierarchy: {order: 5}",

@@ -62,7 +62,7 @@ pub enum Reason {
     Invalid {
         /// The expression as the comment has it.
         validation: String,
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where documents come from.
+//! Sources of documents: files and URLs.
 
 use std::path::Path;
 

@@ -24,7 +24,7 @@ pub enum Invalid {
     Expression {
         /// The expression as the rule has it.
         expression: String,
-        /// What is wrong, and where.
+        /// The error and its location.
         source: expr::Error,
     },
     /// It is neither true nor false.

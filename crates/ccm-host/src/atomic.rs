@@ -1,9 +1,9 @@
-//! Files that are replaced whole or not at all.
+//! Atomic replacement of files.
 //!
-//! A temporary file beside the target gets content, owner and mode, then takes
-//! the target's name. It is locked for as long as its writer lives, so that a
-//! later run can tell the remains of a killed run from the work of a living
-//! one, and remove them.
+//! ccm writes content, owner and mode to a temporary file beside the target and
+//! renames it. The writer holds a lock on the temporary file, so that a later
+//! run can distinguish leftovers of a killed run from files in use, and remove
+//! them.
 
 mod temporary;
 
@@ -49,11 +49,11 @@ impl Attributes {
     }
 }
 
-/// What goes into a file.
+/// New content of a file.
 pub enum Content<'a> {
     /// Content that is in memory already.
     Bytes(&'a [u8]),
-    /// What this file holds, from its position on.
+    /// The content of this file, from its current position.
     Copy(File),
 }
 
@@ -403,7 +403,7 @@ mod tests {
         let error = host.replace(&missing, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("{} is not a directory: it does not exist", dir.path().join("no").display())
+            format!("directory {} does not exist", dir.path().join("no").display())
         );
         assert_eq!(names(dir.path()), ["d"]);
     }

@@ -15,7 +15,7 @@ const FEW: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Barrier {
-    /// At most [`FEW`] paths; beyond that only file systems are remembered.
+    /// At most [`FEW`] paths; beyond that, only their file systems are kept.
     files: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
     many: bool,

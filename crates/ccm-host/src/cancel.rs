@@ -27,7 +27,7 @@ pub struct Cancel {
 pub enum CancelReason {
     /// The process received this signal.
     Signal(i32),
-    /// Somebody asked for it.
+    /// Requested by the caller.
     Requested,
     /// Its time is up.
     Deadline,
@@ -74,8 +74,8 @@ impl Cancel {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// A token for a run within this one's work: cancelled by itself alone, but
-    /// abandoned with this one.
+    /// Creates a token for a nested run. Cancelling it does not cancel this
+    /// one, but abandoning this one abandons it.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Cancel {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// A token that is cancelled by itself after this time.
+    /// Creates a token that is cancelled automatically after this time.
     ///
     /// # Errors
     ///

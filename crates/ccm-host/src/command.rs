@@ -1,4 +1,4 @@
-//! The one way commands are run.
+//! Runs commands. All processes are started here.
 
 mod lookup;
 mod wait;
@@ -53,7 +53,7 @@ pub struct Command {
     has_proxies: bool,
 }
 
-/// What a command sees of the environment.
+/// Environment of a command.
 #[derive(Clone, Debug)]
 pub enum Environment {
     /// For system tools that ccm itself chose: a plain locale, a fixed path and
@@ -62,9 +62,9 @@ pub enum Environment {
     System,
     /// For commands of users: ccm's own environment and some more.
     Inherited {
-        /// What is added, as `(key, value)`.
+        /// Variables to add, as `(key, value)`.
         add: Vec<(String, String)>,
-        /// What replaces `PATH`, for the look-up and for the command.
+        /// Replacement for `PATH`, for the lookup and for the command.
         path: Option<String>,
     },
 }
@@ -87,7 +87,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// What became of a command.
+/// Result of a command.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Exit code or signal; the caller decides which of them is a failure.
@@ -534,6 +534,6 @@ mod tests {
         let forbidden = run(&Command::new("/etc/passwd", [""; 0])).unwrap_err();
         assert!(matches!(forbidden, Error::Spawn { .. }), "{forbidden}");
         let nowhere = run(&sh("true").directory("/nonexistent")).unwrap_err();
-        assert_eq!(nowhere.to_string(), "/nonexistent is not a directory: it does not exist");
+        assert_eq!(nowhere.to_string(), "directory /nonexistent does not exist");
     }
 }

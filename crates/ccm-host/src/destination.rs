@@ -1,9 +1,9 @@
-//! A directory below which files are made, and never elsewhere.
+//! A directory below which files are created, and never elsewhere.
 //!
-//! Every name is resolved by the kernel beneath the directory that is held
-//! open: a link that leads out is an error, whoever put it there and when.
-//! Whatever is made is complete before it has its name, and takes the place of
-//! what had the name before at one instant.
+//! The kernel resolves every name beneath the open directory, so a symlink to a
+//! path outside it is an error, even if another process creates it at the last
+//! moment. Every entry is completed under a temporary name and replaces the old
+//! one atomically.
 
 mod begin;
 mod new_file;
@@ -36,7 +36,7 @@ pub struct Destination {
     path: PathBuf,
     host: Host,
     dev: u64,
-    /// What is made must survive a power failure.
+    /// Whether created files must survive a power failure.
     is_durable: bool,
     /// The directory that was used last.
     last: Option<(PathBuf, Arc<OwnedFd>)>,
@@ -48,7 +48,7 @@ pub struct Destination {
     marker: Option<Marker>,
     /// The directories that were made to have this one, while they are empty.
     made: Option<Made>,
-    /// What is to have its name only when everything else is in place.
+    /// The path that appears last, after everything else is in place.
     final_name: Option<PathBuf>,
     /// The same when it is made.
     held: Option<Held>,
@@ -183,7 +183,7 @@ impl Destination {
             Ok(()) => {
                 self.host.complete_record_at(parent, base(name), &self.path.join(name))?;
                 self.note(name);
-                // Somebody made a directory of it meanwhile: that one stays.
+                // Another process has created a directory there meanwhile: keep it.
                 if is_directory(parent.as_fd(), temporary) {
                     rustix::fs::renameat_with(parent, temporary, parent, base(name), exchange)
                         .map_err(self.io("replace", name))?;
@@ -206,7 +206,7 @@ impl Destination {
         let temporary = self.temporary_for(name);
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Nobody reads it before it is complete and has its owner.
+        // No other user can read it before it is complete and has its owner.
         let file = self.make(&parent, &temporary, name, |parent, temporary| {
             rustix::fs::openat(parent, temporary, flags, mode(0o600))
         })?;

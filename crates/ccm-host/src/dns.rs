@@ -1,4 +1,4 @@
-//! Questions to a DNS server of the caller's choice.
+//! DNS queries to a server of the caller's choice.
 //!
 //! The system's resolver only knows the servers of the system and only addresses.
 //! This asks one server for one type of record, by UDP, and by TCP where the
@@ -144,7 +144,7 @@ impl Question<'_> {
             Ipv6Addr::UNSPECIFIED.into()
         };
         let socket = UdpSocket::bind((any, 0))?;
-        // Nobody but this server can answer then.
+        // Then only this server can respond.
         socket.connect(self.server)?;
         let mut last = io::Error::from(io::ErrorKind::TimedOut);
         for tries in 1..=TRIES {

@@ -17,11 +17,11 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was being done.
+        /// The failed action, such as `open`.
         action: &'static str,
         /// The file or directory of the failed call.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A path that must be a directory.
@@ -35,7 +35,7 @@ pub enum Error {
     NotAFile {
         /// The path as the caller gave it.
         path: PathBuf,
-        /// What it is instead.
+        /// The actual type.
         found: &'static str,
     },
     /// A symlink where ccm follows none.
@@ -57,7 +57,7 @@ pub enum Error {
     Rename {
         /// The target, which keeps its old content.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A file that cannot be replaced because something is mounted on it.
@@ -73,11 +73,11 @@ pub enum Error {
     PlantedFile {
         /// The path as the caller gave it.
         path: PathBuf,
-        /// What is suspect about it.
+        /// The reason.
         reason: String,
     },
     /// A symlink that points outside the managed tree.
-    #[error("{} leaves its directory tree through a symlink, which ccm does not follow", path.display())]
+    #[error("{} is outside its directory tree because of a symlink, which ccm does not follow", path.display())]
     LeadsOutside {
         /// The path as the caller gave it.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum Error {
     /// A symlink of another user that points to something this user does not
     /// own. ccm does not follow it as root.
     #[error(
-        "{} is a symlink that belongs to user {owner} and leads to something that belongs to user \
+        "{} is a symlink that belongs to user {owner} and points to something that belongs to user \
          {target}: ccm does not follow it as root", path.display()
     )]
     ForeignLink {
@@ -110,7 +110,7 @@ pub enum Error {
     Untrusted {
         /// The file that ccm was asked to read.
         path: PathBuf,
-        /// Who can change it.
+        /// The user or mode that allows others to change it.
         doubt: crate::Doubt,
     },
     /// A file with a secret that others can read.
@@ -129,7 +129,7 @@ pub enum Error {
     SharedState {
         /// The directory that ccm was to use.
         path: PathBuf,
-        /// Who can change it, or a directory above it.
+        /// The user or mode that allows others to change it or a parent directory.
         doubt: crate::Doubt,
     },
     /// A directory in which only this user may make a socket.
@@ -142,7 +142,7 @@ pub enum Error {
     /// left as it is.
     #[error("cannot record the former state of {}, so ccm does not change it", path.display())]
     Unrecorded {
-        /// What was about to change.
+        /// The path that was about to change.
         path: PathBuf,
         /// Why it was not recorded.
         source: Box<Error>,
@@ -197,7 +197,7 @@ pub enum Error {
     Fetch {
         /// Where from, without credentials.
         url: String,
-        /// What the server or the connection did, without credentials.
+        /// The reason, without credentials.
         reason: String,
     },
     /// A source that its owner deleted.
@@ -211,9 +211,9 @@ pub enum Error {
     /// A failed request to a network service.
     #[error("{message}")]
     Network {
-        /// What was asked of whom, and what went wrong, without credentials.
+        /// The request, the server and the reason, without credentials.
         message: String,
-        /// What to do about it.
+        /// Advice on how to fix the problem, for the `hint:` line.
         hint: Option<String>,
     },
     /// A URL with a scheme that no registered [`Fetch`](crate::Fetch)
@@ -222,7 +222,7 @@ pub enum Error {
     UnknownScheme {
         /// The URL, without credentials.
         url: String,
-        /// What stands before `://` in the URL.
+        /// The scheme of the URL.
         scheme: String,
         /// The schemes that are available.
         known: Vec<&'static str>,
@@ -250,7 +250,7 @@ pub enum Error {
         name: String,
     },
     /// In a preview: only the run can tell what will be at a path.
-    #[error("what {} will be is known only after {by} has run", path.display())]
+    #[error("the state of {} is known only after {by} has run", path.display())]
     Unpredictable {
         /// The path.
         path: PathBuf,
@@ -272,7 +272,7 @@ pub enum Error {
     /// No directory of the search path has an executable of this name.
     #[error("command not found: {command}")]
     CommandNotFound {
-        /// What was looked for.
+        /// The command as written.
         command: String,
         /// The search path, as `PATH` holds it.
         path: String,
@@ -282,7 +282,7 @@ pub enum Error {
     Spawn {
         /// The program, without its arguments.
         command: String,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A command that did not succeed.
@@ -319,14 +319,14 @@ fn not_a_directory(path: &Path) -> String {
     let path_shown = path.display();
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            format!("{path_shown} is not a directory: it does not exist")
+            format!("directory {path_shown} does not exist")
         }
         _ => format!("{path_shown} is not a directory"),
     }
 }
 
 impl Error {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Io { source, .. } | Self::Rename { source, .. }
@@ -351,7 +351,7 @@ impl Error {
             }
             Self::MountPoint { .. } => Some("unmount it first".to_owned()),
             Self::ForeignLink { .. } => {
-                Some("let root own the symlink, or declare the path that it leads to".to_owned())
+                Some("let root own the symlink, or declare the path that it points to".to_owned())
             }
             Self::UnknownScheme { known, .. } => {
                 Some(format!("available schemes: {}", known.join(", ")))
@@ -371,7 +371,10 @@ impl Error {
             Self::Io { action: "listen on", source, .. }
                 if source.kind() == io::ErrorKind::AddrInUse =>
             {
-                Some("another process listens there, or something else has this name".to_owned())
+                Some(
+                    "stop the process that listens there, or choose another address or path"
+                        .to_owned(),
+                )
             }
             Self::NewerState { .. } => Some("use the newer ccm".to_owned()),
             Self::SharedState { doubt, .. } => {

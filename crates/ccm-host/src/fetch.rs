@@ -1,5 +1,5 @@
-//! What URLs name: one trait for all schemes, and the registry that finds the
-//! implementation for a URL.
+//! Downloads by URL: one trait for all schemes, and the registry of
+//! implementations.
 //!
 //! Limits, digests, progress, cancellation and the placing of files are the
 //! same for all schemes and live here. An implementation only opens a body.

@@ -1,4 +1,4 @@
-//! What is at a path, and the text of files that ccm itself reads.
+//! Reads file metadata, and text files that ccm uses itself.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::forecast::Seen;
 use crate::{Error, Host, Result};
 
-/// What a path is.
+/// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file, the only kind that ccm opens to read.

@@ -1,4 +1,4 @@
-//! A directory held open, read without following links.
+//! An open directory, read without following symlinks.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;

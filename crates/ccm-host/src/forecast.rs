@@ -53,7 +53,7 @@ pub(crate) struct Forecast {
     suppliers: Vec<Supplier>,
     /// The resource that is previewed now.
     current: Arc<str>,
-    /// What is known of directories, by their paths as written.
+    /// Cached directories, by path as written.
     parents: HashMap<PathBuf, Arc<Parent>>,
     /// Every directory and symlink that this knowledge depends on.
     watched: HashSet<PathBuf>,
@@ -61,7 +61,7 @@ pub(crate) struct Forecast {
     absent: Option<PathBuf>,
     /// A file that something wanted to read is not there, or not yet.
     missed: Option<MissedFile>,
-    /// What providers have predicted.
+    /// Predictions of providers.
     values: aside::Values,
 }
 
@@ -113,7 +113,7 @@ pub(crate) enum PredictedContent {
     Bytes(Arc<[u8]>),
     /// The same as this file on disk.
     CopyOf(PathBuf),
-    /// What is on disk: only its attributes change.
+    /// The content on disk: only attributes change.
     Unchanged,
 }
 
@@ -126,12 +126,12 @@ pub enum MissedFile {
     Awaited(Arc<str>),
 }
 
-/// What a preview would write into a file.
+/// New content of a file in a preview.
 #[derive(Clone, Copy, Debug)]
 pub enum NewContent<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// What this file holds.
+    /// The content of this file.
     CopyOf(&'a Path),
 }
 
@@ -270,8 +270,8 @@ impl Host {
         Ok(())
     }
 
-    /// Records a directory that is made with nobody asking for its attributes.
-    /// Fails where [`Tree::make_directory`](crate::Tree::make_directory) would.
+    /// Records a directory that would be created with default attributes. Fails
+    /// where [`Tree::make_directory`](crate::Tree::make_directory) would.
     pub fn predict_made_directory(&self, path: &Path) -> Result<()> {
         let (parent, _) = self.predicted_parent(path)?;
         self.predict_directory(path, &self.made_in(&parent))

@@ -1,7 +1,7 @@
 //! `http` and `https` URLs.
 //!
-//! ccm follows redirects itself instead of leaving it to the client below, so
-//! that what is meant for one host never reaches another.
+//! ccm follows redirects itself instead of leaving it to the HTTP client, so
+//! that it never sends credentials and headers to another host.
 
 mod probe;
 mod proxy;
@@ -34,7 +34,7 @@ use crate::{Body, Error, Fetch, Host, Request, Result, Validators};
 /// How long a server may take to be reached.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
-/// Longer ones are not remembered.
+/// Longer ones are not cached.
 const MAX_VALIDATOR: usize = 1024;
 
 /// Downloads from `http` and `https` URLs.

@@ -1,6 +1,6 @@
-//! Files that are written where they are. A file that is mounted by itself, as
-//! container runtimes do with `/etc/resolv.conf`, cannot be replaced: nothing
-//! can take the name of a mount point.
+//! Writes into existing files, without replacing them. A file that is a mount
+//! point, as container runtimes do with `/etc/resolv.conf`, cannot be replaced,
+//! because `rename` fails for mount points.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -16,13 +16,14 @@ use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
 
 impl Host {
     /// Writes into the file at `path`, which keeps its inode, then sets its
-    /// attributes; without content only the attributes. Where nothing is, the
-    /// file is created as by [`Host::create`].
+    /// attributes. Without content, sets only the attributes. Creates a missing
+    /// file as [`Host::create`] does.
     ///
-    /// This is not atomic: whoever reads meanwhile sees a part of the content,
-    /// and a failure leaves a part of it. While ccm writes, only those can open
-    /// the file whom both the old and the wanted attributes allow it. Setuid
-    /// bits and file capabilities go, as they vouched for the old content.
+    /// This is not atomic: a concurrent reader sees partial content, and a
+    /// failure leaves partial content. During the write, only users whom both
+    /// the old and the new attributes allow can open the file. Removes setuid
+    /// bits and file capabilities, because they were granted to the old
+    /// content.
     ///
     /// # Errors
     ///

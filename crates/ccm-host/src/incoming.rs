@@ -1,4 +1,5 @@
-//! Files that nobody else can change while they are read.
+//! Temporary files that do not have their final name yet, which other users
+//! cannot change.
 
 use std::fs::File;
 use std::io::{self, Seek as _};

@@ -1,4 +1,4 @@
-//! Standard input, as long as nobody wants the run to stop.
+//! Standard input, with cancellation.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd as _;

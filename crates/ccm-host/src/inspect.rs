@@ -1,4 +1,4 @@
-//! What lies at a path itself, for whoever only wants to know.
+//! Inspects a path itself, without following a symlink.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::ops::ControlFlow;
@@ -36,7 +36,7 @@ pub enum NodeKind {
 /// The attributes of what lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inspected {
-    /// What it is, symlinks not followed.
+    /// Its type; symlinks are not followed.
     pub kind: NodeKind,
     /// Numeric ID of the owner.
     pub uid: u32,
@@ -60,8 +60,8 @@ pub enum Checksum {
 }
 
 impl Host {
-    /// What lies at a path on the disk, whatever a preview expects there;
-    /// `None` if there is nothing.
+    /// Returns what exists at a path on disk, regardless of predictions of a
+    /// preview; `None` if nothing exists.
     pub fn inspect(&self, path: &Path) -> Result<Option<Inspected>> {
         let found = match rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,

@@ -1,8 +1,8 @@
-//! What was at a path before ccm changes it.
+//! The journal: images of paths before ccm changes them.
 //!
 //! While a run keeps a history, every function of this crate that changes the
-//! file system for a resource first hands the journal an image of what is there.
-//! An image that cannot be recorded keeps the change from being made.
+//! file system for a resource first records an image of the path in the
+//! journal. If recording fails, the change is not made.
 
 mod image;
 
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    /// What is at a path now, content included.
+    /// Returns the current image of a path, including its content.
     pub fn image(&self, path: &Path) -> Result<Image> {
         self.image_below(CWD, path, path)
     }
@@ -351,7 +351,7 @@ impl Host {
         }
     }
 
-    /// Makes `path` a symlink, at one instant, in place of what is there.
+    /// Replaces `path` atomically with a symlink.
     pub fn replace_with_symlink(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! What the kernel lists in `/proc`: sockets, processes, mounts.
+//! Tables of the kernel in `/proc`: sockets, processes, mounts.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

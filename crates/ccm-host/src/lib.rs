@@ -131,12 +131,12 @@ struct Inner {
     checked: Lock<HashSet<PathBuf>>,
     trusted: Lock<HashMap<PathBuf, Option<Doubt>>>,
     cancel: Cancel,
-    /// What commands prove by that they belong to this run.
+    /// Token that identifies commands of this run.
     run_token: Lock<Option<String>>,
     warnings: Lock<Warnings>,
-    /// What is known to be secret in this run.
+    /// Redactor with the secrets of this run.
     redactor: Lock<Redactor>,
-    /// What the steps of a preview would leave behind.
+    /// Predictions of a preview.
     forecast: Lock<forecast::Forecast>,
     is_preview: AtomicBool,
     /// How many predictions were recorded.
@@ -151,14 +151,14 @@ struct Inner {
     is_recorded: AtomicBool,
 }
 
-/// More warnings in one run than this help nobody.
+/// Limit on the number of warnings in one run.
 const MAX_WARNINGS: usize = 10_000;
 
 /// What was worth knowing in a run.
 #[derive(Debug, Default)]
 struct Warnings {
     known: HashSet<String>,
-    /// Those that nobody has taken yet.
+    /// Warnings that have not been taken yet.
     new: Vec<String>,
 }
 
@@ -192,7 +192,7 @@ impl Host {
         }
     }
 
-    /// What was noted since the last time.
+    /// Returns the warnings since the last call.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.inner.warnings.hold().new)
     }
@@ -276,7 +276,7 @@ impl Host {
         self.inner.random.hold().bytes()
     }
 
-    /// A name that nobody can guess: the prefix and 24 hexadecimal digits.
+    /// An unguessable name: the prefix and 24 hexadecimal digits.
     pub(crate) fn random_name(&self, prefix: &str) -> String {
         let mut name = String::with_capacity(prefix.len() + 24);
         name.push_str(prefix);

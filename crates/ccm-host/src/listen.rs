@@ -1,4 +1,4 @@
-//! Sockets that others connect to.
+//! Listening sockets.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -18,9 +18,9 @@ const BACKLOG: i32 = 128;
 /// A socket that listens. A unix socket is removed when this is dropped.
 #[derive(Debug)]
 pub enum ListenSocket {
-    /// Of an address and port.
+    /// A TCP socket.
     Tcp(TcpListener, SocketAddr),
-    /// Of a path.
+    /// A unix socket.
     Unix(UnixListener, SocketFile),
 }
 
@@ -66,14 +66,14 @@ impl Host {
         Ok(ListenSocket::Tcp(listener, address))
     }
 
-    /// Listens at a path, for this user alone: the socket has mode 0600, and
-    /// nobody else may be able to write to its directory. A socket that a killed
-    /// process left behind is replaced.
+    /// Listens on a unix socket that only this user can open: the socket has
+    /// mode 0600, and no other user may be able to write to its directory.
+    /// Replaces a socket that a killed process left behind.
     ///
     /// # Errors
     ///
-    /// Returns an error if something is there already, if others can write to
-    /// the directory, or if the system does not allow it.
+    /// Fails if the path exists, if other users can write to the directory, or
+    /// if a system call fails.
     pub fn listen_unix(&self, path: &Path) -> Result<ListenSocket> {
         let failed =
             |source: io::Error| Error::Io { action: "listen on", path: path.to_owned(), source };

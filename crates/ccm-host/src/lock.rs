@@ -1,4 +1,4 @@
-//! Values that threads share.
+//! Values that threads share, behind a lock.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What the kernel says about the machine as a whole.
+//! Information from the kernel about the machine as a whole.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ pub struct Space {
     pub total: u64,
     /// Unused bytes, those reserved for root included.
     pub free: u64,
-    /// What of that is not reserved for root.
+    /// Bytes available to users other than root.
     pub available: u64,
     /// How many inodes there are; none where they are made as needed.
     pub inodes: u64,
-    /// How many of them nobody uses.
+    /// Free inodes.
     pub inodes_free: u64,
 }
 

@@ -1,9 +1,9 @@
-//! A marker in a directory: what is being extracted into it is not complete.
+//! A marker in a directory for an incomplete extraction.
 //!
-//! Whoever extracts holds the marker's lock and removes the marker when
-//! everything is in place. A marker that is left tells the next run that it has
-//! to extract again. Its content is the name of the temporary file that the
-//! extraction uses, so that the next one finds and removes what is left of it.
+//! An extraction holds the marker's lock and removes the marker when everything
+//! is in place. If a marker is left, the next run extracts again. The marker
+//! contains the name of the extraction's temporary file, so that the next run
+//! can remove it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -62,7 +62,7 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Takes the marker of this name, as soon as nobody else has it.
+    /// Takes the marker of this name; waits while another process holds it.
     pub(crate) fn take(
         host: &Host,
         directory: &Arc<OwnedFd>,
@@ -86,7 +86,7 @@ impl Marker {
                 Some(Some(file)) => {
                     wait(host, &file, path)?;
                     if !is_at(&file, directory, name) {
-                        // Whoever had it is done.
+                        // The other extraction has ended.
                         continue;
                     }
                     content(&file).map(|temporary| (file, temporary))
@@ -140,7 +140,7 @@ fn is_ours(file: &File, path: &Path) -> Result<bool> {
     Ok(stat.kind == FileKind::File && stat.uid == me && stat.mode & 0o777 == 0o600)
 }
 
-/// Waits until whoever extracts is done.
+/// Waits until the other extraction has ended.
 fn wait(host: &Host, file: &File, path: &Path) -> Result<()> {
     loop {
         match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {

@@ -1,8 +1,8 @@
 //! Files that ccm writes results to, such as reports.
 //!
-//! The path comes from the command line and may lie where other users can
-//! write. What they put there is neither opened nor followed: a FIFO would
-//! hand the report to whoever reads it, a symlink would overwrite another
+//! The path comes from the command line and may be in a directory that other
+//! users can write to. ccm does not open FIFOs or follow symlinks there: a FIFO
+//! would pass the report to another process, a symlink would overwrite another
 //! file.
 
 use std::io::Write as _;
@@ -59,7 +59,7 @@ impl OutputFile {
         let kept = before.filter(|&(_, links)| links == 1).map(|(found, _)| found.mode & 0o777);
         rustix::fs::fchmod(&temporary.file, mode(bits(kept)))
             .map_err(Error::io("set the mode of", path))?;
-        // Nobody may have put something there since the check.
+        // Fails if another user has created something there since the check.
         let replace = self.check()?.is_some();
         temporary.rename(self.name(), path, replace)
     }

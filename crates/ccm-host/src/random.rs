@@ -1,4 +1,4 @@
-//! Bytes that nobody can guess, fetched many at a time.
+//! Unguessable random bytes, read in large chunks.
 
 use std::fs::File;
 use std::io::Read as _;

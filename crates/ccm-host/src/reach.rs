@@ -1,4 +1,4 @@
-//! Whether someone answers at an address.
+//! Tests whether an address is reachable.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -18,7 +18,7 @@ use crate::Host;
 pub enum Transport {
     /// By a connection.
     Tcp,
-    /// By a route: nothing is sent, so nobody need be there.
+    /// Tests only for a route; sends nothing.
     Udp,
 }
 
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn who_does_not_answer_is_given_up() {
-        // A listener whose queue is full answers nobody.
+        // A listener with a full queue does not respond.
         let fd = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None);
         let fd = fd.unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));

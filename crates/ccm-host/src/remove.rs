@@ -1,5 +1,5 @@
-//! Recursive removal that never follows symlinks: every step is relative to a
-//! directory that is held open, links are never followed, mounts never entered.
+//! Recursive removal that never follows symlinks or enters mount points: every
+//! step is relative to an open directory.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,5 @@
-//! Host names to addresses by the system's resolver, within a time limit.
+//! Resolves host names to addresses with the system's resolver, within a time
+//! limit.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;

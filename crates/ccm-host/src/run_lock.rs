@@ -1,11 +1,11 @@
-//! One run at a time: a lock that goes with its process.
+//! The run lock: one run at a time. The kernel releases it when the process
+//! ends.
 //!
-//! A command of a run may start ccm again, which must not wait for the run that
-//! waits for it. So a run hands its commands a token, by which their ccm knows
-//! that it works under a lock that is held already. The token names a process;
-//! it is worth something only while the kernel says that this process holds the
-//! lock. The ccm below takes a lock one level further down, so that two of them
-//! do not run at once either.
+//! A command of a run may start ccm again. That ccm must not wait for the run,
+//! because the run waits for the command. So a run passes its commands a token
+//! that names its process. The token is valid only while the kernel reports
+//! that this process holds the lock. The nested ccm takes a lock one level
+//! further down, so that two nested runs do not overlap either.
 //!
 //! A run that was killed may leave a ccm below it that is still at work. So who
 //! takes a lock also looks whether those further down are free, and who takes
@@ -35,8 +35,8 @@ pub struct RunLock {
 }
 
 impl RunLock {
-    /// What a command that is started now proves by that it belongs to this
-    /// run; `None` where the kernel does not tell who holds a lock.
+    /// The token that identifies commands of this run; `None` if the kernel
+    /// does not show who holds a lock.
     pub fn token(&self) -> Option<&str> {
         self.token.as_deref()
     }
@@ -80,7 +80,7 @@ pub enum LockError {
     /// Another run held it for too long.
     #[error("another run is in progress: {}", holder.as_ref().map_or("its process is not visible".to_owned(), ToString::to_string))]
     Busy {
-        /// Who held it last, if that can be told.
+        /// The last holder, if known.
         holder: Option<LockHolder>,
     },
     /// The run was cancelled while it waited.
@@ -99,12 +99,12 @@ impl Host {
 }
 
 impl StateDir {
-    /// Takes the lock of this directory. While another process holds it, waits
-    /// for `timeout` at most; `on_wait` is told for whom, once per holder.
+    /// Takes the lock of this directory. Waits up to `timeout` while another
+    /// process holds it, and calls `on_wait` once per holder.
     ///
     /// # Errors
     ///
-    /// Fails if the time is over, the run is cancelled, or the lock cannot be
+    /// Fails on timeout, if the run is cancelled, or if the lock cannot be
     /// opened.
     pub fn lock(
         &self,

@@ -1,5 +1,5 @@
-//! The service manager that started this process, as far as it wants to be
-//! told. systemd's protocol is one datagram per message.
+//! Notifies the service manager that started this process. systemd's protocol
+//! is one datagram per message.
 
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,7 +11,7 @@ use crate::Host;
 /// Variables that are for this process, not for those that it starts.
 pub const SERVICE_VARIABLES: &[&str] = &["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
 
-/// Who started this process, if they want to be told how it is.
+/// The service manager that started this process, if it accepts notifications.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
@@ -40,7 +40,7 @@ impl Host {
         ServiceManager { socket, watchdog }
     }
 
-    /// Whether standard error is the journal, which adds the time by itself.
+    /// Whether standard error is the journal, which adds timestamps.
     pub fn logs_to_journal(&self) -> bool {
         // The variable names the file, so that it is not taken for that of
         // another one which has inherited it.
@@ -51,7 +51,7 @@ impl Host {
 }
 
 impl ServiceManager {
-    /// Sends a message such as `READY=1`; nothing if nobody wants to know.
+    /// Sends a message such as `READY=1`; does nothing without a service manager.
     pub fn tell(&self, message: &str) {
         if let Some((socket, address)) = &self.socket {
             let _ = socket.send_to_addr(message.as_bytes(), address);

@@ -1,7 +1,7 @@
-//! What a run may ask of others, and tell them: keys, and where services are.
+//! Network services that a run can use: keys, and the registry of services.
 //!
-//! Something outside of this crate answers, or nothing does. A run asks each
-//! question once and then remembers the answer, so that it sees one state.
+//! Other crates implement these traits. A run caches the result of each lookup,
+//! so that it sees one consistent state.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -36,7 +36,7 @@ pub trait Lookup: fmt::Debug + Send + Sync {
 /// Where registrations are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
-    /// To whoever listens, without acknowledgement.
+    /// Publishes to current subscribers, without acknowledgement.
     Nats,
     /// To a stream, which acknowledges.
     JetStream,
@@ -108,7 +108,7 @@ impl Host {
         }
     }
 
-    /// What publishes registrations, if anything does.
+    /// The publisher of registrations, if there is one.
     pub fn publisher(&self) -> Option<&dyn Publish> {
         self.inner.system.publisher()
     }

@@ -1,5 +1,5 @@
-//! The files that decide what a run does, recorded for a saved plan and given
-//! back when the plan is applied.
+//! The files that decide what a run does, recorded for a saved plan and
+//! replayed when the plan is applied.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -15,14 +15,14 @@ const MAX_RECORDED: u64 = 64 << 20;
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 50;
 
-/// What a run has read to know what to do.
+/// The files and downloads that a run has read.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedSources {
     /// Files by their absolute path.
     pub files: BTreeMap<PathBuf, RecordedFile>,
     /// Directories of which everything was recorded.
     pub trees: Vec<PathBuf>,
-    /// What was fetched, by the digest of its URL.
+    /// Downloads, by the digest of their URL.
     pub fetched: BTreeMap<String, RecordedFetch>,
     size: u64,
 }
@@ -84,7 +84,7 @@ impl Host {
         self.inner.sources.hold().recorded = Some(RecordedSources::default());
     }
 
-    /// What was read since [`Host::record_sources`].
+    /// Returns everything read since [`Host::record_sources`].
     pub fn recorded_sources(&self) -> RecordedSources {
         self.inner.sources.hold().recorded.clone().unwrap_or_default()
     }
@@ -141,7 +141,7 @@ impl Host {
         self.inner.sources.hold().trees.get(path).cloned()
     }
 
-    /// What a saved plan has of a URL.
+    /// Returns the recorded download of a URL in a saved plan.
     pub fn replayed_fetch(&self, url: &str) -> Option<RecordedFetch> {
         let sources = self.inner.sources.hold();
         if sources.fetched.is_empty() {

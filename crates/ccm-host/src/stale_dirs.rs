@@ -31,9 +31,9 @@ pub(crate) fn sweep(directory: &Path, prefix: &str) {
 /// Why a directory is not locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockError {
-    /// Somebody else has it, or had it and removed it.
+    /// Another process uses it, or has removed it.
     Taken,
-    /// Its file system has no locks, or it is not this user's: nobody sweeps it.
+    /// Its file system has no locks, or it belongs to another user: never removed.
     Never,
 }
 

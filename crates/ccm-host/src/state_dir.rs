@@ -1,9 +1,9 @@
 //! A directory of ccm's own, such as the one that holds locks and records of
 //! runs.
 //!
-//! It belongs to the user running ccm and nobody else can change what is in it,
-//! so names in it need no protection from others. It is held open: whatever
-//! happens to its path, reads and writes stay in it.
+//! The directory belongs to the user running ccm, and no other user can change
+//! its content, so names in it need no protection. It is kept open, so reads
+//! and writes stay in it even if its path is replaced.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -411,12 +411,12 @@ impl AppendFile {
         self.length
     }
 
-    /// Whether its name is gone, or leads to another file.
+    /// Whether the file was renamed, removed or replaced.
     pub fn is_replaced(&self) -> bool {
         rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink == 0)
     }
 
-    /// Whether nobody else has written to it, or taken its name.
+    /// Whether no other process has written to it or replaced it.
     pub fn is_untouched(&self) -> bool {
         rustix::fs::fstat(&self.file)
             .is_ok_and(|stat| stat.st_nlink > 0 && stat.st_size.cast_unsigned() == self.length)

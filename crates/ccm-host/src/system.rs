@@ -1,4 +1,4 @@
-//! What outlives a run and is shared by all of them.
+//! State that all runs of a process share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

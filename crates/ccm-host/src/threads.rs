@@ -1,4 +1,4 @@
-//! Threads for work that may hang, used again where it did not.
+//! Threads for work that may hang. Idle threads are reused.
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,8 +25,7 @@ impl fmt::Debug for Idle {
 }
 
 impl Host {
-    /// Runs `work` in another thread, which nobody waits for: an idle one of this
-    /// run, or a new one.
+    /// Runs `work` in a detached thread: an idle one of this run, or a new one.
     ///
     /// # Errors
     ///

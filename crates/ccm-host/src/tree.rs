@@ -1,7 +1,7 @@
-//! A directory tree held by its root: nothing done through it leaves it.
+//! A directory tree, accessed only through its open root directory.
 //!
-//! Links inside the tree are followed as long as they stay in it. What leads
-//! outside is never read, written or removed.
+//! Symlinks are followed only within the tree. Nothing outside it is read,
+//! written or removed.
 
 mod files;
 
@@ -33,14 +33,14 @@ pub struct Tree {
     path: PathBuf,
 }
 
-/// What is at a place in a tree.
+/// The type of an entry in a tree.
 #[derive(Debug)]
 pub enum TreeEntry {
     /// No file system object has this name.
     Nothing,
     /// A regular file, or a link to one in the tree.
     File(File, Stat),
-    /// A link that leads nowhere, or out of the tree.
+    /// A dangling symlink, or one to a path outside the tree.
     Astray,
     /// Anything else: a directory, socket, FIFO or device.
     Other(Stat),
@@ -67,11 +67,11 @@ impl Host {
         Ok(Tree { host: self.clone(), root, path: path.to_owned() })
     }
 
-    /// Opens the tree at a path; `None` when there is nothing. Symlinks to it
-    /// are followed, as root only those that lead to what their owner owns.
+    /// Opens the tree at a path; `None` if nothing exists there. Follows
+    /// symlinks to it; as root, only symlinks whose target has the same owner.
     pub fn open_tree(&self, path: &Path) -> Result<Option<Tree>> {
         match self.stat(path)? {
-            // A link that leads nowhere is in the way.
+            // A dangling symlink is in the way.
             None if self.lstat(path)?.is_some() => {
                 return Err(Error::NotADirectory { path: path.to_owned() });
             }
@@ -114,7 +114,7 @@ impl Tree {
         })
     }
 
-    /// Nothing, or a link that leads nowhere.
+    /// Nothing, or a dangling symlink.
     fn without_following(&self, place: &Path) -> Result<TreeEntry> {
         match rustix::fs::statat(&self.root, place, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => Ok(TreeEntry::Astray),
@@ -124,7 +124,7 @@ impl Tree {
         }
     }
 
-    /// What is at a place itself, which may be a link.
+    /// Returns metadata of an entry without following a symlink.
     pub fn lstat(&self, place: &Path) -> Result<Option<Stat>> {
         let path = self.path.join(place);
         let (parent, name) = match self.parent(place) {
@@ -139,8 +139,8 @@ impl Tree {
         }
     }
 
-    /// Makes a place a regular file with this content, at one instant. Its
-    /// directory must be there.
+    /// Replaces a path atomically with a regular file of this content. Its
+    /// directory must exist.
     pub fn replace(&self, place: &Path, content: &[u8], wanted: &Attributes) -> Result<()> {
         let path = self.path.join(place);
         let (parent, name) = self.parent(place).map_err(|errno| match errno {
@@ -265,7 +265,7 @@ impl Tree {
         found: &mut Entries,
     ) -> Result<()> {
         let path = self.path.join(place);
-        // Nobody's files lie deeper, and everything must end.
+        // No real tree is deeper, and the search must end.
         if depth > MAX_DEPTH {
             found
                 .unknown
@@ -324,7 +324,7 @@ impl Tree {
     }
 }
 
-/// What a tree holds, by place.
+/// The entries of a tree, by path.
 #[derive(Debug, Default)]
 pub struct Entries {
     /// Files, links, sockets, FIFOs, devices.

@@ -20,7 +20,7 @@ use crate::forecast::Seen;
 use crate::walk::{Step, Walk};
 use crate::{Error, FileKind, Folder, Host, Result, Stat};
 
-/// Who other than root can change a file.
+/// The reason why ccm does not trust a file: a user other than root can change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
     /// The file, or the directory or symlink on the way to it.
@@ -35,7 +35,7 @@ impl Doubt {
         Self { path: path.to_owned(), kind: stat.kind, uid: stat.uid, mode: stat.mode }
     }
 
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> String {
         let path = self.path.display();
         match self.kind {
@@ -67,7 +67,7 @@ impl fmt::Display for Doubt {
 pub enum Refuse {
     /// With `CCM_STRICT=1`; otherwise ccm logs a warning.
     IfStrict,
-    /// In every run: nobody named these files, ccm finds them by itself.
+    /// In every run, because ccm reads these files without being told to.
     Always,
 }
 
@@ -222,7 +222,7 @@ impl Host {
         }
         let doubt = match Walk::from_root(&path) {
             Ok(walk) => walk.way.iter().find_map(step_doubt),
-            // What is not there is told when it is opened.
+            // A missing file is reported when it is opened.
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(errno) => return Err(Error::io("open", &path)(errno)),
         };

@@ -1,4 +1,4 @@
-//! Users and groups, looked up once as long as no command runs.
+//! Users and groups, cached until a command runs.
 
 use std::collections::HashMap;
 use std::ffi::CString;

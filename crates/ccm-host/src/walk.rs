@@ -1,9 +1,9 @@
-//! Paths that are resolved one component at a time, each held open.
+//! Resolves paths one component at a time, keeping each directory open.
 //!
-//! The kernel follows symlinks without telling whose they are. As root that
-//! matters: a user who owns a directory on the way to a managed path can
-//! replace it by a symlink to anywhere. Whatever is judged here is judged on
-//! the descriptor that is used afterwards, so there is no moment to swap it.
+//! The kernel follows symlinks regardless of their owner. As root this is
+//! dangerous: a user who owns a parent directory of a managed path can replace
+//! it with a symlink to anything. All checks use the descriptor that is used
+//! afterwards, so there is no race.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -73,7 +73,7 @@ impl Walk {
         Self::from(root, Path::new("/"), path, false)
     }
 
-    /// Resolves a path below a directory; one that leads out is `XDEV`.
+    /// Resolves a path below a directory; fails with `XDEV` if it is outside.
     pub(crate) fn beneath(top: OwnedFd, top_path: &Path, path: &Path) -> Result<Self, Errno> {
         Self::from(top, top_path, path, true)
     }
@@ -236,8 +236,9 @@ impl Host {
         walk.into_directory().map_err(failed)
     }
 
-    /// Checks, as root, that no symlink of another user leads a managed path
-    /// to what is not that user's. For previews: acting checks by itself.
+    /// As root, fails if a symlink of another user on a managed path points to
+    /// something that this user does not own. For previews only: functions that
+    /// write check this themselves.
     pub fn check_managed_path(&self, path: &Path) -> Result<()> {
         path.parent().map_or(Ok(()), |parent| self.check_managed_directory(parent))
     }

@@ -1,7 +1,7 @@
-//! This program once more, as a process that works for this one.
+//! Starts this program again as a worker process.
 //!
-//! It has a process group of its own and talks over two pipes, line by line.
-//! Whatever becomes of it, this process lives on and is told how it ended.
+//! The worker has its own process group and communicates over two pipes, line
+//! by line. If it crashes, this process continues and learns its exit status.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -30,7 +30,7 @@ pub struct Worker {
     child: Child,
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// What was read and is not a line yet.
+    /// Bytes read so far of an incomplete line.
     pending: Vec<u8>,
     /// Where in it to go on looking for the end of a line.
     looked_at: usize,
@@ -126,13 +126,13 @@ impl Host {
 }
 
 impl Worker {
-    /// What ends it from another thread.
+    /// Returns a handle that stops the process from another thread.
     pub fn control(&self) -> WorkerControl {
         self.control.clone()
     }
 
-    /// Sends a line, which must not hold an end of line. `false` once nobody
-    /// reads.
+    /// Sends a line, which must not contain a line break. Returns `false` once
+    /// the worker has closed its input.
     pub fn send(&mut self, line: &[u8]) -> bool {
         let Some(input) = &mut self.input else { return false };
         let sent = input.write_all(line).and_then(|()| input.write_all(b"\n"));

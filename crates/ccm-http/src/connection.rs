@@ -1,5 +1,5 @@
-//! One connection: its socket, which a reader that does not read cannot hold
-//! open for ever.
+//! One connection. A client that does not read cannot keep its socket open
+//! forever.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Requests as handlers read them, and responses as they make them.
+//! Requests and responses of handlers.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 /// A request whose body was not read yet.
 #[derive(Debug)]
 pub struct Request {
-    /// What to do.
+    /// Method of the request.
     pub method: Method,
     /// The path, as it was sent: percent-encoded, beginning with `/`.
     pub path: String,
-    /// What follows the first `?`, as it was sent.
+    /// The query after the first `?`, not decoded.
     pub query: String,
     /// All headers.
     pub headers: HeaderMap,
@@ -87,7 +87,7 @@ impl RequestBody {
     }
 }
 
-/// What a handler answers.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
     /// Whether it worked.
@@ -177,12 +177,12 @@ impl StreamSender {
         self.sender.send(piece.into()).await.is_ok()
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the client has closed the connection.
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until the client has closed the connection.
     pub async fn closed(&self) {
         self.sender.closed().await;
     }

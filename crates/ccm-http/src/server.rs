@@ -1,4 +1,4 @@
-//! The server: accepts connections, and ends when it is told to.
+//! The server: accepts connections until it is stopped.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -25,7 +25,7 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::connection::{Patient, Socket};
 use crate::message::{Request, RequestBody, Response};
 
-/// What a server takes.
+/// Limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of the request line and the headers; more is answered with 431.

@@ -1,4 +1,4 @@
-//! The implementations that the derive writes.
+//! Generates the implementations of the derive macro.
 
 use proc_macro2::TokenStream;
 use quote::quote;

@@ -1,4 +1,4 @@
-//! Changes: what a step turns into what, as data that texts are made from.
+//! Changes: what a step changes, as data.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 pub struct Change {
     /// The property that changes
     pub property: Cow<'static, str>,
-    /// Its value before; absent where there was none, or it is secret
+    /// Value before; absent if there was none or it is secret
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ChangeValue>,
-    /// Its value after; absent where there is none, or it is secret
+    /// Value after; absent if there is none or it is secret
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<ChangeValue>,
-    /// The values are not shown anywhere
+    /// The values are secret
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secret: bool,
-    /// Lines that a text gains
+    /// Number of added lines
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
-    /// Lines that a text loses
+    /// Number of removed lines
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<u64>,
 }
 
-/// A value as a change shows it.
+/// The value of a property in a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ChangeValue {
@@ -107,31 +107,31 @@ impl fmt::Display for ChangeValue {
     }
 }
 
-/// What a step does to a resource.
+/// The verb of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
-    /// It was not there and is now
+    /// Created
     Created,
-    /// It was there and is different now
+    /// Changed
     Updated,
-    /// It was there and is gone
+    /// Removed
     Removed,
-    /// A service runs now
+    /// Started a service
     Started,
-    /// A service does not run any more
+    /// Stopped a service
     Stopped,
-    /// A service was stopped and started
+    /// Restarted a service
     Restarted,
-    /// A service has read its configuration again
+    /// Reloaded a service
     Reloaded,
-    /// A package was not there and is now
+    /// Installed a package
     Installed,
-    /// A package is newer now
+    /// Upgraded a package
     Upgraded,
-    /// A package is older now
+    /// Downgraded a package
     Downgraded,
-    /// A command ran
+    /// Ran a command
     Executed,
     /// Templates were rendered to files
     Rendered,

@@ -1,4 +1,4 @@
-//! Free data in properties.
+//! Properties that hold arbitrary data.
 
 use ccm_yaml::{Kind, Node};
 use govalue::{Map, Value};

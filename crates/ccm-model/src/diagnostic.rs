@@ -1,4 +1,4 @@
-//! Findings as other programs read them: with file, line and column.
+//! Errors and warnings as JSON: with file, line and column.
 
 use ccm_yaml::Source;
 use schemars::JsonSchema;
@@ -9,11 +9,11 @@ use crate::{Finding, Severity, redact_credentials};
 /// An error or a warning, with its location where it has one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
-    /// Whether it stops anything
+    /// Severity
     pub severity: Severity,
-    /// What is wrong
+    /// Message
     pub message: String,
-    /// The file it is in; empty where no file is at fault
+    /// The file; empty if no file caused it
     pub file: String,
     /// The line, from 1
     pub line: Option<usize>,
@@ -22,7 +22,7 @@ pub struct Diagnostic {
     /// The resource that it concerns, as `type#name`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// What to do about it
+    /// Advice on how to fix the problem
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Events: what became of one resource.
+//! Events: the result of one resource.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,73 +20,73 @@ pub struct Event {
     /// Sorts in the order of recording.
     #[schemars(with = "String")]
     pub event_id: EventId,
-    /// When the resource was finished.
+    /// Time at which the resource was done.
     pub timestamp: Timestamp,
     /// The resource's type.
     #[serde(rename = "type")]
     pub kind: Cow<'static, str>,
-    /// The provider that managed it; empty when none was chosen.
+    /// The provider; empty if none was selected.
     pub provider: Cow<'static, str>,
     /// Its name.
     pub name: String,
     /// Its alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// What was wanted.
+    /// Requested `ensure` value.
     pub requested_ensure: String,
-    /// What there was in the end.
+    /// `ensure` value at the end.
     pub final_ensure: String,
-    /// How long it took, in nanoseconds.
+    /// Duration in nanoseconds.
     #[serde(with = "nanoseconds")]
     #[schemars(with = "u64")]
     pub duration: Duration,
-    /// Its properties, secrets redacted; null when nobody asked for them.
+    /// Properties with secrets redacted; null if not requested.
     #[serde(default)]
     pub properties: Value,
-    /// Its state at the end; null when it was not observed or nobody asked.
+    /// State at the end; null if it was not observed or not requested.
     #[serde(default)]
     pub status: Value,
-    /// What would have been done.
+    /// Description of the steps that noop mode skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_message: Option<String>,
-    /// What was done, or in noop would have been, in order.
+    /// Verbs of the steps, or in noop mode of the predicted steps, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verbs: Vec<Verb>,
-    /// What changed, or in noop would have: each property before and after.
+    /// Changes, or in noop mode predicted changes: each property before and after.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// In noop: only the real run can tell what becomes of it.
+    /// In noop mode: provisional, only the run can decide it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provisional: bool,
-    /// The resources after which a provisional one can be judged.
+    /// The resources on which a provisional one depends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
     /// The changed resources that it subscribes to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub because: Vec<ResourceRef>,
-    /// It reacts to a change of an earlier run.
+    /// An owed reaction to a change in an earlier run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<OwedReaction>,
-    /// What its health checks said.
+    /// Results of its health checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check: Vec<HealthCheckResult>,
-    /// Nothing but its health was looked at.
+    /// Whether only health checks ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub health_check_only: bool,
-    /// Everything that went wrong.
+    /// All errors.
     pub error: Vec<String>,
-    /// It was changed, or in noop would have been.
+    /// Whether the resource changed, or in noop mode would have changed.
     pub changed: bool,
-    /// It reacted to a change of something it subscribes to.
+    /// Whether the resource reacted to a change of a subscribed resource.
     pub refreshed: bool,
-    /// It failed.
+    /// Whether the resource failed.
     pub failed: bool,
-    /// It was not managed.
+    /// Whether ccm skipped the resource.
     pub skipped: bool,
-    /// Nothing was really done.
+    /// Whether this was a dry run (noop mode).
     pub noop: bool,
-    /// The requirements that kept it from being managed.
+    /// Unmet requirements, for which ccm skipped the resource.
     #[schemars(with = "Vec<String>")]
     pub unmet_requirements: Vec<ResourceRef>,
 }
@@ -113,10 +113,10 @@ impl Event {
     }
 }
 
-/// A reaction that an earlier run has left undone.
+/// An owed reaction from an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct OwedReaction {
-    /// When the change was about to be made.
+    /// Time just before the change.
     pub since: Timestamp,
     /// The first resource that changed, as `type#name`.
     pub by: String,

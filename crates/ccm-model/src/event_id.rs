@@ -1,4 +1,4 @@
-//! Ids of events: KSUIDs that sort in the order of recording.
+//! Event IDs: KSUIDs that sort in the order of recording.
 
 use std::fmt;
 use std::str::FromStr;

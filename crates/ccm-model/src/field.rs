@@ -1,17 +1,18 @@
-//! The table of a type's fields: plain data that faces render from.
+//! The field table of a type: plain data from which the command line, schemas
+//! and documentation are generated.
 
 /// One property of a resource type.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name in manifests.
     pub name: &'static str,
-    /// What it does, one line.
+    /// One-line description.
     pub doc: &'static str,
     /// Other names that mean the same.
     pub aliases: &'static [&'static str],
-    /// What values it takes.
+    /// Type of its values.
     pub shape: Shape,
-    /// What its text is.
+    /// Format of its string.
     pub format: Option<Format>,
     /// The heading that a form shows it under.
     pub group: Option<&'static str>,
@@ -43,15 +44,15 @@ pub struct Flag {
     pub long: &'static str,
     /// `-s`.
     pub short: Option<char>,
-    /// What the help calls the value.
+    /// Placeholder of the value in the help.
     pub value: Option<&'static str>,
     /// A variable of the environment that gives it too.
     pub env: Option<&'static str>,
-    /// What it is at the command line when not given.
+    /// Default on the command line.
     pub default: Option<&'static str>,
 }
 
-/// What values a field takes.
+/// The type of a field's values.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
     /// Any string, taken as written.

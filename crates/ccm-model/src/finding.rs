@@ -1,4 +1,4 @@
-//! What is wrong with a manifest, and where.
+//! Errors and warnings in a manifest, with their location.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use ccm_yaml::{Source, Span};
 
 use crate::closest;
 
-/// How bad a finding is.
+/// Severity of a message.
 #[derive(
     Clone,
     Copy,
@@ -21,9 +21,9 @@ use crate::closest;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing; nothing is stopped.
+    /// A warning; it does not stop a run.
     Warning,
-    /// The manifest cannot be applied.
+    /// An error; the manifest cannot be applied.
     Error,
 }
 
@@ -32,7 +32,7 @@ pub enum Severity {
 pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, in one line without a final period.
+    /// The message, in one line without a final period.
     pub message: String,
     /// The bytes that are at fault; `None` if no part of the source is.
     pub span: Option<Span>,
@@ -40,9 +40,9 @@ pub struct Finding {
     pub source: Option<Arc<Source>>,
     /// The resource it concerns, as `type#name`.
     pub resource: Option<String>,
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub hint: Option<String>,
-    /// What the text at the place was probably meant to be.
+    /// The probable correct spelling at this location.
     pub suggestion: Option<String>,
 }
 

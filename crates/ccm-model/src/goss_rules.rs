@@ -1,4 +1,4 @@
-//! Goss rules as they are written; `ccm-goss` gives them meaning.
+//! Goss rules as written in a manifest. `ccm-goss` evaluates them.
 
 use ccm_yaml::{Entry, Kind, Node};
 use serde::ser::{SerializeMap as _, SerializeSeq as _};

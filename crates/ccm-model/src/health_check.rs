@@ -1,5 +1,4 @@
-//! Health checks: what is asked of a resource once it is as desired, and what
-//! the answers mean.
+//! Health checks: their properties, and the meaning of their results.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -147,7 +146,7 @@ pub enum Health {
 }
 
 impl Health {
-    /// What an exit code means.
+    /// Returns the status for an exit code.
     pub fn from_exit_code(code: i32) -> Self {
         match code {
             0 => Self::Ok,
@@ -194,16 +193,16 @@ impl fmt::Display for Health {
 /// The result of one check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, schemars::JsonSchema)]
 pub struct HealthCheckResult {
-    /// The last answer: 0 is OK, 1 a warning, 2 critical, 3 unknown.
+    /// Status of the last attempt: 0 is OK, 1 warning, 2 critical, 3 unknown.
     #[schemars(with = "u8", range(max = 3))]
     pub status: Health,
-    /// How often it was asked.
+    /// Number of attempts.
     pub tries: u32,
-    /// What was said with it.
+    /// Message of the check.
     pub output: String,
     /// The check's name.
     pub name: String,
-    /// How long it took with all its tries, in nanoseconds.
+    /// Duration of all attempts, in nanoseconds.
     #[serde(
         default,
         with = "crate::event::nanoseconds",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Change, Diagnostic, Event, OwedReaction, Verb};
 
-/// What a run of a manifest would do to one machine.
+/// A plan: what a run of a manifest would do to one machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The name of this format
@@ -19,15 +19,15 @@ pub struct Plan {
     pub manifest: String,
     /// The machine that it was made for
     pub host: PlanHost,
-    /// When it was made
+    /// Time at which the plan was made
     pub created: Timestamp,
     /// The version of ccm that made it
     pub version: String,
-    /// How many resources have which outcome
+    /// Number of resources by outcome
     pub summary: PlanSummary,
     /// The resources, in the order in which they run
     pub resources: Vec<PlannedResource>,
-    /// Everything worth knowing that stops nothing
+    /// Warnings
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -41,7 +41,7 @@ impl Plan {
 pub struct PlanHost {
     /// Its host name
     pub name: String,
-    /// Its machine id; its name where it has none
+    /// Machine ID, or the host name if there is none
     pub id: String,
 }
 
@@ -59,15 +59,15 @@ pub struct PlanSummary {
     pub refresh: usize,
     /// Commands to run
     pub run: usize,
-    /// Known only to the real run
+    /// Provisional: only the run can decide it
     pub provisional: usize,
-    /// Bound to fail
+    /// Would fail
     pub failed: usize,
     /// Skipped, by `control` or for an unmet requirement
     pub skipped: usize,
-    /// Already right
+    /// Already in the desired state
     pub stable: usize,
-    /// Not chosen by `--only` and `--skip`
+    /// Not selected by `--only` and `--skip`
     pub not_selected: usize,
 }
 
@@ -99,27 +99,27 @@ pub struct PlannedResource {
     /// Its alias
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// What becomes of it
+    /// Outcome
     pub outcome: PlanOutcome,
-    /// What would be done, in order
+    /// Verbs of the steps, in order
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verbs: Vec<Verb>,
-    /// What that changes
+    /// Changes of these steps
     pub changes: Vec<Change>,
-    /// The resources after which a provisional one can be judged
+    /// The resources on which a provisional one depends
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
     /// The changed resources that it reacts to, or the requirements that keep it
     /// from being managed
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
-    /// A change of an earlier run that it has not reacted to yet
+    /// An owed reaction to a change in an earlier run
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<OwedReaction>,
-    /// Why it is bound to fail
+    /// Why it would fail
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What changes in texts, as a unified diff
+    /// Unified diff of a text file
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// The resources of the manifest that it applies
@@ -127,7 +127,7 @@ pub struct PlannedResource {
     pub children: Vec<PlannedResource>,
 }
 
-/// What becomes of a resource.
+/// The outcome of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanOutcome {
@@ -141,13 +141,13 @@ pub enum PlanOutcome {
     Refresh,
     /// Its command runs
     Run,
-    /// Only the real run can tell
+    /// Provisional: only the run can decide it
     Provisional,
     /// It fails
     Failed,
     /// It is skipped
     Skipped,
-    /// It is already right
+    /// Already in the desired state
     #[default]
     Stable,
 }

@@ -1,4 +1,4 @@
-//! Properties: what a resource wants.
+//! Properties: the desired state of a resource.
 //!
 //! A type's properties are one struct. The derive reads it:
 //!

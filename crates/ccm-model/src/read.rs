@@ -1,4 +1,4 @@
-//! Values out of YAML nodes, with everything that is wrong collected.
+//! Reads values from YAML nodes and collects all errors.
 
 use ccm_yaml::{Entry, Kind, Node, Span};
 use serde::{Serialize, Serializer};

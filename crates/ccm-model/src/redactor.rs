@@ -1,4 +1,4 @@
-//! The one redactor: what a run knows to be secret never leaves it.
+//! Redacts the secrets of a run in all output.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ const MIN_LENGTH: usize = 4;
 /// Even shorter ones are not found at all: nothing would be left of a text.
 const MIN_WORD: usize = 2;
 
-/// What can hold values that are secret.
+/// Types that can contain secrets.
 pub trait Secrets {
     /// Adds the values that are.
     fn secrets(&self, into: &mut Vec<String>);

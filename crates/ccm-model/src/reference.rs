@@ -1,4 +1,4 @@
-//! `type#name`.
+//! References to resources: `type#name`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Registration: where services can be found, as a manifest declares it and as
-//! a registry keeps it.
+//! Registration of services: the property in a manifest and the entry in a
+//! registry.
 //!
 //! [`Registration`] is the property, [`RegistryEntry`] what is published.
 //! Subjects and payloads are those of Choria CCM, so that both can serve one
@@ -17,7 +17,7 @@ pub use property::{Annotations, Registration, Whole};
 pub use query::{RegistryQuery, RegistrySubject};
 pub use ttl::{Ttl, TtlError};
 
-/// What the subjects of all entries begin with.
+/// Prefix of the subjects of all entries.
 pub const REGISTRY_PREFIX: &str = "choria.ccm.registration.v1";
 
 /// Longest cluster, service or protocol.

@@ -1,4 +1,4 @@
-//! The report of a run: everything that it leaves behind.
+//! The report of a run.
 
 use jiff::Timestamp;
 use serde::Serialize;

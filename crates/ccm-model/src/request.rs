@@ -1,5 +1,4 @@
-//! Requests and responses: one resource, asked for at the command line or by
-//! another program.
+//! Requests and responses of the API, for one resource each.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -148,20 +147,20 @@ impl From<&str> for RequestError {
     }
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(extend("oneOf" = [{"required": ["state"]}, {"required": ["error"]}]))]
 pub struct Response {
     /// The name of this format
     #[schemars(extend("const" = Response::PROTOCOL))]
     pub protocol: &'static str,
-    /// What became of the resource
+    /// The event of the resource
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<Event>,
-    /// Why nothing was tried
+    /// Why ccm rejected the request
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What is worth knowing and stopped nothing
+    /// Warnings
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub warnings: Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! Templates in properties: who is resolved, and when.
+//! Templates in properties: which properties are resolved, and when.
 
 use std::ops::Range;
 
@@ -21,14 +21,14 @@ pub enum Stage {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{picture}")]
 pub struct TemplateError {
-    /// What is wrong with the template, in one line.
+    /// The message, in one line.
     pub message: String,
     /// The part that is wrong with a caret, for messages without a source: what
     /// follows the message.
     pub picture: String,
     /// Which part of the template is wrong.
     pub place: Option<Box<TemplatePlace>>,
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub hint: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl TemplatePlace {
     }
 }
 
-/// What resolves templates and expressions.
+/// Resolves templates and expressions.
 pub trait Templates {
     /// Replaces every placeholder in a text by its value's printed form.
     fn text(&self, text: &str) -> Result<String, TemplateError>;

@@ -1,5 +1,5 @@
-//! Words as a shell would split them, without anything else of a shell: no
-//! expansion, no comments, no operators.
+//! Splits a string into words as a shell does, without expansion, comments and
+//! operators.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Did you mean …?
+//! Suggestions for misspelled names.
 
 /// A sentence that names the closest of the known words, if one is close.
 ///

@@ -1,5 +1,5 @@
-//! Contexts: files of the `nats` command line tool that say where a server is
-//! and how to log in. They are read and never written.
+//! Contexts: files of the `nats` command line tool with the address of a server
+//! and its credentials. ccm reads them and never writes them.
 
 mod login;
 mod url;

@@ -1,4 +1,4 @@
-//! What can go wrong with NATS.
+//! Errors of NATS.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl Error {
         Self { context: context.to_owned(), url: Some(url.to_owned()), problem }
     }
 
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         self.problem.hint()
     }
@@ -108,7 +108,7 @@ pub(crate) enum Problem {
     TooMuch { what: String, limit: &'static str },
     #[error("the run was interrupted")]
     Cancelled,
-    #[error("cannot start the network: {reason}")]
+    #[error("cannot start the NATS client: {reason}")]
     Runtime { reason: String },
 }
 

@@ -1,5 +1,5 @@
-//! The connection of an agent: made in the background, again and again, for as
-//! long as the agent lives, and the notices that come over it.
+//! The agent's connection, which reconnects in the background, and the
+//! notifications that arrive on it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,15 +21,15 @@ use crate::{ContextChoice, Nats, is_key};
 const FIRST_DELAY: Duration = Duration::from_millis(500);
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// What happens to a connection that is kept. Told in a background thread; who
-/// is told must not take long.
+/// An event of the kept connection, delivered in a background thread. Handlers
+/// must return quickly.
 #[derive(Clone, Debug)]
 pub enum ConnectionEvent {
     /// It was made, for the first time or again.
     Connected,
     /// It was lost.
     Lost,
-    /// An attempt to make it failed. Told for every attempt.
+    /// An attempt to connect failed. Sent for every attempt.
     Failed(Error),
 }
 
@@ -42,7 +42,8 @@ pub struct Connection {
     pub connects: u64,
 }
 
-/// What a watcher of a key or an object is told, in a background thread.
+/// A notification for the watcher of a key or an object, delivered in a
+/// background thread.
 #[derive(Clone, Debug)]
 pub enum Notice {
     /// It may have changed.
@@ -149,7 +150,7 @@ impl Keep {
                     tracing::debug!("connected to NATS");
                     self.use_link(&link, &tell).await;
                     tell(ConnectionEvent::Lost);
-                    // Whoever asks waits for the next attempt, but not for long.
+                    // Callers wait for the next attempt, but not for long.
                     sleep(delay(0, fraction(&host))).await;
                     continue;
                 }
@@ -324,10 +325,10 @@ impl Nats {
         Connection { is_connected, connects: state.connects }
     }
 
-    /// Listens for changes of what a URL names, over the connection that
-    /// [`Nats::keep_connected`] keeps, with a plain subscription. A notice may
-    /// come before a server that is asked knows of the change. An object that is
-    /// a link to another one is told of when the link changes.
+    /// Subscribes to changes of the key or object that a URL names, over the
+    /// connection of [`Nats::keep_connected`], with a plain subscription. A
+    /// notification can arrive before all replicas have the change. For an
+    /// object that is a link, only changes of the link itself are notified.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Values of keys.
+//! Reads keys from key-value buckets.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

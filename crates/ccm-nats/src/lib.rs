@@ -91,7 +91,7 @@ impl fmt::Debug for Nats {
     }
 }
 
-/// What became of a stream that was to be made ready.
+/// Result of preparing a stream.
 #[derive(Debug)]
 pub struct PreparedStream {
     /// Whether it was created.
@@ -141,7 +141,7 @@ impl Nats {
             host.add_secrets(link.secrets.iter().cloned());
             return Ok(link);
         }
-        // Held while connecting: there is one connection, whoever asks first.
+        // Held while connecting, so that there is only one connection.
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(link) = &state.link {
             let settle = async { Ok(link.settle(SETTLE).await) };

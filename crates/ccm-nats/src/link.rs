@@ -1,4 +1,4 @@
-//! One connection, and requests over it.
+//! One connection and its requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,9 +43,9 @@ pub(crate) struct Link {
     pub(crate) client: Client,
     pub(crate) api_prefix: String,
     pub(crate) secrets: Vec<String>,
-    /// What the subjects of answers begin with.
+    /// Prefix of reply subjects.
     inbox_prefix: String,
-    /// Subjects that the server refused, as it says so.
+    /// Subjects that the server rejected.
     violations: broadcast::Sender<Violation>,
     is_lost: watch::Receiver<bool>,
 }

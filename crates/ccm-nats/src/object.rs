@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_mins(1);
 /// How much is asked for at once.
 const PAGE: PageLimit = PageLimit { messages: 64, bytes: 4 << 20 };
 
-/// What a bucket knows of an object.
+/// Metadata of an object.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Metadata {
     #[serde(default)]
@@ -45,7 +45,7 @@ struct Options {
     link: Option<Target>,
 }
 
-/// What a link leads to.
+/// Target of a link.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct Target {
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The registry: looking entries up, publishing and removing them.
+//! The service registry: looks up, publishes and removes entries.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl Collected {
     }
 }
 
-/// Direct reads, page after page. `None` if nobody answers them.
+/// Direct reads, page by page. `None` if no server responds to them.
 async fn by_pages(link: &Link, stream: &str, filter: &str) -> Result<Option<Messages>> {
     let mut all = Collected::default();
     let mut from = 1;
@@ -264,7 +264,7 @@ pub(crate) async fn store(
     link.publish_stored(stream, &subject, headers, entry.payload(), limit.min(REQUEST)).await
 }
 
-/// Publishes an entry to whoever listens.
+/// Publishes an entry to current subscribers.
 pub(crate) async fn announce(link: &Link, entry: &RegistryEntry, limit: Duration) -> Result<()> {
     link.announce(&entry.subject(), entry.payload(), limit.min(REQUEST)).await
 }
@@ -314,7 +314,7 @@ pub(crate) fn configuration(stream: &str, replicas: u64, max_age: Duration) -> V
     })
 }
 
-/// What became of a stream.
+/// Result of creating or updating a stream.
 pub(crate) struct Prepared {
     pub(crate) is_new: bool,
     /// The settings that were changed: name, before, after.

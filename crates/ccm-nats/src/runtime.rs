@@ -1,5 +1,5 @@
-//! The small runtime behind the synchronous interface: one thread, started
-//! with the first use.
+//! The async runtime behind the synchronous interface: one thread, started on
+//! first use.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `kv://` and `obj://`: how these URLs are written.
+//! Syntax of `kv://` and `obj://` URLs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;

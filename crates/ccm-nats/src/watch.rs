@@ -1,4 +1,4 @@
-//! Changes of a registry as they happen.
+//! Watches a registry for changes.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The longest time between two attempts to take a lost connection up.
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// Something that a watcher is told.
+/// A change or warning for a watcher.
 #[derive(Debug)]
 pub enum Watched {
     /// An entry is new, renewed or gone.
@@ -31,12 +31,12 @@ pub enum Watched {
 }
 
 impl Nats {
-    /// Tells of the entries that are there, then of all changes, until the run
-    /// is cancelled.
+    /// Sends the existing entries, then all changes, until the run is
+    /// cancelled.
     ///
     /// # Errors
     ///
-    /// Returns an error if watching cannot begin. What happens later is told.
+    /// Fails if watching cannot start. Later problems are sent as events.
     pub fn watch(
         &self,
         query: &RegistryQuery,

@@ -1,4 +1,4 @@
-//! Archives: fetched, unpacked, and removed again if that is wanted.
+//! The type `archive`: downloads, extracts and optionally removes archives.
 
 mod command_line;
 mod headers;
@@ -124,7 +124,7 @@ fn parse_checksum(text: &str) -> Result<Digest, &'static str> {
     digits.parse()
 }
 
-/// What an archive provider can do.
+/// Operations of an archive provider.
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
@@ -141,7 +141,7 @@ pub trait Provider {
     fn predict(&mut self, action: &Action) -> Result<Prediction>;
 }
 
-/// What to download, and how.
+/// Parameters of a download.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
     path: PathBuf,
@@ -166,7 +166,7 @@ impl fmt::Debug for Download {
     }
 }
 
-/// What to extract, and where.
+/// Parameters of an extraction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extract {
     path: PathBuf,
@@ -185,7 +185,7 @@ impl Extract {
     }
 }
 
-/// What is at the path, and what should be.
+/// Current state of the archive, compared with the desired state.
 #[derive(Clone, Debug)]
 pub struct State {
     found: CurrentArchive,
@@ -228,7 +228,7 @@ impl State {
         self.found != CurrentArchive::Nothing
     }
 
-    /// The first attribute that is not as wanted: name, is, should be.
+    /// The first attribute that differs: name, current value, desired value.
     fn wrong_owner(&self) -> Option<(&'static str, u32, u32)> {
         let (have, wanted) = (self.stat.as_ref()?, self.wanted?);
         if have.uid != wanted.uid {
@@ -317,7 +317,7 @@ impl Serialize for State {
     }
 }
 
-/// What can be done.
+/// An action of this type.
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! Commands, with what keeps them from running when they need not.
+//! The type `exec`: runs commands, with guards that make them idempotent.
 
 mod assignment;
 mod command_line;
@@ -125,7 +125,7 @@ impl Properties {
     }
 }
 
-/// What a command runs in.
+/// Directory, environment and timeout of a command.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     directory: String,
@@ -152,7 +152,7 @@ impl fmt::Debug for Setting {
 pub struct Runner {
     host: Host,
     words: fn(&str) -> Result<Vec<String>>,
-    /// What the guards said before the command ran: they are not asked again.
+    /// Results of the guards before the command ran; guards run once.
     guards: Guards,
     finished: Option<Output>,
 }
@@ -243,7 +243,7 @@ impl Runner {
     }
 }
 
-/// What keeps the command from running, and how it ended if it did run.
+/// Results of the guards, and the exit of the command if it ran.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct State {
     #[serde(skip_serializing_if = "Option::is_none")]

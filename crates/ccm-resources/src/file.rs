@@ -87,14 +87,14 @@ impl Properties {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteMethod {
-    /// A new file takes the name of the old one, at one instant.
+    /// Replace the file atomically.
     #[default]
     Replace,
     /// The old file gets new content and keeps its inode. Not atomic.
     InPlace,
 }
 
-/// What a file provider can do.
+/// Operations of a file provider.
 pub trait Provider {
     /// What is there, compared with what is wanted.
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State>;
@@ -127,7 +127,7 @@ pub trait Provider {
     ) -> Option<(String, Cow<'c, str>)>;
 }
 
-/// What is at the path, and what should be.
+/// Current state of the path, compared with the desired state.
 #[derive(Clone, Debug)]
 pub struct State {
     found: CurrentFile,
@@ -164,7 +164,7 @@ pub(crate) enum CurrentFile {
     Directory {
         empty: Option<bool>,
     },
-    /// Only told apart from what it leads to when it is to be removed.
+    /// A symlink; distinguished from its target only for removal.
     Symlink,
     /// A socket, FIFO or device.
     Other,
@@ -183,7 +183,7 @@ impl State {
         self.wrong_attribute().is_none()
     }
 
-    /// The first attribute that is not as wanted: name, is, should be.
+    /// The first attribute that differs: name, current value, desired value.
     fn wrong_attribute(&self) -> Option<(&'static str, String, String)> {
         let (have, wanted) = (self.stat.as_ref()?, self.wanted?);
         if have.uid != wanted.uid {
@@ -197,7 +197,7 @@ impl State {
             .then(|| ("mode", format!("{mode:04o}"), format!("{:04o}", wanted.mode)))
     }
 
-    /// Whether everything is as wanted.
+    /// Whether the current state matches the desired state.
     fn is_stable(&self, want: &Properties) -> bool {
         match (want.common.ensure.as_str(), self.found) {
             ("absent", found) => found == CurrentFile::Nothing,
@@ -273,7 +273,7 @@ impl Serialize for State {
     }
 }
 
-/// What a file is to contain.
+/// Desired content of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -281,11 +281,11 @@ pub enum Content {
     Empty,
     /// This.
     Text(String),
-    /// What is in this file.
+    /// The content of this file.
     CopyOf(PathBuf),
 }
 
-/// What can be done.
+/// An action of this type.
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,5 +1,5 @@
-//! Names that become arguments of system tools: nothing in them may mean more
-//! to a tool than a name.
+//! Names that become arguments of system tools. Validation rejects characters
+//! that a tool would interpret.
 
 /// What is wrong with the name of a `what`, if anything is.
 pub(crate) fn problem(what: &str, name: &str) -> Option<String> {

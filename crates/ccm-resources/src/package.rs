@@ -55,7 +55,7 @@ enum Wanted<'a> {
     Version(&'a str),
 }
 
-/// What a package provider can do. Every step may tell what it waits for.
+/// Operations of a package provider. Each can report what it waits for.
 pub trait Provider {
     /// Its name.
     fn name(&self) -> &'static str;
@@ -83,20 +83,20 @@ pub trait Provider {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// Whatever the package manager chooses.
+    /// Any version; the package manager chooses.
     Any,
-    /// The newest that the package manager knows.
+    /// The newest version in the package lists.
     Latest,
     /// This one.
     Version(String),
 }
 
-/// What is there under the name of a package.
+/// Current status of a package.
 #[derive(Clone, Debug, Default)]
 pub struct PackageStatus {
     /// The package, if it is wholly installed.
     pub installed: Option<Installed>,
-    /// What only this provider knows.
+    /// Details specific to the provider.
     pub extended: BTreeMap<&'static str, String>,
 }
 
@@ -105,26 +105,26 @@ pub struct PackageStatus {
 pub struct Installed {
     /// Its version.
     pub version: String,
-    /// Above everything else in the version, where that is told apart.
+    /// Epoch of the version, where the package manager has one.
     pub epoch: u64,
     /// Its architecture.
     pub arch: String,
 }
 
-/// What people may want to know of a package.
+/// Details of a package.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
     /// Its licence.
     pub license: String,
     /// Its home page.
     pub url: String,
-    /// What it is, in one line.
+    /// One-line summary.
     pub summary: String,
-    /// What it is, in full.
+    /// Full description.
     pub description: String,
 }
 
-/// What is installed, compared with what is wanted.
+/// Installed version, compared with the desired one.
 #[derive(Clone, Debug)]
 pub struct State {
     name: String,
@@ -188,7 +188,7 @@ impl Serialize for State {
     }
 }
 
-/// What can be done.
+/// An action of this type.
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

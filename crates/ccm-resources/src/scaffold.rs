@@ -105,7 +105,7 @@ impl Properties {
     }
 }
 
-/// What a scaffold provider can do.
+/// Operations of a scaffold provider.
 pub trait Provider {
     /// Renders everything and compares it with what is there.
     fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State>;
@@ -125,7 +125,7 @@ pub trait Provider {
     fn diff(&mut self, render: &Render, diffs: Diffs) -> Option<String>;
 }
 
-/// What is in the target, compared with what would be rendered.
+/// Files in the target, compared with the rendered files.
 #[derive(Clone, Debug)]
 pub struct State {
     name: String,
@@ -144,7 +144,7 @@ struct FileState {
     /// Where it is in the target.
     place: PathBuf,
     status: FileStatus,
-    /// What it should be, if the scaffold has it.
+    /// Desired content, if the scaffold contains the file.
     rendered: Option<RenderedFile>,
 }
 
@@ -213,7 +213,7 @@ impl Serialize for State {
     }
 }
 
-/// What is to be made of a target.
+/// Files to write and remove in a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Render {
     target: PathBuf,
@@ -227,7 +227,7 @@ pub struct Render {
     remove: Vec<PathBuf>,
 }
 
-/// What is to be removed from a target.
+/// Files to remove from a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remove {
     target: PathBuf,
@@ -237,7 +237,7 @@ pub struct Remove {
     foreign: usize,
 }
 
-/// What can be done.
+/// An action of this type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {

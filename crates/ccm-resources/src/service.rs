@@ -43,11 +43,11 @@ impl Properties {
 const RUNNING: &str = "running";
 const STOPPED: &str = "stopped";
 
-/// What a service provider can do.
+/// Operations of a service provider.
 pub trait Provider {
     /// Lets the service manager take note of what has changed on disk.
     fn prepare(&mut self) -> Result<()>;
-    /// What a service does now, and will do at boot.
+    /// Whether a service runs, and whether it starts at boot.
     fn status(&mut self, service: &str) -> Result<State>;
     /// Starts a service.
     fn start(&mut self, service: &str) -> Result<()>;
@@ -68,7 +68,7 @@ pub trait Provider {
     fn predict(&mut self, action: &Action) -> Result<()>;
 }
 
-/// What a service does now, and will do at boot.
+/// Whether a service runs, and whether it starts at boot.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Its name.
@@ -138,7 +138,7 @@ pub struct Action {
     order: Order,
 }
 
-/// What can be done with a service.
+/// An operation on a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {

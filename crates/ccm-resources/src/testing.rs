@@ -1,4 +1,4 @@
-//! What tests of types share: one resource, as `ccm ensure` would manage it.
+//! Helpers for tests of types: one resource, managed as `ccm ensure` would.
 
 use std::path::Path;
 

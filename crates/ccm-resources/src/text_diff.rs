@@ -1,4 +1,4 @@
-//! What changes in a text, as a unified diff.
+//! Unified diffs of texts.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -36,7 +36,7 @@ const SUMMARY: &str = "summary";
 /// The version of the format.
 const FORMAT: u32 = 1;
 
-/// What is known of a run when it begins.
+/// Information about a run at its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Its name; sorts by time.
@@ -45,9 +45,9 @@ pub struct RunInfo {
     pub started: Timestamp,
     /// The manifest, or the resource of a run without one.
     pub manifest: String,
-    /// Who ran it.
+    /// User who ran it.
     pub user: String,
-    /// Who became that user by sudo.
+    /// User who called sudo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sudo_user: Option<String>,
     /// The digest of the saved plan that it applied.
@@ -89,7 +89,7 @@ impl Undoable {
 pub struct RunSummary {
     /// The version of the format of all files of the run.
     pub format: u32,
-    /// What was known when it began.
+    /// Information at the start of the run.
     #[serde(flatten)]
     pub info: RunInfo,
     /// When it ended; `None` if it was killed.
@@ -104,7 +104,7 @@ pub struct RunSummary {
     pub stored: u64,
 }
 
-/// What a resource was, beside files.
+/// Former state of a resource that is not a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Former {
     /// Files are all there is to it.
@@ -133,7 +133,7 @@ enum Record<'a> {
     /// The same for a path with symlinks on the way: also the directory that
     /// they lead to.
     Led(PathName<'a>, PathName<'a>, Cow<'a, Image>, Option<Cow<'a, Image>>),
-    /// What the last change of a path led to.
+    /// The image of a path after its last change.
     After(PathName<'a>, Cow<'a, Image>),
     State {
         before: Cow<'a, Value>,

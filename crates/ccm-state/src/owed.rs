@@ -29,11 +29,11 @@ const MAX_SIZE: u64 = 256 << 20;
 /// A reaction that a subscriber owes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Debt {
-    /// The manifests below the first that lead to the subscriber, as they are
-    /// written in the ones above.
+    /// The chain of child manifests to the subscriber, each as written in its
+    /// parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
-    /// Who must react, as `type#name`.
+    /// The resource that must react, as `type#name`.
     pub subscriber: String,
     /// The first change that it must react to, as `type#name`.
     pub by: String,
@@ -147,12 +147,12 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// What is owed now.
+    /// Returns all owed reactions.
     pub fn debts(&self) -> impl Iterator<Item = &Debt> {
         self.debts.values()
     }
 
-    /// What a subscriber owes.
+    /// Returns the owed reaction of a subscriber.
     pub fn find(&self, path: &[String], subscriber: &str) -> Option<&Debt> {
         self.debts.get(&(path.to_vec(), subscriber.to_owned()))
     }
@@ -485,10 +485,9 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
 fn report(folder: &StateDir, name: &str, suffix: &str) {
     let path = folder.path().join(name);
     let what = if suffix == "newer" { "was written by a newer ccm" } else { "is damaged" };
-    folder.host().warn(format!(
-        "{} {what}; ccm sets it aside and uses what can be read of it",
-        path.display()
-    ));
+    folder
+        .host()
+        .warn(format!("{} {what}; ccm renames it and uses the intact records", path.display()));
 }
 
 /// The name of a manifest's file.

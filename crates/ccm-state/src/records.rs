@@ -1,5 +1,4 @@
-//! Lines with checksums. A line holds records that were written together: all
-//! of them are there, or none.
+//! Lines with checksums. A line contains all records of one write.
 
 use ccm_host::Digest;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub(crate) struct App {
     /// Files that a page has read, which may be open in it.
     pub(crate) opened: Mutex<Vec<String>>,
     pub(crate) texts: LastText,
-    /// What templates see, as it was last read.
+    /// Inputs of templates, as read last.
     inputs: Mutex<Option<Arc<Inputs>>>,
     stopping: watch::Sender<bool>,
     started: Instant,
@@ -190,11 +190,11 @@ impl App {
     }
 }
 
-/// Cancels work that nobody waits for, and counts it while it goes on.
+/// Cancels abandoned work, and counts it while it continues.
 struct GivenUp {
     cancel: Cancel,
     abandoned: Arc<AtomicUsize>,
-    /// Whether the work has ended, or nobody waits for it any more.
+    /// Whether the work has ended or was abandoned.
     ended: Arc<AtomicBool>,
     is_done: bool,
 }

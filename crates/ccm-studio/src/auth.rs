@@ -1,4 +1,5 @@
-//! Who may use the studio: links that work once, and the keys they become.
+//! Authentication: links that work once, and the keys that they are exchanged
+//! for.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -15,7 +16,7 @@ const WINDOW: Duration = Duration::from_mins(1);
 const WRONG: usize = 20;
 /// How long it has to wait.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
-/// Links and keys that are remembered; the oldest go first.
+/// Limit on stored links and keys; the oldest are dropped first.
 const KEPT: usize = 1000;
 
 type Secret = [u8; 32];

@@ -1,5 +1,5 @@
-//! Hierarchical data of a text, for chosen facts: values, where they come from,
-//! and why entries of the hierarchy did not match.
+//! Hierarchical data of a manifest for chosen facts: values, their origins, and
+//! why entries of the hierarchy did not match.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Edits of texts: operations in, changes out.
+//! Edits of manifests: operations in, text changes out.
 
 use std::sync::Arc;
 

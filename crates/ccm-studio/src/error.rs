@@ -1,4 +1,4 @@
-//! What the page is told when something does not work.
+//! Error responses to the page.
 
 use ccm_http::{Response, StatusCode};
 use serde_json::{Map, Value, json};

@@ -1,5 +1,5 @@
-//! Which requests come from the page: checks of `Host`, `Origin` and what the
-//! browser says about where a request comes from.
+//! Rejects requests that do not come from the page, by the headers `Host`,
+//! `Origin` and `Sec-Fetch-*`.
 
 use ccm_http::{HeaderMap, Method, Request, Response, header};
 
@@ -83,7 +83,7 @@ fn is(headers: &HeaderMap, name: &str, value: &str) -> bool {
     all.next().is_some_and(|found| found == value) && all.next().is_none()
 }
 
-/// Whether a `Host` means this machine, by a name that nobody else can give out.
+/// Whether `Host` is a loopback name, which no other machine can have.
 fn is_local(host: &str) -> bool {
     let is_port = |port: &str| {
         !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,5 +1,5 @@
-//! What happened before: runs of this studio, sessions, reports in the
-//! directory, and the runs that the state directory keeps.
+//! History: runs of this studio, sessions, report files in the directory, and
+//! runs in the state directory.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -36,11 +36,11 @@ use ccm_http::{Limits, Server};
 
 use app::App;
 
-/// What a studio is given by the command that starts it.
+/// Settings of a studio.
 pub struct Settings {
-    /// What plans and runs use.
+    /// Engine for plans and runs.
     pub engine: Engine,
-    /// What checks use: an engine that cannot reach the network.
+    /// Engine for checks, without network access.
     pub offline: Engine,
     /// Reads the facts, data and variables that the command line asks for.
     pub inputs: InputsReader,
@@ -71,13 +71,13 @@ pub struct Settings {
     pub tell: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// Reads what templates see; the error is for people.
+/// Reads the inputs of templates. The error is a message for the user.
 pub type InputsReader = Box<dyn Fn(&RunOptions) -> Result<Inputs, String> + Send + Sync>;
 
 /// Opens the state directory to read it, if there is one.
 pub type StateReader = Box<dyn Fn(&Host) -> Option<StateDir> + Send + Sync>;
 
-/// Prepares a run that changes the machine; the error is for people.
+/// Prepares a run that changes the machine. The error is a message for the user.
 pub type BeginRun =
     Box<dyn Fn(&mut RunOptions) -> Result<Option<Box<dyn Any>>, String> + Send + Sync>;
 
@@ -133,7 +133,7 @@ impl Studio {
         self.app.is_open()
     }
 
-    /// Whether nobody has asked for anything for the time that was set.
+    /// Whether there was no request for the configured idle time.
     pub fn is_idle(&self) -> bool {
         self.app.is_idle()
     }

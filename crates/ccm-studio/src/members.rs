@@ -1,5 +1,5 @@
-//! What a plan of a text comes to beyond the text itself: resources that a
-//! template makes, resources of child manifests, and the commands of guards.
+//! What a plan covers beyond the text itself: resources rendered from
+//! templates, resources of child manifests, and the commands of guards.
 
 use std::path::PathBuf;
 

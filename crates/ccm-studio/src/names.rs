@@ -1,4 +1,4 @@
-//! Names that forms propose: the users and groups of this machine.
+//! Names for completion in forms: the users and groups of this machine.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! From requests to answers.
+//! Routes requests to handlers.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -90,7 +90,7 @@ struct Progress {
     state: Option<&'static str>,
     /// The plan, or the report.
     report: Option<Value>,
-    /// What applying the plan needs.
+    /// The recorded plan, for applying it.
     saved: Option<SavedPlan>,
     is_stale: bool,
 }

@@ -1,4 +1,4 @@
-//! Templates, tried out: nothing is written.
+//! Tries out templates. Nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,11 +155,11 @@ fn scaffold(
     check_place(place)?;
     let host = &options.host;
     let root = app.settings.directory.path();
-    // A link must not lead out of the directory.
+    // A symlink must not point outside the directory.
     let real = host.canonicalize(&root.join(place)).map_err(|error| ApiError::file(&error))?;
     let beneath = host.canonicalize(root).map_err(|error| ApiError::file(&error))?;
     if !real.starts_with(&beneath) {
-        return Err(ApiError::forbidden("outside", "this leads out of the directory"));
+        return Err(ApiError::forbidden("outside", "this path is outside the directory"));
     }
     let text = Some(request.text.as_str()).filter(|text| !text.is_empty());
     let is_go = request.language == Language::Go;

@@ -1,4 +1,4 @@
-//! Tells pages what happens to the files of the directory.
+//! Notifies pages of changed files in the directory.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Snapshot {
         names.sort();
         for name in names {
             let now = &self.opened[name];
-            // One that was opened since is told too: it may have changed since it was read.
+            // Also notify for files opened since: they may have changed after they were read.
             if before.opened.get(name) != Some(now) {
                 let mut data = json!({"path": name});
                 if let Some(digest) = now {

@@ -1,4 +1,4 @@
-//! How far templates that call templates may go.
+//! Limits on templates that call other templates.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

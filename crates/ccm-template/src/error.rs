@@ -1,4 +1,4 @@
-//! What can be wrong with a template.
+//! Errors in templates.
 
 use ccm_model::{TemplateError, TemplatePlace};
 
@@ -13,7 +13,7 @@ pub enum Error {
     Expression {
         /// The expression as the placeholder has it.
         expression: String,
-        /// What is wrong with it, and where.
+        /// The error and its location.
         source: expr::Error,
     },
     /// A placeholder with nothing in it.
@@ -27,7 +27,7 @@ pub enum Error {
     NotBoolean {
         /// The expression as the placeholder has it.
         expression: String,
-        /// What it is instead.
+        /// The actual type.
         found: String,
     },
     /// A result that text cannot hold.
@@ -42,7 +42,7 @@ pub enum Error {
     /// A file that a template names.
     #[error("{message}")]
     File {
-        /// What is wrong with it.
+        /// The message.
         message: String,
     },
     /// A GJSON path that does not exist in the data.
@@ -71,7 +71,7 @@ pub enum Error {
         expression: String,
         /// The part of it that has no value, or all of it.
         member: String,
-        /// What may have been meant instead.
+        /// A suggestion.
         suggestion: Option<String>,
     },
     /// A template that wants more than any sensible one.
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    /// What is wrong, without a picture of the expression.
+    /// The message without the expression and caret.
     pub fn brief(&self) -> String {
         match self {
             Self::Expression { source, .. } => source.message().to_owned(),
@@ -141,7 +141,7 @@ impl Error {
         }
     }
 
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoValue { expression, suggestion: None, .. } => {

@@ -1,4 +1,4 @@
-//! What expressions can see and call.
+//! Variables and functions of expressions.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Members of `Data` and `Facts` that are not there, and what was meant.
+//! Missing members of `Data` and `Facts`, with suggestions.
 
 use std::sync::Arc;
 
@@ -100,9 +100,9 @@ impl Resolver {
         None
     }
 
-    /// What Jet and Go templates tell of members that they print though they are
-    /// not there: warns of those of `Data` and `Facts` themselves. The maps are
-    /// told by their identity, so that no other map is taken for one of them.
+    /// Returns a callback for Jet and Go templates that print a missing member.
+    /// It warns about members of `Data` and `Facts` themselves, which it
+    /// recognizes by the identity of the maps.
     ///
     /// ```
     /// use ccm_template::{Resolver, Scope};

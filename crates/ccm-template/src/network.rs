@@ -1,5 +1,5 @@
-//! Functions that ask others: `kvGet`, `registrations`, and what can be done
-//! with the answer.
+//! Functions that use the network: `kvGet` and `registrations`, with the
+//! methods of their results.
 
 use std::collections::BTreeMap;
 

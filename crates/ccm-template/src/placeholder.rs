@@ -21,7 +21,7 @@ pub struct Placeholder<'t> {
     pub inner: &'t str,
 }
 
-/// What begins a placeholder.
+/// The delimiters that begin a placeholder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Openers {
     /// `{{` and `${`.
@@ -36,7 +36,7 @@ pub enum Openers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
     /// A placeholder without an end.
-    #[error("`{opener}` is never closed{}", if *.in_quotes { ", because a quote behind it is never closed" } else { "" })]
+    #[error("`{opener}` is never closed{}", if *.in_quotes { ", because a quote after it is never closed" } else { "" })]
     Unclosed {
         /// Offset of its first byte.
         start: usize,

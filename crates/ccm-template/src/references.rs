@@ -1,4 +1,4 @@
-//! What templates read, found without resolving them.
+//! Finds what templates read, without resolving them.
 
 use crate::functions::{names_file, names_jet};
 use crate::placeholder::{Openers, scan};
@@ -33,7 +33,7 @@ pub struct Read {
 pub struct ExpressionReads {
     /// The expression.
     pub expression: String,
-    /// What it reads, each once.
+    /// What it reads, without duplicates.
     pub reads: Vec<Read>,
 }
 
@@ -52,7 +52,7 @@ pub fn reads_of_text(text: &str, openers: Openers) -> Vec<ExpressionReads> {
     placeholders.map(|placeholder| reads_of_expression(placeholder.inner)).collect()
 }
 
-/// What one expression reads; nothing if it has no syntax.
+/// Returns what one expression reads; empty if the expression does not parse.
 pub fn reads_of_expression(expression: &str) -> ExpressionReads {
     let mut reads: Vec<Read> = Vec::new();
     let mut add = |read: Read| {

@@ -1,4 +1,4 @@
-//! Text with placeholders to values.
+//! Resolves strings with placeholders to values.
 
 use std::sync::Arc;
 

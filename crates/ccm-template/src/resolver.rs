@@ -1,4 +1,4 @@
-//! The resolver: what it holds, and how expressions are run.
+//! The resolver: its scope, and how it evaluates expressions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -146,7 +146,7 @@ impl Resolver {
         &self.0.directory
     }
 
-    /// What files are read through.
+    /// The host that files are read through.
     pub fn host(&self) -> &Host {
         &self.0.host
     }
@@ -271,8 +271,8 @@ impl Resolver {
         Ok(compiled)
     }
 
-    /// What a GJSON path over `facts`, `data` and `environ` leads to; `None` if
-    /// nothing is there.
+    /// Evaluates a GJSON path over `facts`, `data` and `environ`; `None` if it
+    /// matches nothing.
     pub fn lookup(&self, key: &str) -> Result<Option<Value>, Error> {
         let inner = &*self.0;
         // Facts cost time: paths that begin elsewhere do without.

@@ -1,4 +1,4 @@
-//! What templates can see.
+//! The scope of templates.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl Facts {
         }))))
     }
 
-    /// The facts, a map; gathers them if nobody did.
+    /// Returns the facts as a map; gathers them on first use.
     pub fn get(&self) -> &Value {
         &self.0.facts
     }
@@ -80,7 +80,7 @@ impl fmt::Debug for Facts {
     }
 }
 
-/// What templates can see.
+/// The scope of templates: facts, data, environment and files.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// `Facts`: about the machine.
@@ -91,7 +91,7 @@ pub struct Scope {
     pub environ: Map,
     /// The directory that the paths of files start from.
     pub directory: PathBuf,
-    /// What files are read through.
+    /// The host that files are read through.
     pub host: Host,
 }
 

@@ -1,4 +1,4 @@
-//! An HTTP client that sends exactly what it is told, for tests of servers.
+//! An HTTP client that sends the exact bytes of a test, for tests of servers.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

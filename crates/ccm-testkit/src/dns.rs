@@ -1,4 +1,4 @@
-//! A DNS server made by hand, so that it can do what real ones must not.
+//! A minimal DNS server that can send invalid responses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! Just enough of Markdown to check what documentation shows.
+//! A minimal Markdown parser for the tests of the documentation.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Tests that cannot run here say so: a test that passes because it did
-//! nothing would hide what it was written to find.
+//! Reports tests that cannot run on this machine. A test that passes without
+//! testing anything would hide errors.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

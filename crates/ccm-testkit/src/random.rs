@@ -1,4 +1,4 @@
-//! Randomness that is the same in every run.
+//! Reproducible random numbers.
 
 /// A small generator with a fixed seed, which is not zero.
 pub struct Random(pub u64);

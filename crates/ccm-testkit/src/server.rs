@@ -1,4 +1,4 @@
-//! An HTTP server made by hand, so that it can do what real ones must not.
+//! A minimal HTTP server that can send invalid responses.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Everything in a directory, to be compared.
+//! Snapshots of directories, for comparison.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;

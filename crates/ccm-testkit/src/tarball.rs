@@ -1,4 +1,4 @@
-//! Archives, made by hand.
+//! Builds tarballs for tests.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! A certificate authority that nobody trusts until told so.
+//! A certificate authority that the system does not trust.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Events to tree.
+//! Builds the tree from the parser's events.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -25,11 +25,11 @@ const FEW_KEYS: usize = 8;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct SyntaxError {
-    /// What is wrong, in one line without a location.
+    /// The message, in one line without a location.
     pub message: String,
     /// The bytes of the source that are at fault.
     pub span: Span,
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub hint: Option<String>,
 }
 
@@ -50,8 +50,8 @@ pub fn parse(source: &Source) -> Result<Node<'_>, SyntaxError> {
     duplicates.into_iter().next().map_or(Ok(node), Err)
 }
 
-/// As [`parse`], with duplicate keys beside the tree, which has the first of
-/// each: whoever looks for errors finds the others too.
+/// As [`parse`], but returns duplicate keys as errors beside the tree, which
+/// keeps the first of each. So later checks can report further errors.
 pub fn parse_lenient(source: &Source) -> Result<(Node<'_>, Vec<SyntaxError>), SyntaxError> {
     read(source, None)
 }

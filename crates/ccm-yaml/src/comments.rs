@@ -1,4 +1,4 @@
-//! Comments, and the keys that they are about.
+//! Comments and the keys that they belong to.
 
 use std::cell::Cell;
 use std::collections::HashMap;

@@ -171,7 +171,7 @@ pub enum Beside {
 pub struct Change {
     /// Bytes of the text before.
     pub span: Span,
-    /// What replaces them.
+    /// The replacement.
     pub text: String,
 }
 
@@ -229,11 +229,11 @@ impl EditErrorKind {
 pub struct EditError {
     /// Why.
     pub kind: EditErrorKind,
-    /// What is wrong, in one line without a location.
+    /// The message, in one line without a location.
     pub message: String,
     /// The bytes that are in the way.
     pub span: Option<Span>,
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub hint: Option<String>,
 }
 
@@ -335,7 +335,7 @@ impl Document {
         &self.source
     }
 
-    /// What the value at a path means, aliases and merges followed.
+    /// Returns the value at a path, with aliases and merges resolved.
     pub fn value(&self, path: &[Step]) -> Option<Value> {
         let read = self.read().ok()?;
         let id = Editor::new(read, false).reach(path)?;

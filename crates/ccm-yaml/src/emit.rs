@@ -1,4 +1,4 @@
-//! Values to YAML text.
+//! Writes values as YAML text.
 
 use std::fmt::Write as _;
 

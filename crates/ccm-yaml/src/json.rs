@@ -1,4 +1,4 @@
-//! JSON to the same tree, without positions.
+//! Builds the same tree from JSON, without positions.
 
 use std::borrow::Cow;
 use std::fmt;

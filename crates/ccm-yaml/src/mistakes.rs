@@ -1,5 +1,5 @@
-//! Mistakes that people make in YAML, recognized by what the parser stumbles
-//! over. The parser says which rule of YAML was broken; this says what to write.
+//! Common mistakes in YAML, recognized by the parser's error. The parser names
+//! the violated rule of YAML; this module suggests what to write.
 
 use crate::SyntaxError;
 use crate::source::Span;

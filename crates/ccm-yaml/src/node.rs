@@ -1,4 +1,4 @@
-//! The tree.
+//! The nodes of the tree.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub struct Node<'a> {
     pub kind: Kind<'a>,
 }
 
-/// What a node is.
+/// The type of a node.
 #[derive(Clone, Debug)]
 pub enum Kind<'a> {
     /// Text; its reader decides what it means.
@@ -108,7 +108,7 @@ impl<'a> Node<'a> {
         self.scalar().is_some_and(Scalar::is_null)
     }
 
-    /// What to call this node in a sentence: `a list`, `text` and so on.
+    /// Returns a phrase for messages: `a list`, `text` and so on.
     pub fn describe(&self) -> &'static str {
         match &self.kind {
             Kind::Scalar(scalar) if scalar.is_null() => "null",

@@ -1,4 +1,4 @@
-//! Source text and places in it.
+//! Source text and locations in it.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// A place as people count: lines and columns from 1, columns in characters.
+/// A location for messages: lines and columns from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1.
@@ -21,7 +21,7 @@ pub struct Position {
     pub column: usize,
 }
 
-/// A text and the name that people know it by.
+/// A text and its display name.
 #[derive(Debug)]
 pub struct Source {
     name: String,

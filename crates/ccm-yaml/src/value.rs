@@ -1,4 +1,4 @@
-//! Tree to dynamic values.
+//! Converts the tree to dynamic values.
 
 use govalue::{IntType, Map, Value, parse_float};
 

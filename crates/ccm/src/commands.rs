@@ -34,6 +34,7 @@ mod validate;
 mod why;
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
@@ -47,7 +48,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// A command: its name, how its arguments are parsed, and what it does.
 type Entry = (&'static str, fn() -> Command, fn(&mut Ui, &ArgMatches) -> Result<Exit>);
 
-/// Every command, in the order of the help.
+/// Every command.
 const COMMANDS: &[Entry] = &[
     ("apply", apply::command, apply::run),
     ("plan", plan::command, plan::run),
@@ -73,6 +74,25 @@ const COMMANDS: &[Entry] = &[
     ("man", man::command, man::run),
 ];
 
+/// The headings of the main help with their commands. `ccm --help` lists a
+/// command that has no heading under "Other commands".
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Apply", &["validate", "plan", "apply", "ensure"]),
+    ("Inspect", &["status", "check", "why", "graph", "facts", "hiera"]),
+    ("Undo", &["history", "undo", "owed"]),
+    ("Write manifests", &["edit", "studio", "schema"]),
+    ("Many machines", &["agent", "registration"]),
+    ("Scripts and shells", &["session", "completion", "man"]),
+];
+
+/// The end of the main help.
+const MORE: &str = "Run `ccm COMMAND --help` for the options and examples of a command.";
+
+/// The layout of every help but the main one. `before_help` holds the
+/// paragraphs that follow the one-line summary.
+const HELP: &str =
+    "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
+
 pub(crate) fn all() -> impl Iterator<Item = Command> {
     parsers(COMMANDS)
 }
@@ -81,6 +101,42 @@ pub(crate) fn all() -> impl Iterator<Item = Command> {
 pub(crate) fn named_in(args: &[OsString]) -> Option<Command> {
     let known = |arg: &OsString| COMMANDS.iter().find(|(name, ..)| arg == name);
     args.iter().skip(1).find_map(known).map(|(_, command, _)| command())
+}
+
+/// The layout of the main help. The parser cannot group commands under headings,
+/// so the list is part of the template.
+pub(crate) fn main_help(cli: &Command) -> String {
+    let (header, literal) = (cli.get_styles().get_header(), cli.get_styles().get_literal());
+    let mut rest: Vec<&Command> =
+        cli.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    let width = rest.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
+    let mut out = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    let mut list = |title: &str, commands: Vec<&Command>| {
+        let _ = writeln!(out, "\n{header}{title}:{header:#}");
+        for command in commands {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = write!(out, "  {literal}{:width$}{literal:#}  {about}", command.get_name());
+            let aliases: Vec<&str> = command.get_visible_aliases().collect();
+            let _ = match aliases[..] {
+                [] => Ok(()),
+                [alias] => write!(out, " [alias: {alias}]"),
+                _ => write!(out, " [aliases: {}]", aliases.join(", ")),
+            };
+            out.push('\n');
+        }
+    };
+    for (title, names) in GROUPS {
+        let is_listed = |command: &&Command| names.contains(&command.get_name());
+        let mut found: Vec<&Command> = rest.iter().copied().filter(is_listed).collect();
+        found.sort_by_key(|command| names.iter().position(|name| *name == command.get_name()));
+        rest.retain(|command| !is_listed(command));
+        list(title, found);
+    }
+    if !rest.is_empty() {
+        list("Other commands", rest);
+    }
+    let _ = write!(out, "\n{header}Options:{header:#}\n{{options}}{{after-help}}\n\n{MORE}");
+    out
 }
 
 /// Whether a command starts its log by itself.
@@ -93,7 +149,11 @@ pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 }
 
 fn parsers(commands: &[Entry]) -> impl Iterator<Item = Command> {
-    commands.iter().map(|(_, command, _)| command())
+    commands.iter().map(|(_, command, _)| with_layout(command()))
+}
+
+fn with_layout(command: Command) -> Command {
+    command.help_template(HELP).mut_subcommands(with_layout)
 }
 
 fn dispatch(commands: &[Entry], ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

@@ -1,4 +1,4 @@
-//! Logs: to standard error, warnings and worse unless more is asked for.
+//! Logs to standard error; by default only warnings and errors.
 
 use std::fmt;
 use std::io::{self, Write};

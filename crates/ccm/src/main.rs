@@ -1,5 +1,5 @@
-//! The `ccm` command: a face on the engine that parses arguments, prints, and
-//! chooses exit codes.
+//! The `ccm` binary: parses arguments, calls the engine, prints, and chooses
+//! exit codes.
 
 mod commands;
 mod error;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
                 Ui::new(ColorChoice::Auto).error(&error);
                 return error.exit().into();
             }
-            // Help and version are what was asked for; the rest is misuse.
+            // Help and version are not errors.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let _ = error.print();
             return exit.into();
@@ -103,7 +103,9 @@ const EXAMPLES: &str = "Examples:
 
 /// The whole command line.
 fn cli() -> Command {
-    cli_of(commands::all())
+    let cli = cli_of(commands::all());
+    let help = commands::main_help(&cli);
+    cli.help_template(help)
 }
 
 /// The command line with some of the commands.
@@ -120,10 +122,10 @@ fn cli_of(commands: impl IntoIterator<Item = Command>) -> Command {
             Arg::new("debug")
                 .long("debug")
                 .action(ArgAction::SetTrue)
-                .help("Log everything that ccm does"),
+                .help("Log each step in detail"),
         ))
         .arg(global(
-            Arg::new("info").long("info").action(ArgAction::SetTrue).help("Log main steps"),
+            Arg::new("info").long("info").action(ArgAction::SetTrue).help("Log the main steps"),
         ))
         .arg(global(
             Arg::new("color")
@@ -140,7 +142,7 @@ fn cli_of(commands: impl IntoIterator<Item = Command>) -> Command {
                 .value_name("FORMAT")
                 .value_parser(["text", "json"])
                 .default_value("text")
-                .help("Format of logs"),
+                .help("Set the log format"),
         ))
         .subcommands(commands)
 }
@@ -188,6 +190,18 @@ mod tests {
         }
         let version = parse(vec!["ccm".into(), "--version".into()]).unwrap_err();
         assert_eq!(version.to_string(), format!("ccm {VERSION}\n"));
+    }
+
+    #[test]
+    fn the_main_help_lists_each_visible_command_once() {
+        let mut cli = super::cli();
+        let help = cli.render_help().to_string();
+        for command in cli.get_subcommands().filter(|command| command.get_name() != "help") {
+            let start = format!("\n  {} ", command.get_name());
+            let wanted = usize::from(!command.is_hide_set());
+            assert_eq!(help.matches(&start).count(), wanted, "{}\n{help}", command.get_name());
+        }
+        assert!(!help.contains("Other commands:"), "a command without a heading\n{help}");
     }
 
     #[test]

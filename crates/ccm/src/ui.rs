@@ -1,5 +1,5 @@
-//! Everything that ccm says: results to standard output, the rest to standard
-//! error. Nothing else in the binary prints.
+//! All output: results to standard output, the rest to standard error. Nothing
+//! else in the binary prints.
 
 mod change;
 mod live;
@@ -153,7 +153,7 @@ impl Ui {
         }
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the reader of standard output has closed it.
     pub(crate) fn reader_is_gone(&self) -> bool {
         self.reader_is_gone
     }

@@ -1,4 +1,4 @@
-//! Wrong command lines: what to say of them, and flags that may come early.
+//! Errors in the command line, and flags before the type of `ccm ensure`.
 
 use std::ffi::{OsStr, OsString};
 

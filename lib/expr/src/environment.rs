@@ -222,7 +222,7 @@ impl Environment {
         self
     }
 
-    /// What `type($env)` calls the environment; `map` unless set.
+    /// Name of the environment's type for `type($env)`; defaults to `map`.
     #[must_use]
     pub fn type_name(mut self, name: &str) -> Self {
         Arc::make_mut(&mut self.shared).type_name = name.into();
@@ -307,7 +307,7 @@ impl<'u> Vars<'u> {
     }
 }
 
-/// What a function sees besides its arguments.
+/// Context of a function call besides the arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     pub(crate) vars: &'a Vars<'a>,
@@ -319,7 +319,7 @@ impl<'a> Context<'a> {
         self.vars
     }
 
-    /// What was handed over by [`Vars::with_user`], if it is of this type.
+    /// The value passed to [`Vars::with_user`], if it has this type.
     pub fn user<T: 'static>(&self) -> Option<&'a T> {
         self.vars.user?.downcast_ref()
     }

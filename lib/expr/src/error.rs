@@ -58,7 +58,7 @@ impl Error {
         self.0.kind
     }
 
-    /// What went wrong, without the place.
+    /// The message without the location.
     pub fn message(&self) -> &str {
         &self.0.message
     }

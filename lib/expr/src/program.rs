@@ -83,7 +83,7 @@ impl Program {
         })
     }
 
-    /// What is known about the type of the result.
+    /// The inferred type of the result.
     pub fn result_type(&self) -> &Type {
         &self.result
     }

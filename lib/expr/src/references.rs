@@ -5,7 +5,7 @@ use crate::builtins::Builtin;
 use crate::error::Error;
 use crate::parser;
 
-/// What an expression names, in the order written.
+/// The names in an expression, in the order written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
     /// The members of the environment that it reads.

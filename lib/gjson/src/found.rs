@@ -68,7 +68,7 @@ impl<'a> Found<'a> {
         self.kind != Kind::Null || !self.raw.is_empty()
     }
 
-    /// What kind of value was found.
+    /// The type of the value.
     pub fn kind(&self) -> Kind {
         self.kind
     }

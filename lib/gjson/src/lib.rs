@@ -56,7 +56,7 @@ pub use path::Path;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What a path finds in a JSON text.
+/// Evaluates a path over a JSON text.
 pub fn get<'a>(json: &'a str, path: &str) -> Result<Found<'a>, Error> {
     run::Run::new(json).get(json, path)
 }

@@ -64,7 +64,7 @@ impl Path {
         self.rest.is_none()
     }
 
-    /// What the path finds in a JSON text.
+    /// Evaluates the path over a JSON text.
     pub fn get<'a>(&self, json: &'a str) -> Result<Found<'a>, Error> {
         crate::get(json, &self.text)
     }

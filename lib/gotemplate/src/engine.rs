@@ -1,4 +1,4 @@
-//! The door: engines parse, templates render.
+//! The entry point: an engine parses templates, a template renders.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::functions::{self, Function, HostFunction};
 use crate::limits::Limits;
 use crate::parse::{ParseContext, blank, parse};
 
-/// What a function of the caller's says when it cannot go on.
+/// The error type of a caller's function.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Tells the time.

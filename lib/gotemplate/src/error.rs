@@ -67,12 +67,12 @@ impl Error {
         }))
     }
 
-    /// What sort of failure this is.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What went wrong, without the place.
+    /// The message without the location.
     pub fn message(&self) -> &str {
         &self.0.message
     }

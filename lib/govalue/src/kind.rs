@@ -98,7 +98,7 @@ pub enum Kind {
 }
 
 impl Value {
-    /// What sort of value this is.
+    /// The kind of the value.
     pub fn kind(&self) -> Kind {
         match self {
             Self::Nil => Kind::Nil,

@@ -23,7 +23,7 @@ pub enum MapShape {
 }
 
 impl MapShape {
-    /// What Go's plain indexing yields for a key that is not there.
+    /// The zero value that Go's indexing returns for a missing key.
     pub fn zero(self) -> Value {
         match self {
             Self::StringAny | Self::AnyAny => Value::Nil,

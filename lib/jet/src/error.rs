@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::source::{Source, Span};
 
-/// What sort of failure an [`Error`] is.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -77,12 +77,12 @@ impl Error {
         self
     }
 
-    /// What sort of failure this is.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// What happened, without the place.
+    /// The message without the location.
     pub fn message(&self) -> &str {
         &self.0.message
     }

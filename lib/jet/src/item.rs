@@ -22,7 +22,7 @@ pub(crate) enum Item {
     Json(Arc<str>),
     /// A truth that prints as nothing.
     Silent(bool),
-    /// What `catch` caught; `Error()` gives its text.
+    /// The error that `catch` caught; `Error()` returns its message.
     Failure(Arc<str>),
 }
 

@@ -1,4 +1,4 @@
-//! Bounds that keep any template from running away.
+//! Limits on the work of a template.
 
 /// How far one rendering may go before it fails with
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit).

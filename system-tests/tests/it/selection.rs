@@ -22,7 +22,7 @@ fn apt_on_a_debian_and_nothing_without_a_package_manager() {
     assert_eq!(provider(&machine, &["--provider", "apt"]), "apt");
     assert_eq!(
         provider(&machine, &["--provider", "dnf"]),
-        "provider `dnf` cannot manage package#ccm-app on this host"
+        "provider `dnf` cannot manage package#ccm-app on this machine"
     );
     assert_eq!(
         provider(&machine, &["--provider", "atp"]),
@@ -31,7 +31,7 @@ fn apt_on_a_debian_and_nothing_without_a_package_manager() {
     machine.ok("rm /usr/bin/apt-get");
     assert_eq!(
         provider(&machine, &[]),
-        "no suitable provider can manage package#ccm-app on this host\nhint: considered apt, dnf"
+        "no suitable provider can manage package#ccm-app on this machine\nhint: considered apt, dnf"
     );
     machine.ok("rm /usr/bin/systemctl");
     let service = machine.ccm(&["ensure", "service", "ccm-app"]);
@@ -56,6 +56,6 @@ fn the_systems_own_where_there_are_both_and_dnf_where_there_is_only_dnf() {
     assert_eq!(provider(&machine, &[]), "dnf");
     assert_eq!(
         provider(&machine, &["--provider", "apt"]),
-        "provider `apt` cannot manage package#ccm-app on this host"
+        "provider `apt` cannot manage package#ccm-app on this machine"
     );
 }

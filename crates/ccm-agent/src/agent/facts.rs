@@ -1,4 +1,4 @@
-//! The facts at hand.
+//! Cached facts of the agent.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Whether the agent is well, for those who watch it.
+//! Health of the agent, as `/healthz` reports it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(super) struct HealthState(Mutex<State>);
 struct State {
     turned: Option<Moment>,
     interval: Duration,
-    /// What is missing, and since when.
+    /// Missing sources, with the time since when.
     missing: Vec<(String, Moment)>,
 }
 

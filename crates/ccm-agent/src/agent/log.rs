@@ -1,4 +1,4 @@
-//! What the agent logs of runs.
+//! Log messages about runs.
 
 use ccm_model::{Diagnostic, Event, Health, Severity};
 

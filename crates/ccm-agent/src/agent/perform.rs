@@ -1,4 +1,4 @@
-//! One run, from its request to its report, in a thread of its own.
+//! Performs one run in a separate thread, from its request to its report.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

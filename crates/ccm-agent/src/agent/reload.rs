@@ -1,4 +1,4 @@
-//! A new configuration while the agent works.
+//! Reloads the configuration while the agent runs.
 
 use ccm_engine::Diagnosis;
 

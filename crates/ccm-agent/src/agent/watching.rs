@@ -1,4 +1,4 @@
-//! What happens to sources and to the connection.
+//! Handles changes of sources and of the connection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Series and their values, and how they are written.
+//! Time series, their values, and their text format.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,11 +27,11 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Series {
-    /// Of a counter and of a gauge the value, of a summary the sum.
+    /// Value of a counter or gauge, sum of a summary.
     value: f64,
-    /// Of a summary.
+    /// Count of a summary.
     count: u64,
-    /// Of series per resource, when the resource was last seen.
+    /// For series per resource: when a run last contained the resource.
     seen: Option<Timestamp>,
 }
 

@@ -1,7 +1,7 @@
 //! Every metric of the agent, with type, labels and help. The documentation's
 //! table is made from this one, and the examples are compared with it.
 
-/// What names of metrics begin with.
+/// Prefix of all metric names.
 pub const PREFIX: &str = "choria_ccm_";
 
 /// How a metric behaves over time.
@@ -35,7 +35,7 @@ pub struct Metric {
     pub kind: MetricType,
     /// The names of its labels, in the order in which they are written.
     pub labels: &'static [&'static str],
-    /// What it measures.
+    /// Help text of the metric.
     pub help: &'static str,
     /// Whether it has series per resource, which `resource_metrics` switches
     /// off and which end when their resource is no longer seen.

@@ -1,4 +1,4 @@
-//! Facts on their way to a run.
+//! Serialization of facts for a run.
 
 use ccm_facts::{Facts, Layer};
 use govalue::{Map, Value};
@@ -13,7 +13,7 @@ pub struct FactLayers(Vec<(String, Json)>);
 const BUILT_IN: &str = "built-in";
 
 impl FactLayers {
-    /// What was gathered.
+    /// Creates the layers from gathered facts.
     pub fn new(layers: Vec<Layer>) -> Self {
         let layers = layers.into_iter().map(|layer| {
             let name = layer.file.map_or(BUILT_IN.to_owned(), |file| file.display().to_string());

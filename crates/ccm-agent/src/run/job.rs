@@ -1,4 +1,5 @@
-//! A run as its own process sees it: a job, and an agent that answers.
+//! The side of the run's process: receives a job, and sends requests to the
+//! agent.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -84,7 +85,7 @@ fn read_answers(
             break;
         }
     }
-    // Nobody would read what the run says.
+    // The agent has closed the pipe, so no output would be read.
     cancel.cancel(CancelReason::Requested);
 }
 

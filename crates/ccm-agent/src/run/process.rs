@@ -1,4 +1,4 @@
-//! A run as the agent sees it: a process that says how it goes.
+//! The agent's side of a run: starts the process and reads its messages.
 
 use ccm_host::{Exit, Host, Registry, SERVICE_VARIABLES, Worker, WorkerControl};
 use ccm_model::{Diagnostic, Event, RegistryEntry, RegistryQuery};
@@ -9,7 +9,7 @@ use super::{Job, JobResult};
 /// The hidden command of the binary that makes a run.
 pub(super) const COMMAND: &str = "agent-run";
 
-/// What a run tells.
+/// A message from a run.
 #[derive(Debug)]
 pub enum Told {
     /// A resource is finished.
@@ -57,7 +57,7 @@ pub enum Ended {
     },
     /// It ended by itself without a word, or with one that cannot be read.
     Crashed {
-        /// What is known of it.
+        /// The reason, as far as it is known.
         reason: String,
     },
 }
@@ -84,7 +84,7 @@ impl RunProcess {
         Ok(Self { worker, oom_kills, host: host.clone() })
     }
 
-    /// What ends it from another thread.
+    /// A handle that stops the process from another thread.
     pub fn control(&self) -> WorkerControl {
         self.worker.control()
     }

@@ -1,4 +1,4 @@
-//! What the agent and a run say to each other: one JSON text per line.
+//! Messages between the agent and a run: one JSON object per line.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::FactLayers;
 /// A line of more bytes than this ends a run.
 pub(super) const LONGEST_LINE: usize = 128 << 20;
 
-/// What a run is to do.
+/// The job of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The file to apply.
@@ -20,7 +20,7 @@ pub struct Job {
     /// Where it was fetched from, without credentials; `None` for a file that
     /// the configuration names.
     pub url: Option<String>,
-    /// What is known of the machine.
+    /// Facts of the machine.
     pub facts: FactLayers,
     /// Data that overrides that of the manifest.
     pub data: Option<DataDocument>,
@@ -37,7 +37,7 @@ pub struct Job {
 pub struct DataDocument {
     /// Its display name, without credentials.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
@@ -71,7 +71,7 @@ pub(super) enum FromRun {
     Diagnostic(Diagnostic),
     /// A line of output of a command.
     Output(String),
-    /// What a manifest has to say.
+    /// A message of a manifest (`pre_message`, `post_message`).
     Message(String),
     /// Asks for a key.
     KvGet { bucket: String, key: String },

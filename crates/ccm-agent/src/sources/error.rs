@@ -1,4 +1,4 @@
-//! What can go wrong with sources.
+//! Errors of sources.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub enum Error {
     CacheInUse {
         /// The directory.
         path: PathBuf,
-        /// Who has it, if that can be told.
+        /// The process that holds the lock, if known.
         holder: Option<ccm_host::LockHolder>,
     },
     /// Two sources would have their copies in one directory.
@@ -28,7 +28,7 @@ pub enum Error {
     /// A look failed.
     #[error("{message}")]
     Look {
-        /// What was tried and what went wrong.
+        /// The failed action and its reason.
         message: String,
     },
     /// A look took too long.
@@ -42,7 +42,7 @@ pub enum Error {
     /// Nothing can be watched.
     #[error("cannot watch sources: {reason}")]
     Start {
-        /// What the system said.
+        /// The error of the system call.
         reason: String,
     },
     /// The machine said no.
@@ -55,7 +55,7 @@ fn shown(holder: Option<&ccm_host::LockHolder>) -> String {
 }
 
 impl Error {
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::CacheInUse { .. } => {

@@ -1,5 +1,4 @@
-//! Sources that are files of this machine: read when they are asked for, not
-//! watched.
+//! Sources that are local files: read on demand, not watched.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +23,7 @@ pub(super) struct Local {
 struct State {
     /// The last document that was good.
     document: Option<Arc<LastGood>>,
-    /// What was last told to be wrong.
+    /// The error that was reported last.
     failure: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! One look at a source: asks its server, and keeps what is new and good.
+//! One check of a source: asks its server, and stores new content if it is
+//! valid.
 
 use std::io::Read as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,7 @@ impl Remote {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells, unless nobody watches any more.
+    /// Sends an event, unless the source is no longer watched.
     fn tell(&self, event: SourceEvent) {
         if !self.cancel.is_cancelled() {
             (self.events)(event);

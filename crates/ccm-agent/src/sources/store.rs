@@ -1,9 +1,9 @@
 //! The copies of one source on disk: a directory with trees or documents named
 //! by their digests, and `current.json`, which says which one is good.
 //!
-//! A tree gets its name when it is complete and on disk, and `current.json` is
-//! replaced after that. So whoever is killed in between leaves the old copy or
-//! the new one.
+//! A tree gets its final name when it is complete and on disk; `current.json`
+//! is replaced after that. So a killed agent leaves the old copy or the new
+//! one.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(super) struct Record {
     kind: SourceKind,
     /// Of the archive or document.
     pub(super) digest: Digest,
-    /// Of the unpacked files, with their names.
+    /// Digest of the extracted files and their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     files: Option<Digest>,
     #[serde(default, skip_serializing_if = "Validators::is_empty")]
@@ -59,7 +59,7 @@ pub(super) struct Store {
     /// Whether a source watches it.
     pub(super) is_watched: AtomicBool,
     is_unwanted: AtomicBool,
-    /// Copies that somebody may use. Held while anything is changed on disk.
+    /// Copies that may be in use. Locked while anything changes on disk.
     used: Mutex<Vec<Weak<LastGood>>>,
 }
 
@@ -264,7 +264,7 @@ impl Store {
         Ok((record, copy))
     }
 
-    /// Replaces what is known of the copy.
+    /// Replaces the metadata of the copy.
     pub(super) fn update(&self, host: &Host, record: &Record) -> Result<(), Refusal> {
         let failed = |error: ccm_host::Error| chain(&error);
         let directory = self.directory(host).map_err(failed)?;

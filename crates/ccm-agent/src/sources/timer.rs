@@ -1,4 +1,4 @@
-//! When to look at a source: a pure function of what happened, the time and
+//! When to check a source next: a pure function of past events, time and
 //! randomness.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ const MIN_GAP: Duration = Duration::from_secs(1);
 /// How the changes of a source are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pace {
-    /// Somebody tells of them.
+    /// Changes are announced by notifications.
     Notified,
     /// The server is asked.
     Polled,
@@ -55,7 +55,7 @@ pub(super) struct Timer {
     repeats: usize,
     failures: u32,
     ended: Option<Duration>,
-    /// What happened while a look was under way.
+    /// Events during the current check.
     missed: Missed,
 }
 

@@ -1,4 +1,4 @@
-//! The one thread that knows when to look at which source.
+//! The thread that schedules the checks of all sources.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Headers that say more of the next entry: POSIX's extension.
+//! POSIX extended headers (pax), which describe the next entry.
 
 use std::io::BufRead;
 

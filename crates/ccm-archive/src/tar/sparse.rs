@@ -1,4 +1,4 @@
-//! Files with holes: which bytes are there.
+//! Sparse files: the map of bytes that the archive contains.
 
 use std::io::BufRead;
 

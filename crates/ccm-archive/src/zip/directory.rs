@@ -1,4 +1,4 @@
-//! The directory at the end of a zip archive.
+//! The central directory at the end of a zip archive.
 
 use std::io::{BufReader, Read, Seek, SeekFrom};
 

@@ -1,4 +1,5 @@
-//! What the outcome of a manifest means for the resource that applied it.
+//! How the outcome of a child manifest determines the outcome of its `apply`
+//! resource.
 
 use ccm_model::{Common, Stage};
 

@@ -40,7 +40,7 @@ impl Planner<'_> {
             let reference = before.map(OutlineEntry::reference).unwrap_or_default();
             return Err(EditError::refused(
                 format!("{reference} is in the middle of another block"),
-                "move it before the first or behind the last resource of that block",
+                "move it before the first or after the last resource of that block",
             ));
         }
         // It gets a block of its own, with what it had from the defaults.

@@ -115,8 +115,8 @@ impl Planner<'_> {
                 Ok(vec![Operation::Insert { path: resources, index, value: block }])
             }
             _ => Err(EditError::refused(
-                format!("{} has others of its block behind it", after.reference()),
-                "add it behind the last one of the block",
+                format!("{} is not the last resource of its block", after.reference()),
+                "add it after the last resource of the block",
             )),
         }
     }

@@ -1,5 +1,5 @@
-//! One resource of a text as a form shows it: each property with its own value,
-//! its default, and whether a form can edit it.
+//! One resource of a text for a form: each property with its value, its
+//! default, and whether a form can edit it.
 
 use ccm_model::{Field, Shape, has_placeholder};
 use ccm_yaml::Source;
@@ -56,9 +56,9 @@ pub enum FormError {
     /// There is no such resource.
     #[error("{message}")]
     Missing {
-        /// What was looked for.
+        /// The message.
         message: String,
-        /// What may have been meant.
+        /// A suggestion.
         hint: Option<String>,
     },
 }
@@ -84,7 +84,7 @@ struct PropertyForm {
     /// Whether the type does not have it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     unknown: bool,
-    /// What may have been meant by an unknown one.
+    /// Suggestion for an unknown property.
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestion: Option<String>,
     editable: bool,

@@ -1,4 +1,4 @@
-//! Manifests to a graph.
+//! Collects the graph of a manifest and its child manifests.
 
 use std::collections::HashMap;
 
@@ -67,7 +67,7 @@ impl Collecting<'_> {
             {
                 self.note(at, note);
             }
-            // Whoever applies a manifest is done after its resources.
+            // An `apply` resource is done after the resources of its manifest.
             let common = resource.common();
             for name in std::iter::once(&common.name).chain(&common.alias) {
                 self.known.insert(ResourceRef::new(resource.kind(), name), at);

@@ -1,4 +1,4 @@
-//! The heights at which vertices are drawn.
+//! Vertical coordinates of vertices.
 
 use super::ordering::Lines;
 

@@ -1,4 +1,4 @@
-//! The language of Graphviz.
+//! Renders a graph in the DOT language of Graphviz.
 
 use std::fmt::Write as _;
 

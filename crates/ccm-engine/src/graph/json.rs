@@ -1,4 +1,4 @@
-//! The graph as other programs read it.
+//! Renders a graph as JSON.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::layout::{Frame, Layout};
 use super::{EdgeKind, Graph};
 use crate::decision::Decision;
 
-/// A graph with the place of everything in the picture, in pixels.
+/// A graph with its layout, in pixels.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDocument {
     /// The name of this format
@@ -23,7 +23,7 @@ pub struct GraphDocument {
     pub height: i64,
     /// The resources of all manifests, in run order
     pub nodes: Vec<GraphNode>,
-    /// From the resource that comes first to the one that refers to it
+    /// From the earlier resource to the one that refers to it
     pub edges: Vec<GraphEdge>,
     /// The child manifests
     pub clusters: Vec<GraphCluster>,
@@ -42,25 +42,25 @@ pub struct GraphNode {
     /// Alias of the resource
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The child manifest that it stands in; absent in the first manifest
+    /// The child manifest that contains it; absent for the first manifest
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<usize>,
     /// The line that declares it
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What is worth knowing, such as a child manifest that cannot be read
+    /// Note, such as a child manifest that cannot be read
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// What a run would do, with `--plan`
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Longest path of references that leads to it
+    /// Length of the longest chain of references to it
     pub column: usize,
     /// Row within its column
     pub row: usize,
     /// Left edge
     pub x: i64,
-    /// Upper edge
+    /// Top edge
     pub y: i64,
     /// Width
     pub width: i64,
@@ -71,11 +71,11 @@ pub struct GraphNode {
 /// A reference.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GraphEdge {
-    /// The node that comes first
+    /// The earlier node
     pub from: usize,
     /// The node that refers to it
     pub to: usize,
-    /// How it refers to it
+    /// Kind of the reference
     pub kind: EdgeKind,
 }
 
@@ -90,7 +90,7 @@ pub struct GraphCluster {
     pub node: usize,
     /// Left edge
     pub x: i64,
-    /// Upper edge
+    /// Top edge
     pub y: i64,
     /// Width
     pub width: i64,

@@ -1,5 +1,5 @@
-//! Names as pictures can hold them: on one line, of bounded length, and without
-//! anything that a viewer would obey.
+//! Labels for graphs: one line, of limited length, with characters escaped that
+//! a viewer would interpret.
 
 use std::borrow::Cow;
 

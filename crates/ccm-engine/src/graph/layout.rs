@@ -1,4 +1,4 @@
-//! The picture as numbers: where nodes, child manifests and lines are.
+//! The layout of a graph: coordinates of nodes, child manifests and lines.
 
 use super::labels::{cells, visible};
 use super::layered::{Item, Lane, Link, lay_out};

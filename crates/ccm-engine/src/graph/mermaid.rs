@@ -1,4 +1,4 @@
-//! The language of Mermaid, which Markdown viewers draw.
+//! Renders a graph in the language of Mermaid, for Markdown viewers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! A picture that needs nothing else: no scripts, no references, system fonts.
+//! Renders a graph as a self-contained SVG: no scripts, no references, system
+//! fonts.
 //!
 //! What is drawn has a background of its own, light or dark as the viewer
 //! prefers, and says everything in words and signs besides colours.

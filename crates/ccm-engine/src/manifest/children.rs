@@ -1,4 +1,4 @@
-//! Checking the manifests that a manifest would apply, before anything runs.
+//! Checks child manifests before the run.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::resource::AnyResource;
 pub(crate) struct Children {
     /// Those that could be read.
     pub count: usize,
-    /// What is wrong with them, or worth knowing.
+    /// Errors and warnings of child manifests.
     pub diagnoses: Vec<Diagnosis>,
 }
 

@@ -1,4 +1,4 @@
-//! `control` expressions that are wrong whatever the data are.
+//! Finds `control` expressions that fail for any data.
 
 use std::collections::HashSet;
 

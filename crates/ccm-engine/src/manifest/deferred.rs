@@ -1,4 +1,4 @@
-//! Templates that are resolved when their resource is applied, checked before.
+//! Checks deferred templates before the run.
 
 use ccm_model::{Stage, TemplateError, Templates};
 use ccm_template::Resolver;

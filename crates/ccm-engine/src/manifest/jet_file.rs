@@ -1,4 +1,4 @@
-//! Resources that a Jet template makes.
+//! Resources rendered from a Jet template (`resources_jet_file`).
 
 use std::path::Path;
 use std::sync::Arc;

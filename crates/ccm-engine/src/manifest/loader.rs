@@ -1,4 +1,4 @@
-//! Reading a manifest: from its source to resources that have been checked.
+//! Loads a manifest: from its source to validated resources.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

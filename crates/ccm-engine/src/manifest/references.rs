@@ -1,4 +1,4 @@
-//! Names that clash, and references that cannot be met.
+//! Finds duplicate names and invalid references.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! The shapes that a manifest may have.
+//! The structure of a manifest: the forms in which it can list resources.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! The resources that a run of a manifest would come to, those of child
-//! manifests included.
+//! Visits the resources that a run would apply, including those of child
+//! manifests.
 
 use std::path::Path;
 

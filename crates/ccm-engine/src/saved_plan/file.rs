@@ -71,7 +71,7 @@ pub enum SavedPlanError {
 }
 
 impl SavedPlanError {
-    /// What to do next.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         let again = "make a new plan with `ccm plan MANIFEST --out FILE`".to_owned();
         match self {
@@ -123,7 +123,7 @@ impl SavedPlan {
         Self::decode(&bytes)
     }
 
-    /// What tells this plan from others: the digest that its file ends with.
+    /// Identifies this plan: the digest at the end of its file.
     pub fn digest(&self) -> String {
         let bytes = self.encode();
         String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(65)..]).trim().to_owned()

@@ -23,7 +23,7 @@ use crate::{SelectionError, SourceRef};
 pub struct Difference {
     /// The resource or file.
     pub subject: String,
-    /// What is different.
+    /// The difference.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is at a path, compared with what was there before a run and after it.
+//! Compares the current state of a path with its states before and after a run.
 
 use ccm_host::Image;
 use ccm_state::history::PathChange;

@@ -1,4 +1,4 @@
-//! Files, directories and symlinks, back to what they were.
+//! Restores files, directories and symlinks.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) struct PathUndo<'r> {
     predicted: HashMap<PathBuf, Image>,
     /// Whether contents are there and whole, as far as that was looked at.
     contents: HashMap<Digest, bool>,
-    /// What was at each place before each change of the run.
+    /// Images of each path before each change of the run.
     befores: HashMap<&'r Path, Vec<(Position, &'r Image)>>,
     /// The sizes of files that the run has found or left at a place.
     sizes: HashMap<&'r Path, Vec<u64>>,
@@ -165,7 +165,7 @@ impl<'r> PathUndo<'r> {
             return Ok(());
         }
         let (parent, real) = (parent.display(), real.display());
-        Err(format!("changed since the run: the path {parent} now leads to {real}"))
+        Err(format!("changed since the run: the path {parent} now points to {real}"))
     }
 
     fn is_directory(&self, path: &Path) -> Result<bool, String> {

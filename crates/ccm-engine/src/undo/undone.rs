@@ -1,11 +1,11 @@
-//! What an undo has restored, as events say it.
+//! Events for what an undo has restored.
 
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Host, Image};
 use ccm_model::{Change, Verb};
 
-/// What became of the paths of a resource.
+/// Outcomes of the paths of a resource.
 #[derive(Debug, Default)]
 pub(super) struct Undone {
     /// Each path that is as it was again: what it was just now, and is.

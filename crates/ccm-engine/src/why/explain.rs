@@ -1,4 +1,4 @@
-//! Putting an explanation together.
+//! Builds an explanation.
 
 use ccm_hiera::{Document, EntryState, Explanation};
 use ccm_host::Host;

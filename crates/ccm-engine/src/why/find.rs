@@ -1,4 +1,4 @@
-//! The manifest that what is to be explained stands in.
+//! Finds the manifest that contains the target of an explanation.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::manifest::{Manifest, shown};
 use crate::manifest_run::{Above, MAX_DEPTH, child_inputs, load_child};
 use crate::options::RunOptions;
 
-/// What is to be explained, and the manifest that it stands in.
+/// The target of an explanation and the manifest that contains it.
 pub struct WhyFound {
     /// The first manifest, or one below it.
     pub manifest: Manifest,
-    /// What is to be explained in it.
+    /// The target in this manifest.
     pub target: WhyTarget,
     /// The path of a child manifest, as people know it.
     pub(super) child: Option<String>,

@@ -1,4 +1,4 @@
-//! What expressions read, with its values and where these come from.
+//! What expressions read: values and their origins.
 
 use ccm_hiera::{Explanation, Provider};
 use ccm_model::{REDACTED, is_secret_name};
@@ -139,7 +139,7 @@ impl Lookup<'_> {
     }
 }
 
-/// A place as it is told.
+/// Formats a location.
 fn place(provider: &Provider) -> WhyOrigin {
     let Provider { file, line, level, .. } = provider.clone();
     WhyOrigin { file, line, level }

@@ -1,4 +1,4 @@
-//! What is to be explained.
+//! The target of an explanation: a resource, a property or a data key.
 
 use ccm_model::{closest, did_you_mean, redact_credentials};
 use govalue::{Map, Value};
@@ -9,7 +9,7 @@ use crate::resource::{AnyResource, AnyType};
 /// Keys beyond this many are not looked through for suggestions.
 const MAX_KEYS: usize = 10_000;
 
-/// What is to be explained.
+/// The target of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhyTarget {
     /// A resource, or one property of it.
@@ -21,7 +21,7 @@ pub enum WhyTarget {
     },
     /// A data key.
     Data {
-        /// The keys that lead to it.
+        /// The path of keys.
         path: Vec<String>,
     },
 }
@@ -30,9 +30,9 @@ pub enum WhyTarget {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WhyError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix the problem, for the `hint:` line.
     pub hint: Option<String>,
     /// The manifest does not have it; a child manifest may.
     pub is_elsewhere: bool,

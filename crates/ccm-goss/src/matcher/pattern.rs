@@ -1,4 +1,4 @@
-//! Patterns: what lines must and must not hold.
+//! Patterns: what the lines of a text must or must not contain.
 
 use std::ops::ControlFlow;
 use std::path::Path;

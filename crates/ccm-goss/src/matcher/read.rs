@@ -1,4 +1,4 @@
-//! Matchers out of rules, and the list of them.
+//! Reads matchers from rules; contains the table of matchers.
 
 use ccm_model::did_you_mean;
 use govalue::{Value, regexp};
@@ -14,7 +14,7 @@ use crate::tree::{Item, Key, Tree};
 pub struct MatcherInfo {
     /// Its name in rules.
     pub name: &'static str,
-    /// What it takes.
+    /// Type of the argument, for the documentation.
     pub argument: &'static str,
     /// When it holds.
     pub doc: &'static str,
@@ -32,8 +32,8 @@ pub static MATCHERS: &[MatcherInfo] = &[
     info("lt", "number", "The value as a number is less"),
     info("le", "number", "The value as a number is less or equal"),
     info("contain-element", "matcher", "An element matches; text is a list of its lines"),
-    info("contain-elements", "list of matchers", "Each is met by an element of its own"),
-    info("consist-of", "list of matchers", "Elements and matchers pair up, in any order"),
+    info("contain-elements", "list of matchers", "Each matcher matches a different element"),
+    info("consist-of", "list of matchers", "The same, and no element is left over"),
     info("have-len", "number", "Text has this many bytes, a list or map this many elements"),
     info("have-key", "matcher", "A key of the map matches"),
     info("have-patterns", "list of patterns", "All patterns hold in the lines of the value"),

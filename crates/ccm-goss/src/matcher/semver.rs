@@ -8,7 +8,7 @@ use govalue::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Version {
     numbers: [u64; 3],
-    /// What comes before the release, in order; none is the release itself.
+    /// Pre-release identifiers, in order; empty for a release.
     before: Vec<Identifier>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
         })
 }
 
-/// A temporary file whose writer is gone, locked: nobody else held its lock.
+/// A locked temporary file whose writer has ended.
 pub(super) fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     if Stat::new(&stat).kind != FileKind::File {

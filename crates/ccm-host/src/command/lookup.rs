@@ -1,4 +1,4 @@
-//! Finding the file of a command.
+//! Finds the executable of a command.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

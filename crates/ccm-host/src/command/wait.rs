@@ -1,4 +1,4 @@
-//! Waiting for a command: its output, its end, its time, our interruption.
+//! Waits for a command: output, exit, timeout and cancellation.
 
 use std::fs::File;
 use std::io::Read;

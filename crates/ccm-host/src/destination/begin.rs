@@ -1,4 +1,4 @@
-//! How a destination is opened, made if it is not there, and marked.
+//! Opens a destination, creates it if it does not exist, and marks it.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -32,8 +32,8 @@ impl Made {
 }
 
 impl Host {
-    /// Opens a directory to make files below. Symlinks to it are followed, as
-    /// root only those that lead to what their owner owns.
+    /// Opens a directory to create files below it. Follows symlinks to it; as
+    /// root, only symlinks whose target has the same owner.
     pub fn open_destination(&self, path: &Path) -> Result<Destination> {
         let top = self.open_managed(path)?;
         self.forget_parent();
@@ -64,7 +64,7 @@ impl Host {
             let made = match missing.first() {
                 None => None,
                 Some(first) => match self.make_marked(first, &missing, &marker_name)? {
-                    // Somebody else was faster.
+                    // Another process has created it first.
                     None => continue,
                     made => made,
                 },

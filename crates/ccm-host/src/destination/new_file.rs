@@ -22,7 +22,7 @@ pub struct NewFile<'a> {
     name: PathBuf,
     ends_in_hole: bool,
     in_place: bool,
-    /// For the history; not of files with holes, whose zeros nobody reads.
+    /// Digest for the history; `None` for sparse files, whose zeros are not read.
     digest: Option<PartialDigest>,
 }
 

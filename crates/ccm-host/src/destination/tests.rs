@@ -1,4 +1,4 @@
-//! What is made, where, and what gives way to it.
+//! Tests of creation and replacement below a destination.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 

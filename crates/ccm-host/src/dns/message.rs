@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
             if end > self.message.len() {
                 return None;
             }
-            // Nobody asks for other types here.
+            // ccm queries no other types.
             if class == INTERNET && matches!(kind, 1 | 2 | 5 | 12 | 15 | 16 | 28 | 33 | 257) {
                 records.push(Record { kind, text: self.data(kind, end)? });
             }

@@ -1,4 +1,4 @@
-//! Bodies, limited and hashed on their way to the disk.
+//! Response bodies, limited and hashed while they are written to disk.
 
 use std::fmt;
 use std::fs::File;
@@ -42,7 +42,7 @@ impl fmt::Debug for ProgressSink {
 /// dropped or the process ends.
 #[derive(Debug)]
 pub struct Fetched {
-    /// What was fetched, at its beginning.
+    /// The downloaded file, positioned at its start.
     pub file: File,
     /// How many bytes arrived in total.
     pub size: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Forecast;
 use crate::Host;
 
-/// What a preview knew when another one began within it.
+/// The forecast of an outer preview while an inner one runs.
 #[derive(Debug)]
 #[must_use]
 pub struct Aside(Forecast);
@@ -41,8 +41,9 @@ fn copied<T: Clone + Default + Send + Sync + 'static>(value: &AnyValue) -> AnyVa
 }
 
 impl Host {
-    /// What the preview has predicted as a value of a type, empty at first. For
-    /// what the functions of the host do not know, such as services.
+    /// Returns the prediction that a provider stores as a value of type `T`,
+    /// initially empty. For state that is not in the file system, such as
+    /// services.
     pub fn predicted<T: Clone + Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut forecast = self.inner.forecast.hold();
         let new = || (Arc::new(T::default()) as AnyValue, copied::<T> as Copied);

@@ -1,4 +1,4 @@
-//! Reasons for which a step would fail, as far as they can be seen beforehand.
+//! Predicts failures of a step, as far as they are visible before the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

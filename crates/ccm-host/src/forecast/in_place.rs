@@ -1,4 +1,4 @@
-//! What writing into a file would leave behind, and what cannot be replaced.
+//! Predicts in-place writes, and replacements that would fail.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Symlinks as a preview sees them: those that earlier steps remove or replace
-//! lead nowhere.
+//! Symlinks in a preview: those that earlier steps remove or replace are not
+//! followed.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! What a path will be, as far as the preview knows.
+//! Predicted state of a path in a preview.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -160,7 +160,7 @@ impl Inside {
     }
 }
 
-/// What a preview predicts of what is below a directory, as paths below it.
+/// Predicted entries below a directory, as relative paths.
 #[derive(Debug, Default)]
 pub struct PredictedEntries {
     /// Files that will be there.
@@ -230,7 +230,7 @@ impl Host {
         let mut found = look_on_disk(path, false)?;
         if found.is_none() {
             self.check_nothing_is_made(path, || self.resolved(path))?;
-            // Whoever makes something here need not look again.
+            // Cached, so that a prediction for this path needs no second lookup.
             self.inner.forecast.hold().absent = Some(path.to_owned());
         }
         if follows && found.is_some_and(|found| found.kind == FileKind::Symlink) {
@@ -302,7 +302,7 @@ impl Host {
         forecast.unsettles(&place).or_else(|| forecast.unsettles(&target)).cloned()
     }
 
-    /// What the preview predicts of what is below a directory.
+    /// Returns the predicted entries below a directory.
     pub fn predicted_entries(&self, directory: &Path) -> PredictedEntries {
         let mut found = PredictedEntries::default();
         if self.is_as_on_disk() {
@@ -386,7 +386,7 @@ impl Host {
             let Route { end: real, links } = self.route(directory);
             let mut forecast = self.inner.forecast.hold();
             forecast.watch(&real);
-            // A symlink that may be another one leads nobody knows where.
+            // The target of a symlink that may change is unknown.
             let above = links.iter().filter_map(|(link, _)| link.parent());
             let unknown = above.map(|above| forecast.inside(above)).find(Inside::is_open);
             let inside = unknown.unwrap_or_else(|| forecast.inside(&real));

@@ -122,7 +122,7 @@ fn visible_reasons_to_fail_are_told() {
     bed.write("file", "");
     bed.write("full/f", "");
     for (error, words) in [
-        (bed.file("missing/f", "x").unwrap_err(), "missing is not a directory"),
+        (bed.file("missing/f", "x").unwrap_err(), "missing does not exist"),
         (bed.file("file/f", "x").unwrap_err(), "file is not a directory"),
         (bed.directory("file/d").unwrap_err(), "file is not a directory"),
         (bed.host.predict_removal(&bed.path("full"), false).unwrap_err(), "is not empty"),

@@ -1,4 +1,5 @@
-//! One request whose whole answer is looked at, whatever its status.
+//! One HTTP request whose complete response is returned, regardless of its
+//! status.
 
 use std::fmt;
 use std::io::Read as _;
@@ -37,7 +38,7 @@ pub struct HttpProbe {
     pub no_follow_redirects: bool,
     /// Names and values of headers, for the URL's own host only.
     pub headers: Vec<(String, String)>,
-    /// What to send with the request.
+    /// Body of the request.
     pub body: Option<String>,
     /// Name and password in place of those in the URL.
     pub user: Option<(String, String)>,

@@ -128,7 +128,7 @@ impl<T: Transport> Connector<T> for AbsoluteForm {
 #[derive(Debug)]
 struct Prefixed<T> {
     connection: T,
-    /// What goes before the path of the request, until it is sent.
+    /// Prefix of the request path, until the request is sent.
     origin: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Host names to addresses, within a time limit.
+//! Resolves host names to addresses, within a time limit.
 //!
 //! The client's own resolver does the same but panics when no thread can be
 //! started.

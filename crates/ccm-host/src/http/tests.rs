@@ -1,4 +1,4 @@
-//! Servers that behave, and servers that do not.
+//! Tests with correct and with faulty servers.
 
 use std::io::Write as _;
 use std::path::Path;

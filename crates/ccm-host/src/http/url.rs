@@ -1,4 +1,4 @@
-//! Addresses: their parts, what of them may be shown, where a redirect leads.
+//! URLs: their parts, their redacted form, and the targets of redirects.
 
 use ccm_model::redact_credentials;
 

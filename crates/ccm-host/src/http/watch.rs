@@ -1,4 +1,4 @@
-//! Signals that come while a server keeps us waiting.
+//! Cancels a request while the server does not respond.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 

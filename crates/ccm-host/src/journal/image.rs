@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Attributes, Digest, FileKind, Stat};
 
-/// What is at a path, in enough detail to put it back.
+/// The state of a path, in enough detail to restore it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Image {
     /// Nothing.
@@ -18,7 +18,7 @@ pub enum Image {
         attributes: Attributes,
         /// Its size in bytes.
         size: u64,
-        /// The SHA-256 of its content; `None` if nobody has read it.
+        /// SHA-256 digest of its content; `None` if the content was not read.
         digest: Option<Digest>,
     },
     /// A directory, without what is in it.
@@ -32,7 +32,7 @@ pub enum Image {
         uid: u32,
         /// Numeric ID of the group.
         gid: u32,
-        /// What it points to.
+        /// Target of the symlink.
         target: PathBuf,
     },
     /// A socket, FIFO or device.

@@ -1,5 +1,5 @@
-//! Files of a tree that people edit: read with what they are, saved if they
-//! still are what was read.
+//! Files that users edit in a tree: read with their metadata, saved only if
+//! they have not changed since.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -30,13 +30,13 @@ pub enum Saved {
 pub struct FoundFile {
     /// Where it is in the tree.
     pub place: PathBuf,
-    /// What it is, links followed within the tree.
+    /// Its metadata; symlinks within the tree are followed.
     pub stat: Stat,
     /// Whether this process may replace it.
     pub writable: bool,
 }
 
-/// What a search looks at.
+/// Limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct FindLimits {
     /// The most files that are found.
@@ -50,8 +50,8 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// Returns an error for what leads out of the tree, is no regular file, is
-    /// larger than `limit` or cannot be read.
+    /// Fails if the path is outside the tree, is not a regular file, is larger
+    /// than `limit` or cannot be read.
     pub fn read(&self, place: &Path, limit: u64) -> Result<Option<(Vec<u8>, Stat)>> {
         let path = self.path.join(place);
         match self.open(place)? {
@@ -65,9 +65,9 @@ impl Tree {
         }
     }
 
-    /// Replaces a file if it has the content that is expected, at one instant.
-    /// Mode, owner and extended attributes stay. A link is followed within the
-    /// tree. The new content is on disk when this returns.
+    /// Replaces a file atomically if it has the expected content. Keeps mode,
+    /// owner and extended attributes, and follows a symlink within the tree.
+    /// The new content is on disk when this returns.
     pub fn save(
         &self,
         place: &Path,

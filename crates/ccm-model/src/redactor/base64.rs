@@ -1,4 +1,4 @@
-//! Base64 in texts: whoever can read it can read what it encodes.
+//! Redacts secrets inside Base64 text, because anyone can decode it.
 
 use crate::REDACTED;
 

@@ -1,4 +1,4 @@
-//! What a registry keeps of a service.
+//! An entry of the service registry.
 
 use std::collections::BTreeMap;
 
@@ -42,18 +42,18 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
 pub struct RegistryMessageError {
     /// The subject of the message.
     pub subject: String,
-    /// What is wrong with its payload.
+    /// Error in its payload.
     pub reason: String,
 }
 
-/// What a message in a registry says.
+/// A change in a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegistryChange {
     /// A service is there.
     Register(RegistryEntry),
     /// An entry has gone.
     Remove {
-        /// What its subject tells of it.
+        /// The parsed subject of the entry.
         subject: RegistrySubject,
         /// `MaxAge`, `Remove` or `Purge`.
         reason: String,
@@ -134,7 +134,7 @@ impl RegistryChange {
         marker: Option<&str>,
         payload: &[u8],
     ) -> Result<Self, RegistryMessageError> {
-        // Both are as long as whoever published likes.
+        // The publisher controls the length of both.
         let cut = |text: &str| text.chars().take(300).collect::<String>();
         let wrong =
             |reason: String| RegistryMessageError { subject: cut(subject), reason: cut(&reason) };

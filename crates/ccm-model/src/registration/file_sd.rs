@@ -1,4 +1,4 @@
-//! Entries as a target file of Prometheus.
+//! Converts entries to a target file for Prometheus.
 
 use std::collections::BTreeMap;
 

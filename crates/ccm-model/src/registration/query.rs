@@ -1,4 +1,4 @@
-//! Looking entries up.
+//! Queries of the registry.
 
 use super::{REGISTRY_PREFIX, check_address, check_name};
 
@@ -49,7 +49,7 @@ impl RegistryQuery {
         })
     }
 
-    /// What [`RegistryQuery::new`] makes the same query of.
+    /// The arguments of [`RegistryQuery::new`] for the same query.
     pub fn parts(&self) -> [&str; 4] {
         let part = |part| Option::as_deref(part).unwrap_or_default();
         [part(&self.cluster), part(&self.protocol), part(&self.service), part(&self.address)]
@@ -64,7 +64,7 @@ impl RegistryQuery {
     }
 }
 
-/// What the subject of an entry tells of it.
+/// The parsed subject of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct RegistrySubject {
     /// The cluster that the service belongs to.

@@ -1,4 +1,4 @@
-//! How long an entry lasts.
+//! The time to live of an entry.
 
 use std::fmt;
 

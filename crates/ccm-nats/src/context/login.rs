@@ -1,4 +1,4 @@
-//! How a context logs in.
+//! Credentials of a context.
 
 use nkeys::KeyPair;
 
@@ -7,7 +7,7 @@ use crate::error::Result;
 
 /// Who a client says it is.
 pub(crate) enum Login {
-    /// Nobody in particular, or whoever the certificate names.
+    /// No credentials, or only a client certificate.
     Anonymous,
     User {
         name: String,

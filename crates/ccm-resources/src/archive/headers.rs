@@ -1,4 +1,4 @@
-//! Headers for a request, whose values may be secrets.
+//! HTTP headers of a request. Their values may be secrets.
 
 use ccm_engine::Findings;
 use ccm_model::{

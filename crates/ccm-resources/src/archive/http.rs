@@ -1,4 +1,4 @@
-//! Archives that are fetched by URL.
+//! The provider `http`: archives downloaded by URL.
 
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{
 };
 
 const NAME: &str = "http";
-/// What nobody but the owner needs to read.
+/// Mode of files that only their owner needs to read.
 const MODE: u32 = 0o600;
 
 pub(super) const DEF: ProviderDef<Archive> = ProviderDef {
@@ -46,7 +46,7 @@ impl Http {
         Ok((found, Some(stat)))
     }
 
-    /// Extracts a file that nobody else can change.
+    /// Extracts a file that no other user can change.
     fn unpack(
         &self,
         extract: &Extract,

@@ -1,4 +1,4 @@
-//! `KEY=value`, whose value may be a secret.
+//! `KEY=value` assignments. Their values may be secrets.
 
 use ccm_model::{
     FromNode, Node, REDACTED, Reader, Resolve, Secrets, Shape, TemplateError, Templates,

@@ -1,4 +1,4 @@
-//! Commands run directly, without a shell.
+//! The provider `posix`: runs commands directly, without a shell.
 
 use ccm_engine::{Error, ProviderDef, Result};
 use ccm_model::shellquote;

@@ -1,4 +1,4 @@
-//! A command line, read by a shell or by us.
+//! A command line, for a shell or split into words.
 
 use ccm_model::{
     FromNode, Node, Reader, Resolve, Shape, TemplateError, Templates, has_placeholder,

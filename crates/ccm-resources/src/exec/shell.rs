@@ -1,4 +1,4 @@
-//! Commands run by `/bin/sh`.
+//! The provider `shell`: runs commands with `/bin/sh`.
 
 use std::path::Path;
 

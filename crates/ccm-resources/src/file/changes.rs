@@ -21,7 +21,7 @@ pub(super) fn step(want: &Properties, have: &State, action: Action) -> Step<Acti
     Step { verb: if is_new { Verb::Created } else { Verb::Updated }, changes, action }
 }
 
-/// A change of the content; nothing of it is told where others may not read it.
+/// A change of the content, redacted if the file is not world-readable.
 fn content(want: &Properties, have: &State) -> Change {
     if have.is_hidden() {
         return Change::secret("content");

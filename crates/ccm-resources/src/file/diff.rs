@@ -1,4 +1,4 @@
-//! What changes in a file's text.
+//! Diffs of file contents.
 
 use std::path::Path;
 

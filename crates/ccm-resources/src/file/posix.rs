@@ -112,7 +112,7 @@ impl Posix {
         }
         let path = want.path();
         if let (Some(content), true) = (&want.content, cx.detail < Detail::Report) {
-            // Nobody will read a digest of bytes that are equal.
+            // Equal content needs no digest.
             let file = self.host.open_found(path, found)?;
             if self.host.holds(&file, path, content.as_bytes())? {
                 return Ok(Compared::new(ContentState::Same));
@@ -238,7 +238,7 @@ impl Provider for Posix {
             group: None,
             stat,
         };
-        // Whoever asks for the status of this one file can read it.
+        // The user who requests the status of this file can read it.
         state.shows_checksum = cx.detail >= Detail::Inspect || !state.is_hidden();
         let is_right = state.attributes_match();
         if cx.detail >= Detail::Report || !is_right {

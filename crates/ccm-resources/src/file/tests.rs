@@ -488,7 +488,7 @@ fn what_cannot_be_done_is_a_failure_and_changes_nothing() {
     stage.fails("f", &[("content", "x"), ("owner", "no-such-user")], "could not lookup user");
     stage.fails("f", &[("content", "x"), ("group", "no-such-group")], "could not lookup group");
     let event = stage.apply("missing/f", &[("content", "x")], false);
-    assert!(event.failed && event.error[0].contains("missing is not a directory"), "{event:?}");
+    assert!(event.failed && event.error[0].contains("missing does not exist"), "{event:?}");
     assert!(stage.tree().is_empty());
 }
 

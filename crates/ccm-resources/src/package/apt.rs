@@ -1,4 +1,4 @@
-//! Debian's packages.
+//! The provider `apt`, for Debian packages.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,5 @@
-//! Packages of Fedora, Red Hat and their relatives.
+//! The provider `dnf`, for packages of Fedora, Red Hat and related
+//! distributions.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the package managers share: how their commands are run.
+//! Runs the commands of package managers.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Which of two versions is newer: package managers disagree, so each of their
-//! rules is a module of its own.
+//! Version comparison. Package managers disagree on it, so each rule has its
+//! own module.
 
 pub mod debian;
 pub mod generic;

@@ -1,4 +1,4 @@
-//! The provider that renders templates itself.
+//! The provider `choria`, which renders templates itself.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is in the target against what should be.
+//! Compares the target with the rendered files.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

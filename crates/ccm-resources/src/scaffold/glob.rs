@@ -1,4 +1,4 @@
-//! Patterns for the names of files.
+//! Patterns for file names.
 
 /// A pattern: `*` for any characters, `?` for one, `[a-z]` and `[^a-z]` for one
 /// of a class, a backslash before what is meant as it stands.

@@ -86,7 +86,7 @@ enum TemplateEngine {
     Jet {
         set: jet::Set,
         variables: jet::Variables,
-        /// What templates see that are rendered with data of their own.
+        /// Functions for templates rendered with their own data.
         functions: jet::Variables,
         context: Value,
         partials: Mutex<HashMap<PathBuf, jet::Template>>,
@@ -251,7 +251,7 @@ fn cached<T: Clone>(
     Ok(template)
 }
 
-/// A path without detours, unless it leads out of where it begins.
+/// Normalizes a path; `None` if it is outside its base directory.
 fn below(path: &str) -> Option<PathBuf> {
     let mut place = PathBuf::new();
     for part in Path::new(path).components() {

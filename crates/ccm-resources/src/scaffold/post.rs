@@ -1,4 +1,4 @@
-//! Commands for rendered files.
+//! Commands on rendered files.
 
 use std::path::Path;
 

@@ -40,7 +40,7 @@ pub(super) fn compare(
     for (place, wanted) in &stage.files {
         let path = target.join(place);
         let status = match host.stat(&path)? {
-            // Symlinks that lead out of the target are replaced.
+            // Symlinks to paths outside the target are replaced.
             _ if !host.followed(&path).starts_with(&top) => FileStatus::Updated,
             None if host.lstat(&path)?.is_some() => FileStatus::Updated,
             None => FileStatus::Added,

@@ -1,5 +1,4 @@
-//! What a directory of templates would become, without a target: for those who
-//! are writing them.
+//! Renders a directory of templates without a target, for editors.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +9,10 @@ use ccm_template::Resolver;
 use super::Language;
 use super::render::{Output, Rules, render, render_text};
 
-/// What rendering gives.
+/// The rendered files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
-    /// What became of the one template that was asked for.
+    /// The output of the requested template.
     pub text: Option<Vec<u8>>,
     /// The files that would be made, sorted; the last one of a place counts.
     pub files: Vec<(PathBuf, Vec<u8>)>,

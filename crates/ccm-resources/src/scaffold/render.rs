@@ -1,4 +1,4 @@
-//! From a directory of templates to files in memory.
+//! Renders a directory of templates to files in memory.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

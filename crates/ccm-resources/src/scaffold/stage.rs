@@ -1,4 +1,4 @@
-//! Rendered files, with commands run on them where that is wanted.
+//! Writes rendered files to a private directory and runs their commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What services will do, in a preview: units that earlier steps start, stop,
-//! enable or bring.
+//! Predicted state of services in a preview: units that earlier steps start,
+//! stop, enable or install.
 
 use std::collections::HashMap;
 use std::path::Path;

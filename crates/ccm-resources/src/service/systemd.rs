@@ -1,4 +1,4 @@
-//! Services of systemd.
+//! The provider `systemd`.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! The journal of a run that goes on.
+//! The journal of a run in progress.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -64,7 +64,7 @@ struct Inner {
     has_written: bool,
     /// How many resources changed something, in success or not.
     changed: usize,
-    /// What was reported as lost, so that it is not reported twice.
+    /// Losses already reported, so that each is reported once.
     lost: HashSet<String>,
 }
 
@@ -145,12 +145,12 @@ impl RunJournal {
         if inner.is_unsynced { self.sync(&mut inner) } else { Ok(()) }
     }
 
-    /// What has become of the resource beside files.
+    /// Records the new state of a resource that is not a file.
     pub fn complete_state(&self, after: &Value) {
         self.hold().wait(&Record::StateAfter { after: Cow::Borrowed(after) });
     }
 
-    /// What has become of the resource, and what changed in texts.
+    /// Records the event of the resource, with diffs.
     pub fn event(&self, event: &Event, diff: Option<&str>) {
         let mut inner = self.hold();
         let has_acted = std::mem::take(&mut inner.has_acted);

@@ -1,4 +1,4 @@
-//! What the history keeps, and for how long.
+//! Retention limits of the history.
 
 use ccm_host::{Result, StateDir};
 use jiff::{SignedDuration, Timestamp};
@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// What was removed.
+/// Removed runs and contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// The number of runs.

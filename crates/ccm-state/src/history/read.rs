@@ -1,4 +1,4 @@
-//! Runs of the past.
+//! Reads recorded runs.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -33,9 +33,9 @@ pub struct PathChange {
     pub path: PathBuf,
     /// The same with all symlinks on the way resolved, as they were.
     pub place: PathBuf,
-    /// What was there before.
+    /// Image before the change.
     pub before: Image,
-    /// What the run left there; `None` if it was killed before that was known.
+    /// Image after the run; `None` if the run was killed before it was recorded.
     pub after: Option<Image>,
     /// The file kept its inode, and with it its other names.
     pub is_in_place: bool,
@@ -52,7 +52,7 @@ impl PathChange {
     }
 }
 
-/// What a run did to one resource.
+/// The changes of a run to one resource.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedTurn {
     /// The resource's type.
@@ -65,11 +65,11 @@ pub struct RecordedTurn {
     pub paths: Vec<PathChange>,
     /// Properties that bring back what it was, and those of what it became.
     pub state: Option<(Value, Option<Value>)>,
-    /// What cannot be taken back, and why. An empty name is the resource.
+    /// What cannot be undone, with the reason. An empty name means the resource itself.
     pub lost: Vec<(String, String)>,
-    /// What was reported; `None` if the run was killed before.
+    /// The event; `None` if the run was killed before it.
     pub event: Option<Box<Event>>,
-    /// What changed in texts.
+    /// Diffs of text files.
     pub diff: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl RecordedTurn {
 /// A run of the past.
 #[derive(Clone, Debug, Default)]
 pub struct RecordedRun {
-    /// What was known when it began.
+    /// Information at the start of the run.
     pub info: RunInfo,
     /// When it ended; `None` if it was killed.
     pub finished: Option<Timestamp>,
@@ -144,7 +144,7 @@ impl RecordedRun {
         if decoded.is_damaged {
             state
                 .host()
-                .warn(format!("{} is damaged; ccm uses what can be read of it", path.display()));
+                .warn(format!("{} is damaged; ccm uses the intact records", path.display()));
         }
         id.clone_into(&mut found.info.id);
         found.objects = state.folder(OBJECTS, false)?;
@@ -306,7 +306,7 @@ impl RecordedRun {
         }
     }
 
-    /// What was at a path before this run changed it first.
+    /// Returns the image of a path before this run changed it.
     pub fn former(&self, path: &Path) -> Option<&Image> {
         let paths = self.turns.iter().flat_map(|turn| &turn.paths);
         paths.into_iter().find(|change| change.path == path).map(|change| &change.before)
@@ -381,7 +381,7 @@ pub(super) fn brief(state: &StateDir, runs: &StateDir, id: &str) -> Result<Optio
     Ok((!recorded.turns.is_empty() || recorded.is_damaged).then(|| recorded.brief()))
 }
 
-/// Sets a damaged journal aside, and puts what can be read of it in its place.
+/// Renames a damaged journal and replaces it with one of the intact records.
 /// Called while no run can write to it.
 ///
 /// # Errors

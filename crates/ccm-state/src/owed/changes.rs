@@ -1,4 +1,4 @@
-//! Changes that manifests may have to react to that are still to come.
+//! Changes that child manifests may still have to react to.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// What changed, as `type#name`.
+    /// The changed resource, as `type#name`.
     pub by: String,
     /// Everything that subscribers can call it, and what applies its manifest.
     pub names: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Changes {
     /// The manifests that the last run has entered: they have taken note of
     /// later changes by themselves.
     pub(super) entered: BTreeSet<Vec<String>>,
-    /// The resources whose change nobody has taken note of yet.
+    /// Changed resources that no subscriber has reacted to yet.
     pub(super) unseen: HashSet<String>,
     /// All that were ever in the list. What else the file has is from a run
     /// within this run.

@@ -1,4 +1,4 @@
-//! What happens in a run, as events for the page.
+//! Turns the output of a run into events for the page.
 
 use std::sync::Arc;
 

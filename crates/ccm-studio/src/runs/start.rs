@@ -1,4 +1,4 @@
-//! Beginning runs, and what each of them does.
+//! Starts runs.
 
 use std::path::Path;
 use std::sync::Arc;

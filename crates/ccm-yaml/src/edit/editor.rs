@@ -1,4 +1,4 @@
-//! Operations to changes.
+//! Turns operations into text changes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -270,7 +270,7 @@ impl<'a> Editor<'a> {
         let children = self.tree().children(id);
         if let Some(explicit) = children.iter().find(|child| child.is_explicit) {
             let at = Some(explicit.start..self.tree().child_end(explicit));
-            return Err(EditError::unsupported(at, "keys behind `?` cannot be edited"));
+            return Err(EditError::unsupported(at, "keys after `?` cannot be edited"));
         }
         let has = |key: &str| children.iter().any(|child| self.key_of(child) == key);
         let entries = self.read.entries(id);

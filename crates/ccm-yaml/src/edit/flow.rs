@@ -1,4 +1,4 @@
-//! Changes inside of brackets and braces.
+//! Changes inside brackets and braces (flow collections).
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The check behind every edit: what the new text means is what the operation
-//! makes of the old meaning, and nothing else.
+//! The check after every edit: the new text must parse to the expected result
+//! of the operation, and to nothing else.
 
 use std::collections::{HashMap, HashSet};
 
@@ -75,7 +75,7 @@ struct Law<'a, 'v> {
     old: Read<'a>,
     new: Read<'a>,
     expected: &'a Expected<'v>,
-    /// What aliases stand for is compared once.
+    /// Compared pairs; targets of aliases are compared once.
     compared: HashSet<(Id, Id)>,
 }
 

@@ -1,4 +1,4 @@
-//! Text and events to the editor's tree.
+//! Builds the editor's tree from the text and the parser's events.
 
 use std::collections::{HashMap, HashSet};
 use std::iter::Peekable;

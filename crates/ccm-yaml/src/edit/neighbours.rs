@@ -1,4 +1,4 @@
-//! How new text is written: as what stands beside it and around it.
+//! Chooses the style of new text by its neighbours and parents.
 
 use super::editor::Editor;
 use super::lines;

@@ -1,4 +1,4 @@
-//! Steps of paths to nodes, and what keeps a node from being edited.
+//! Resolves path steps to nodes, and rejects nodes that cannot be edited.
 
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Editor<'_> {
         };
         let collection = node.collection();
         if collection.is_some_and(|found| found.is_pair || found.children[index].is_explicit) {
-            let what = "keys behind `?` and pairs without braces cannot be edited";
+            let what = "keys after `?` and pairs without braces cannot be edited";
             return Err(EditError::unsupported(at, what));
         }
         Ok(index)

@@ -1,4 +1,4 @@
-//! Changes put together: a text as pieces of the one before it.
+//! Applies changes: the new text as pieces of the old one.
 
 use std::ops::Range;
 

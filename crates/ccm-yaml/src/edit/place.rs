@@ -1,4 +1,4 @@
-//! From paths to places, and from places to paths.
+//! Converts paths to locations and back.
 
 use super::editor::Editor;
 use super::law::Read;

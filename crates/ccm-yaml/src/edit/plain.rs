@@ -1,4 +1,4 @@
-//! The parser's events of texts without anchors, aliases and tags.
+//! The parser's events for texts without anchors, aliases and tags.
 
 use granit_parser::{Event, Parser, StrInput};
 

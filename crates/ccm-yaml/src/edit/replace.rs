@@ -1,4 +1,4 @@
-//! A new value in the place of another.
+//! Replaces a value with another.
 
 use serde_json::Value;
 

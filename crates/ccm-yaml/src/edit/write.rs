@@ -1,4 +1,5 @@
-//! New text for values: scalars in every style, collections in block and flow.
+//! Writes values as YAML: scalars in every style, collections in block and flow
+//! style.
 
 use std::fmt::Write as _;
 

@@ -21,7 +21,13 @@ pub(super) fn command() -> Command {
     };
     Command::new("agent")
         .about("Apply manifests on a schedule and when they change")
-        .after_help(example("ccm agent --config /etc/choria/ccm/config.yaml --check"))
+        .before_help(
+            "The agent downloads manifests and data, applies them, runs health checks and serves \
+             metrics. SIGHUP makes it read its configuration again, SIGUSR1 apply everything now.",
+        )
+        .after_help(example(
+            "ccm agent --check\n  ccm agent --once\n  ccm agent --config /etc/choria/ccm/config.yaml",
+        ))
         .arg(
             Arg::new("config")
                 .long("config")
@@ -29,10 +35,10 @@ pub(super) fn command() -> Command {
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
                 .default_value(config::DEFAULT_PATH)
-                .help("The configuration"),
+                .help("Read the configuration from this file"),
         )
         .arg(flags::context())
-        .arg(flag("check", "Only check the configuration"))
+        .arg(flag("check", "Check the configuration and exit"))
         .arg(flag("once", "Apply every manifest once, then exit").conflicts_with("check"))
 }
 

@@ -1,5 +1,5 @@
-//! `ccm agent-run`: one run of the agent, in a process of its own. Not for
-//! people.
+//! `ccm agent-run`: one run of the agent in a separate process. Hidden, because
+//! only the agent calls it.
 
 use std::sync::Arc;
 

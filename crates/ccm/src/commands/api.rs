@@ -222,7 +222,7 @@ impl Pipe<'_> {
         self.send(&mut out)
     }
 
-    /// Nobody has asked to stop, and someone reads the answers.
+    /// The run is not cancelled, and the client reads the responses.
     fn goes_on(&self) -> bool {
         !self.host.cancel().is_cancelled() && !self.ui.reader_is_gone()
     }
@@ -273,7 +273,7 @@ impl Pipe<'_> {
         let on_disk = self.host.sync();
         self.ui.print_bytes(out);
         out.clear();
-        // Answers that nobody read are no success.
+        // Unread responses are a failure.
         self.is_failed |= self.ui.reader_is_gone();
         Ok(on_disk?)
     }

@@ -19,17 +19,29 @@ pub(super) fn command() -> Command {
     };
     Command::new("apply")
         .about("Apply a manifest, or a saved plan")
+        .before_help(
+            "ccm checks the whole manifest first and applies nothing if it has an error. Then it \
+             applies the resources in the order written, changes only what differs, and prints \
+             one row per change. A failed resource does not stop the run, unless the manifest \
+             sets `fail_on_error`. The exit code is 1 if a resource failed. `ccm undo` restores \
+             what the run changed.",
+        )
         .after_help(example(
-            "ccm apply site.yaml --diff\n  ccm apply site.yaml --only web --noop\n  \
-             ccm apply https://files.example.net/site.tar.gz",
+            "ccm apply site.yaml --noop --diff\n  ccm apply site.yaml\n  \
+             ccm apply site.yaml --only web --skip exec#migrate\n  \
+             ccm apply https://files.example.net/site.tar.gz\n  ccm apply site.plan",
         ))
-        .arg(manifest::argument())
+        .arg(manifest::argument().help(
+            "Manifest or saved plan: a file, `-` for standard input, or the URL of a tarball",
+        ))
         .arg(flags::noop())
-        .arg(flag("monitor-only", "Only run health checks").conflicts_with("noop"))
+        .arg(
+            flag("monitor-only", "Run only the health checks, change nothing")
+                .conflicts_with("noop"),
+        )
         .arg(flag("render", "Print the resolved manifest without applying it"))
         .args(flags::selection_flags())
         .arg(flags::register())
-        .arg(flags::session())
         .arg(flags::detailed_exitcodes())
         .next_help_heading("Output")
         .arg(flags::diff())
@@ -45,7 +57,7 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Write all events and the summary to this file, as JSON; `-` prints them"),
+                .help("Write all events and the summary to FILE as JSON; `-` is standard output"),
         )
         .arg(flags::json("Print the report as JSON"))
         .arg(flags::events())
@@ -55,6 +67,7 @@ pub(super) fn command() -> Command {
         .next_help_heading("Saved plans")
         .args(saved_plan::apply_flags())
         .next_help_heading("State")
+        .arg(flags::session())
         .args(state::flags())
         .arg(flags::no_sync())
 }

@@ -21,24 +21,27 @@ const MAX_SIZE: u64 = 16 << 20;
 
 pub(super) fn command() -> Command {
     Command::new("check")
-        .about("Run a file of Goss rules")
-        .after_help(example("ccm check rules.yaml"))
+        .about("Check the machine against a file of Goss rules")
+        .before_help(
+            "ccm evaluates the rules itself, without the `goss` program. The exit code is 0 if all \
+             rules hold, 2 if some do not, and 3 if the rules cannot be used.",
+        )
+        .after_help(example("ccm check rules.yaml\n  ccm check rules.yaml --junit results.xml"))
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Rules as YAML; placeholders in them are resolved"),
+                .help("YAML file of rules, in which ccm resolves placeholders"),
         )
-        .args(inputs::flags())
         .arg(
             Arg::new("timeout")
                 .long("timeout")
                 .value_name("DURATION")
                 .default_value("1m")
                 .value_parser(timeout)
-                .help("Timeout for all tests together"),
+                .help("Limit the time of all tests together"),
         )
         .arg(
             Arg::new("verbose")
@@ -54,8 +57,10 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("Write all results to this file as JUnit XML; `-` is standard output"),
+                .help("Write all results to FILE as JUnit XML; `-` is standard output"),
         )
+        .next_help_heading("Data and facts")
+        .args(inputs::flags())
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -65,7 +70,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     match run_checks(ui, matches) {
-        // Whatever keeps rules from being asked is not an answer of the machine.
+        // An error that prevents the tests is not a failed test.
         Err(error) if error.exit() == Exit::Failed => {
             ui.error(&error);
             Ok(Exit::RulesUnusable)

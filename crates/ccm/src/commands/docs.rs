@@ -1,6 +1,6 @@
-//! The documentation says what the program does: its command lines are
-//! understood, its tables are current, and its forms of one example mean the
-//! same. `CCM_WRITE_DOCS=1` makes the tables current.
+//! Tests of the documentation: its command lines parse, its generated tables
+//! are up to date, and the forms of one example are equivalent.
+//! `CCM_WRITE_DOCS=1` regenerates the tables.
 #![expect(clippy::disallowed_methods, reason = "tests read the documentation by themselves")]
 
 mod lines;

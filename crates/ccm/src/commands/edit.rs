@@ -34,7 +34,11 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).value_name("TYPE#NAME").help(help)
     };
     Command::new("edit")
-        .about("Edit resources of a manifest and keep the rest of the file")
+        .about("Edit resources of a manifest, keeping comments and layout")
+        .before_help(
+            "ccm validates the manifest after the edit and leaves the file as it is if the edit \
+             adds an error.",
+        )
         .after_help(example(
             "ccm edit manifest.yaml set file#/etc/motd mode 0600\n  \
              ccm edit manifest.yaml --noop add package zsh ensure=latest",
@@ -60,7 +64,7 @@ pub(super) fn command() -> Command {
                 .long("force")
                 .global(true)
                 .action(ArgAction::SetTrue)
-                .help("Edit even if that gives the manifest new errors"),
+                .help("Edit even if this adds errors to the manifest"),
         )
         .arg(flags::json("Print the changes as JSON").global(true))
         .subcommand(
@@ -90,7 +94,7 @@ pub(super) fn command() -> Command {
                         .num_args(0..)
                         .help("Properties, each value as YAML"),
                 )
-                .arg(place("after", "Add it behind this resource, not at the end")),
+                .arg(place("after", "Add it after this resource instead of at the end")),
         )
         .subcommand(
             Command::new("rm")
@@ -106,12 +110,12 @@ pub(super) fn command() -> Command {
                 ))
                 .arg(resource())
                 .arg(place("before", "Move it before this resource"))
-                .arg(place("after", "Move it behind this resource"))
+                .arg(place("after", "Move it after this resource"))
                 .group(clap::ArgGroup::new("place").args(["before", "after"]).required(true)),
         )
         .subcommand(
             Command::new("rename")
-                .about("Rename a resource, also where others refer to it")
+                .about("Rename a resource and the references to it")
                 .after_help(example("ccm edit manifest.yaml rename package#zsh fish"))
                 .arg(resource())
                 .arg(text("name", "NAME", "New name")),

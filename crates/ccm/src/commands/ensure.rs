@@ -18,7 +18,12 @@ const FLAGGED: [&str; 3] = ["alias", "provider", "require"];
 
 pub(super) fn command() -> Command {
     Command::new("ensure")
-        .about("Apply one resource")
+        .about("Apply one resource, without a manifest")
+        .before_help(
+            "Use it in scripts, and to try out a resource. Properties are arguments and flags, and \
+             can contain placeholders as in a manifest. `--require` and `--subscribe` need a \
+             session, see `ccm session --help`.",
+        )
         .after_help(example(
             "ccm ensure file /etc/motd --content 'Welcome'\n  ccm ensure package zsh --noop",
         ))
@@ -111,25 +116,29 @@ fn whole_number(text: &str) -> Result<String, std::num::ParseIntError> {
 }
 
 fn common_flags(command: Command) -> Command {
-    let common = |arg: Arg| arg.help_heading("Common options");
     let fields = Common::FIELDS.iter().filter(|field| FLAGGED.contains(&field.name));
     // `unless` is also a property of exec, which has its own flag for it.
     let conditions = Control::FIELDS
         .iter()
         .map(|field| flag(field).id(format!("control-{}", field.name)).value_name("EXPR"));
+    // The reference lists what has a heading once, for all types.
     command
-        .args(fields.map(|field| common(flag(field))))
-        .args(conditions.map(common))
-        .args(health_check_flags().map(common))
-        .args(inputs::flags().into_iter().map(common))
-        .arg(common(flags::session()))
-        .arg(common(flags::noop()))
-        .arg(common(flags::diff()))
-        .arg(common(flags::no_sync()))
-        .args(flags::amount_flags().map(common))
-        .args(state::flags().map(common))
-        .arg(common(flags::json("Print the event as JSON")))
-        .arg(common(flags::events()))
+        .next_help_heading("Common options")
+        .arg(flags::noop())
+        .args(fields.map(flag))
+        .args(conditions)
+        .args(health_check_flags())
+        .next_help_heading("Output")
+        .arg(flags::diff())
+        .args(flags::amount_flags())
+        .arg(flags::json("Print the event as JSON"))
+        .arg(flags::events())
+        .next_help_heading("Data and facts")
+        .args(inputs::flags())
+        .next_help_heading("State")
+        .arg(flags::session())
+        .args(state::flags())
+        .arg(flags::no_sync())
 }
 
 fn health_check_flags() -> [Arg; 3] {
@@ -138,19 +147,19 @@ fn health_check_flags() -> [Arg; 3] {
             .long("check")
             .value_name("COMMAND")
             .action(ArgAction::Append)
-            .help("Run this Nagios plugin as a health check afterwards"),
+            .help("Run this Nagios plugin as a health check afterwards; repeatable"),
         Arg::new("check-tries")
             .long("check-tries")
             .value_name("N")
             .requires("check")
             .value_parser(clap::value_parser!(i32).range(1..))
             .default_value("5")
-            .help("Attempts until a check succeeds"),
+            .help("Try each check up to N times"),
         Arg::new("check-sleep")
             .long("check-sleep")
             .value_name("DURATION")
             .requires("check")
-            .help("Time between attempts [default: 1s]"),
+            .help("Wait this long between attempts [default: 1s]"),
     ]
 }
 
@@ -198,7 +207,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(if is_failed { Exit::Failed } else { Exit::Done })
 }
 
-/// References speak of a session; without one they could never be met.
+/// Rejects references without a session, because they could never be resolved.
 fn check_session(kind: &'static dyn AnyType, matches: &ArgMatches) -> Result<()> {
     let is_given = |name: &str| {
         matches.try_get_many::<String>(name).ok().flatten().is_some_and(|values| values.len() > 0)
@@ -209,8 +218,8 @@ fn check_session(kind: &'static dyn AnyType, matches: &ArgMatches) -> Result<()>
     for name in names {
         if is_given(name) && flags::session_path(matches).is_none() {
             return Err(Error::usage(
-                format!("--{name} needs a session to look in"),
-                "begin one with `eval \"$(ccm session new)\"` or give --session DIR",
+                format!("--{name} needs a session"),
+                "start one with `eval \"$(ccm session new)\"` or give --session DIR",
             ));
         }
     }
@@ -265,7 +274,7 @@ pub(super) fn arguments(
     Ok(arguments)
 }
 
-/// Hands a property on that was given as a flag.
+/// Passes the value of a flag on as a property.
 pub(super) fn give(arguments: &mut Arguments, field: &Field, matches: &ArgMatches) {
     match field.shape {
         Shape::Boolean if matches.get_flag(field.name) => arguments.switch_on(field.name),

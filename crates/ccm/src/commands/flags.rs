@@ -1,4 +1,4 @@
-//! What commands share: flags, options of a run, sessions.
+//! Flags, run options and sessions that commands share.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub(super) fn detailed_exitcodes() -> Arg {
     Arg::new("detailed-exitcodes")
         .long("detailed-exitcodes")
         .action(ArgAction::SetTrue)
-        .help("Exit 2 for changes, 4 for failures, 6 for both")
+        .help("Exit with 2 for changes, 4 for failures, 6 for both")
 }
 
 /// The flags that choose a part of a manifest.
@@ -74,8 +74,8 @@ pub(super) fn selection_flags() -> [Arg; 2] {
         Arg::new(name).long(name).value_name("SELECTOR").action(ArgAction::Append).help(help)
     };
     [
-        flag("only", "Select this `type#name`, alias or tag; a trailing `*` matches any ending"),
-        flag("skip", "Skip this `type#name`, alias or tag"),
+        flag("only", "Select only this `type#name`, alias or tag; may end with `*`; repeatable"),
+        flag("skip", "Skip this `type#name`, alias or tag; repeatable"),
     ]
 }
 
@@ -114,7 +114,7 @@ pub(super) fn session() -> Arg {
         // An empty variable is the same as none.
         .value_parser(clap::value_parser!(OsString))
         .value_hint(ValueHint::DirPath)
-        .help("Record events in this directory")
+        .help("Record events in this session directory")
 }
 
 pub(super) fn json(help: &'static str) -> Arg {
@@ -130,10 +130,9 @@ pub(super) fn diffs(matches: &ArgMatches) -> Diffs {
 }
 
 pub(super) fn context() -> Arg {
-    Arg::new("context")
-        .long("context")
-        .value_name("NAME")
-        .help("NATS context for `kv://`, `obj://` and the registry; '' for the selected one")
+    Arg::new("context").long("context").value_name("NAME").help(
+        "Use this NATS context, '' for the selected one; defaults to `NATS_CONTEXT`, else `CCM`",
+    )
 }
 
 pub(super) fn register() -> Arg {
@@ -141,7 +140,7 @@ pub(super) fn register() -> Arg {
         .long("register")
         .value_name("WHERE")
         .value_parser(["nats", "jetstream"])
-        .help("Publish the services of resources in their desired state")
+        .help("Publish the services that resources in their desired state register")
 }
 
 /// Where services are to be published.
@@ -206,8 +205,8 @@ pub(super) enum OutputTarget {
 }
 
 impl OutputTarget {
-    /// Finds out before the work that its results could not be written after it:
-    /// to which path, and why.
+    /// Checks before the run that its results can be written. Fails with the
+    /// path and the reason.
     pub(super) fn check(host: &Host, path: &Path) -> Result<Self, (PathBuf, ccm_host::Error)> {
         if path == Path::new("-") {
             return Ok(Self::StandardOutput);
@@ -220,8 +219,8 @@ impl OutputTarget {
     }
 }
 
-/// An absolute path. Where there is no current directory any more, a relative
-/// one leads nowhere, and whoever uses it says so.
+/// Makes a path absolute. If the current directory no longer exists, returns
+/// the relative path, and the caller fails when it uses it.
 pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
     if path.is_absolute() {
         return path.to_owned();
@@ -242,7 +241,7 @@ pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Option<D
         return Err(Error::Invalid {
             message: format!("there is no session in {}", path.display()),
             hint: Some(
-                "it was removed: run `unset CCM_SESSION_STORE`, or begin one with `eval \"$(ccm \
+                "it was removed: run `unset CCM_SESSION_STORE`, or start one with `eval \"$(ccm \
                  session new)\"`"
                     .to_owned(),
             ),

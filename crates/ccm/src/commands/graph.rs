@@ -26,13 +26,13 @@ pub(super) fn command() -> Command {
                 .value_name("FORMAT")
                 .value_parser(["svg", "dot", "mermaid", "json"])
                 .default_value("svg")
-                .help("Output format"),
+                .help("Set the output format"),
         )
         .arg(
             Arg::new("plan")
                 .long("plan")
                 .action(ArgAction::SetTrue)
-                .help("Show what a run would do to each resource; changes nothing"),
+                .help("Mark each resource with what a run would do; changes nothing"),
         )
         .arg(
             Arg::new("output")
@@ -43,6 +43,7 @@ pub(super) fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("Write to this file instead of standard output"),
         )
+        .next_help_heading("Data and facts")
         .args(inputs::flags())
 }
 

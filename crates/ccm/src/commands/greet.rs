@@ -1,5 +1,5 @@
-//! `ccm greet NAME`: the smallest command, built for tests only. It shows what
-//! `docs/extending.md` says of a command.
+//! `ccm greet NAME`: a minimal command for tests, which `docs/extending.md`
+//! quotes.
 
 use clap::{Arg, ArgMatches, Command};
 

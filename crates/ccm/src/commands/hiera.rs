@@ -18,7 +18,12 @@ pub(super) fn command() -> Command {
         .about("Resolve hierarchical data and print it")
         .alias("resolve")
         .after_help(example("ccm hiera parse data.yaml -S --query packages"))
-        .arg(Arg::new("source").value_name("SOURCE").required(true).help("Document to resolve"))
+        .arg(
+            Arg::new("source")
+                .value_name("SOURCE")
+                .required(true)
+                .help("Document to resolve: a file or a URL"),
+        )
         .arg(flags::context())
         .args(fact_sources())
         .arg(flags::json("Print JSON (the default)"))
@@ -31,7 +36,7 @@ pub(super) fn command() -> Command {
                 .long("env-prefix")
                 .value_name("PREFIX")
                 .default_value("HIERA")
-                .help("Prefix of the variables"),
+                .help("Prefix the names of the variables"),
         )
         .arg(
             Arg::new("query")
@@ -45,7 +50,7 @@ pub(super) fn command() -> Command {
                 .long("data")
                 .value_name("KEY=VALUE")
                 .action(ArgAction::Append)
-                .help("Override data"),
+                .help("Override a data key; repeatable"),
         )
         .arg(
             Arg::new("data-file")
@@ -56,7 +61,7 @@ pub(super) fn command() -> Command {
                 .help("Override data with this file"),
         );
     let facts = Command::new("facts")
-        .about("Print the facts that data would be resolved with")
+        .about("Print the facts that `hiera parse` would use")
         .after_help(example("ccm hiera facts -S os=plan9"))
         .args(fact_sources())
         .arg(flags::json("Print JSON (the default)"))
@@ -86,7 +91,7 @@ fn fact_sources() -> Vec<Arg> {
             .action(ArgAction::Append)
             .help("Facts to resolve the data with"),
         switch("system-facts", Some('S'), "Use the facts of this machine"),
-        switch("env-facts", Some('E'), "Use the variables of the environment as facts"),
+        switch("env-facts", Some('E'), "Use environment variables as facts"),
         file,
     ]
 }

@@ -1,4 +1,4 @@
-//! `ccm history`: what runs have changed, and what there was before.
+//! `ccm history`: lists what runs changed, and prints former contents.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,10 +19,14 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn command() -> Command {
     let id =
-        || Arg::new("id").value_name("ID").required(true).help("Run, as `ccm history` lists it");
+        || Arg::new("id").value_name("ID").required(true).help("Run, as listed by `ccm history`");
     Command::new("history")
-        .about("List runs that changed something")
-        .after_help(example("ccm history show 20261117-115402-001"))
+        .about("List the runs that changed something")
+        .before_help(
+            "ccm keeps the last 100 runs, for at most 30 days, with at most 1 GiB of former \
+             contents.",
+        )
+        .after_help(example("ccm history\n  ccm history show 20261117-115402-001"))
         .args_conflicts_with_subcommands(true)
         .arg(state::directory_flag())
         .arg(flags::json("Print the list as JSON"))
@@ -51,7 +55,7 @@ pub(super) fn command() -> Command {
         )
         .subcommand(
             Command::new("prune")
-                .about("Remove runs that exceed the limits now")
+                .about("Remove runs that exceed the limits")
                 .after_help(example("ccm history prune"))
                 .arg(state::directory_flag())
                 .arg(flags::json("Print what was removed as JSON")),

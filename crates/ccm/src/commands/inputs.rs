@@ -22,7 +22,7 @@ pub(super) fn fact_flags() -> [Arg; 2] {
             .long("fact")
             .value_name("KEY=VALUE")
             .action(ArgAction::Append)
-            .help("Set a fact; `a.b=v` sets a nested one"),
+            .help("Set a fact, `a.b=v` for a nested one; repeatable"),
         Arg::new("facts")
             .long("facts")
             .value_name("FILE")
@@ -44,10 +44,10 @@ pub(super) fn flags() -> Vec<Arg> {
             .value_name("SOURCE")
             .env("CCM_HIERA_DATA")
             .hide_env_values(true)
-            .help("Hierarchical data that overrides the manifest's data"),
+            .help("Override the manifest's data with this file or URL of hierarchical data"),
         super::flags::context(),
-        switch("read-env", "no-read-env", "Read variables from ./.env too (the default)"),
-        switch("no-read-env", "read-env", "Do not read ./.env"),
+        switch("read-env", "no-read-env", "Read variables from `./.env` too (the default)"),
+        switch("no-read-env", "read-env", "Do not read `./.env`"),
     ]);
     flags
 }

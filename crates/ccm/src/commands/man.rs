@@ -43,8 +43,13 @@ fn page(command: &Command) -> String {
     // The examples get a section of their own.
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let examples = help.trim_start_matches("Examples:").trim();
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let description = match command.get_before_help() {
+        Some(text) => format!("{about}.\n\n{text}"),
+        None => about,
+    };
     // Writing to memory does not fail.
-    let _ = Man::new(command.clone().after_help("")).render(&mut page);
+    let _ = Man::new(command.clone().after_help("").long_about(description)).render(&mut page);
     let mut page = String::from_utf8_lossy(&page).into_owned();
     section(&mut page, "EXIT STATUS", EXIT_STATUS);
     section(&mut page, "FILES", FILES);
@@ -83,7 +88,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("CCM_STATE_DIR", "State directory, as --state-dir."),
     ("CCM_STRICT", "If 1, refuse files that other users can change, when run as root."),
     ("NATS_CONTEXT", "NATS context, as --context."),
-    ("NO_COLOR", "Any value switches color off."),
+    ("NO_COLOR", "Any value turns color off."),
     ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies for downloads."),
 ];
 

@@ -1,4 +1,4 @@
-//! The manifest that a command is about.
+//! The MANIFEST argument.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(super) fn argument() -> Arg {
         .required(true)
         .value_parser(clap::value_parser!(PathBuf))
         .value_hint(ValueHint::FilePath)
-        .help("Manifest: a file, `-` for standard input, or the URL of a .tar.gz with a manifest.yaml")
+        .help("Manifest: a file, `-` for standard input, or the URL of a tarball")
 }
 
 pub(super) fn source(matches: &ArgMatches) -> Result<SourceRef> {

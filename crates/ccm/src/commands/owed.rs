@@ -1,4 +1,4 @@
-//! `ccm owed`: reactions that runs have left undone.
+//! `ccm owed`: lists owed reactions.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,14 +19,19 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn command() -> Command {
     Command::new("owed")
-        .about("List reactions that earlier runs still owe")
-        .after_help(example("ccm owed site.yaml"))
+        .about("List reactions that failed or interrupted runs still owe")
+        .before_help(
+            "If a run changes a file and dies before it restarts the service that subscribes to \
+             it, the restart is owed. The next run of the same manifest makes up for it. The exit \
+             code is 0 if nothing is owed and 2 if something is.",
+        )
+        .after_help(example("ccm owed\n  ccm owed site.yaml --forget service#nginx"))
         .arg(
             Arg::new("manifest")
                 .value_name("MANIFEST")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .help("List only those of this manifest"),
+                .help("List only what this manifest owes"),
         )
         .arg(
             Arg::new("forget")

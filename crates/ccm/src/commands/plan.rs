@@ -11,7 +11,15 @@ use crate::ui::{Output, PlanView, Show, Ui};
 pub(super) fn command() -> Command {
     Command::new("plan")
         .about("Preview the changes that a manifest would make")
-        .after_help(example("ccm plan site.yaml\n  ccm plan site.yaml --out site.plan"))
+        .before_help(
+            "ccm decides each resource against the machine as the resources before it would leave \
+             it, and changes nothing. It runs read-only queries and the guards of `exec` resources \
+             (`onlyif`, `unless`). A row marked `?` is provisional: only the run can decide it.",
+        )
+        .after_help(example(
+            "ccm plan site.yaml\n  ccm plan site.yaml --only web --no-diff\n  \
+             ccm plan site.yaml --out site.plan && ccm apply site.plan",
+        ))
         // `show` and `diff` are about saved plans and take no manifest.
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)

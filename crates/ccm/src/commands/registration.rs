@@ -303,7 +303,7 @@ fn follow(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> Result
     nats.watch(&query, host, &mut |watched| match watched {
         Watched::Change(change) => {
             ui.print(&if is_json { show::change_json(&change) } else { show::change(&change) });
-            // Without a reader there is nobody to tell.
+            // Stop if the reader has closed the output.
             if ui.reader_is_gone() {
                 host.cancel().cancel(ccm_host::CancelReason::Requested);
             }

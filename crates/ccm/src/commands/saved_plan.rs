@@ -45,7 +45,7 @@ pub(super) fn apply_flags() -> [Arg; 2] {
             .value_name("DURATION")
             .default_value(MAX_AGE)
             .value_parser(|text: &str| duration::parse_positive(text))
-            .help("Reject a saved plan that is older"),
+            .help("Reject a saved plan that is older than this"),
     ]
 }
 

@@ -46,6 +46,10 @@ pub(super) fn command() -> Command {
         );
     Command::new("session")
         .about("Share results between several ccm commands")
+        .before_help(
+            "In a session, `ccm ensure` can refer to resources of earlier commands with \
+             `--require` and `--subscribe`.",
+        )
         .after_help(example("eval \"$(ccm session new)\""))
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -81,7 +85,7 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let path = flags::session_path(matches).ok_or_else(|| {
         Error::usage(
             "there is no session",
-            "begin one with `eval \"$(ccm session new)\"` or give --session DIR",
+            "start one with `eval \"$(ccm session new)\"` or give --session DIR",
         )
     })?;
     if host.stat(&path)?.is_none() {

@@ -22,7 +22,7 @@ pub(super) fn directory_flag() -> Arg {
         .value_name("DIR")
         .value_parser(clap::value_parser!(OsString))
         .value_hint(ValueHint::DirPath)
-        .help("Directory for the lock and the records of runs; also from `CCM_STATE_DIR`")
+        .help("Keep the lock, owed reactions and history in this directory [env: CCM_STATE_DIR]")
 }
 
 /// The flags of a command that changes the machine.
@@ -34,12 +34,12 @@ pub(super) fn flags() -> [Arg; 5] {
             .value_name("DURATION")
             .value_parser(duration)
             .default_value("60s")
-            .help("How long to wait for another run to finish"),
+            .help("Wait this long for another run to finish"),
         Arg::new("no-state")
             .long("no-state")
             .action(ArgAction::SetTrue)
             .conflicts_with("require-state")
-            .help("Take no lock and keep no records"),
+            .help("Use no state directory: no lock, no owed reactions, no history"),
         Arg::new("require-state")
             .long("require-state")
             .action(ArgAction::SetTrue)
@@ -47,7 +47,7 @@ pub(super) fn flags() -> [Arg; 5] {
         Arg::new("no-history")
             .long("no-history")
             .action(ArgAction::SetTrue)
-            .help("Keep no former contents; you cannot undo this run"),
+            .help("Keep no history; you cannot undo this run"),
     ]
 }
 
@@ -56,7 +56,9 @@ pub(super) fn duration(text: &str) -> std::result::Result<Duration, String> {
         return Ok(Duration::ZERO);
     }
     let nanoseconds = ccm_model::duration::parse(text).map_err(|error| error.to_string())?;
-    u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| "it is negative".to_owned())
+    u64::try_from(nanoseconds)
+        .map(Duration::from_nanos)
+        .map_err(|_| "must not be negative".to_owned())
 }
 
 /// Where the state is: as asked for, or where this user's belongs. `None` for a

@@ -15,7 +15,8 @@ pub(super) fn command() -> Command {
     Command::new("status")
         .visible_alias("info")
         .about("Show the current state of one resource")
-        .after_help(example("ccm status file /etc/motd"))
+        .before_help("ccm reads the state through the provider of the type and changes nothing.")
+        .after_help(example("ccm status file /etc/motd\n  ccm status service nginx --json"))
         .arg(
             Arg::new("type")
                 .value_name("TYPE")

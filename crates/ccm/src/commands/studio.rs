@@ -17,7 +17,11 @@ pub(super) fn command() -> Command {
     };
     let command = Command::new("studio")
         .about("Edit, preview and apply manifests in the browser")
-        .after_help(example("ccm studio ~/site --open"))
+        .before_help(
+            "ccm serves the page itself, on this machine only, and prints a link that works once. \
+             Without `--allow-apply`, it changes nothing but files below the directory.",
+        )
+        .after_help(example("ccm studio ~/site --open\n  ccm studio ~/site --allow-apply"))
         .arg(
             Arg::new("path")
                 .value_name("DIR|FILE")
@@ -31,7 +35,7 @@ pub(super) fn command() -> Command {
                 .long("listen")
                 .value_name("ADDR:PORT")
                 .default_value("127.0.0.1:0")
-                .help("Loopback address to listen on; port 0 is any free one"),
+                .help("Listen on this loopback address; port 0 is any free port"),
         )
         .arg(
             Arg::new("socket")
@@ -40,13 +44,11 @@ pub(super) fn command() -> Command {
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
                 .conflicts_with("listen")
-                .help("Listen on a unix socket instead, for this user alone"),
+                .help("Listen on a unix socket that only you can open"),
         )
-        .arg(flag("open", "Open the browser").conflicts_with("socket"))
-        .arg(flag("allow-apply", "Offer to apply manifests"))
+        .arg(flag("open", "Open the link in the browser").conflicts_with("socket"))
+        .arg(flag("allow-apply", "Allow applying manifests from the page"))
         .arg(flag("read-only", "Do not save files").conflicts_with("allow-apply"))
-        .args(inputs::flags())
-        .arg(flags::session())
         .arg(
             Arg::new("idle")
                 .long("idle")
@@ -55,8 +57,12 @@ pub(super) fn command() -> Command {
                 .value_parser(super::state::duration)
                 .help("Exit after this time without a request; 0 for never"),
         )
-        .args(super::state::flags())
-        .arg(flags::json("Print the link as JSON"));
+        .arg(flags::json("Print the link as JSON"))
+        .next_help_heading("Data and facts")
+        .args(inputs::flags())
+        .next_help_heading("State")
+        .arg(flags::session())
+        .args(super::state::flags());
     if cfg!(debug_assertions) {
         return command.arg(
             Arg::new("assets")

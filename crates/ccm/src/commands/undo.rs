@@ -1,4 +1,4 @@
-//! `ccm undo`: take a run back.
+//! `ccm undo`
 
 use ccm_engine::{Engine, Finished, NoObserver, Planned, RunOptions, Stop, UndoOptions};
 use ccm_state::history::{self, RecordedRun};
@@ -15,11 +15,18 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).action(ArgAction::SetTrue).help(help)
     };
     Command::new("undo")
-        .about("Restore what a run changed")
-        .after_help(example("ccm undo --noop"))
+        .about("Undo the changes of a run")
+        .before_help(
+            "ccm restores files, directories, symlinks, services and packages in reverse order. It \
+             does not touch what was changed after the run, and cannot undo `exec` commands; it \
+             lists both before it changes anything. An undo is a run too, so you can undo it.",
+        )
+        .after_help(example(
+            "ccm undo --noop\n  ccm undo\n  ccm undo 20261117-115402-001 --only file#/etc/motd",
+        ))
         .arg(
             Arg::new("id").value_name("ID").help(
-                "Run, as `ccm history` lists it; the last one that changed something if omitted",
+                "Run, as listed by `ccm history` [default: the last run that changed something]",
             ),
         )
         .arg(flags::noop())
@@ -30,11 +37,13 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help("Restore only this resource"),
         )
-        .arg(flag("force", "Restore what was changed after the run, too"))
+        .arg(flag("force", "Also restore paths that were changed after the run"))
+        .next_help_heading("Output")
         .args(flags::amount_flags())
         .arg(flags::json("Print the report as JSON"))
-        .arg(flags::no_sync())
+        .next_help_heading("State")
         .args(state::flags())
+        .arg(flags::no_sync())
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

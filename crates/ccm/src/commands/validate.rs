@@ -15,10 +15,18 @@ use crate::ui::Ui;
 pub(super) fn command() -> Command {
     Command::new("validate")
         .about("Check manifests without applying them")
-        .after_help(example("ccm validate manifest.yaml"))
+        .before_help(
+            "ccm reports all errors together, with file, line, column and, for misspelled names, a \
+             suggestion. It also checks child manifests. The exit code is 1 if a manifest has an \
+             error; warnings do not count.",
+        )
+        .after_help(example(
+            "ccm validate site.yaml\n  ccm validate site.yaml roles/web.yaml --json",
+        ))
         .arg(manifest::argument().num_args(1..))
+        .arg(flags::json("Print errors and warnings as JSON"))
+        .next_help_heading("Data and facts")
         .args(inputs::flags())
-        .arg(flags::json("Print the findings as JSON"))
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,12 @@ use crate::ui::Ui;
 
 pub(super) fn command() -> Command {
     Command::new("why")
-        .about("Explain a resource, a property or a data key of a manifest")
+        .about("Explain where a value comes from, and what a run would do")
+        .before_help(
+            "For each property, ccm prints the value, the line that sets it, and the data, facts \
+             and variables that it reads. Then it prints what a run would do now. Guards of `exec` \
+             resources run, nothing else.",
+        )
         .after_help(example(
             "ccm why manifest.yaml file#/etc/app.conf\n  \
              ccm why manifest.yaml file#/etc/app.conf.content --json\n  \
@@ -25,8 +30,9 @@ pub(super) fn command() -> Command {
                 .required(true)
                 .help("What to explain: `type#name`, `type#name.property` or `data:KEY`"),
         )
-        .args(inputs::flags())
         .arg(flags::json("Print the explanation as JSON"))
+        .next_help_heading("Data and facts")
+        .args(inputs::flags())
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {

@@ -1,4 +1,4 @@
-//! What changes, in words.
+//! Describes changes in words.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! The live line: which resource is at work, and for how long. Redrawn by a
-//! thread of its own, so that a long action is seen to be alive.
+//! The live line: the current resource and its elapsed time, redrawn by a
+//! separate thread.
 
 use std::io::{self, Write as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,4 +1,4 @@
-//! Plans as people read them: what would change, in order, then counts.
+//! Prints plans: changes in order, then counts.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn 
         (width <= COLUMN).then_some(width)
     });
     let column = ends.max().unwrap_or(0);
-    // Where there are only failures, each is told in full at once.
+    // If there are only failures, print each in full immediately.
     let repeats_failures = view.has_summary && !is_quiet;
     let mut has_printed = false;
     for Line { resource, depth } in lines {

@@ -1,5 +1,4 @@
-//! One resource as people see it: in plans, while a run goes on, and in
-//! reports.
+//! Prints one resource as a row, in plans, runs and reports.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -115,7 +114,7 @@ impl<'a> Row<'a> {
         label
     }
 
-    /// The same as a failure that is told once more: only what failed and why.
+    /// The row in the list of failures: only the name and the error.
     pub(super) fn again(mut self, manifest: Option<&str>) -> Self {
         let command = self.changes.iter().position(|change| change.property == "command");
         self.changes = command.map_or(&[], |at| &self.changes[at..=at]);

@@ -1,9 +1,9 @@
-//! What is shown of a run, and where in it we are.
+//! Which parts of a run are printed, and the current position in it.
 
 /// What a run puts on standard output while it goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// Rows for people, as resources are done.
+    /// Rows as text, as resources are done.
     #[default]
     Rows,
     /// One event per line, as JSON.
@@ -24,7 +24,7 @@ pub(crate) enum Amount {
     Verbose,
 }
 
-/// How the end of a run is told.
+/// How the end of a run is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// Failures in full, and a line with counts.

@@ -84,7 +84,7 @@ pub(super) fn failure(event: &Event, manifest: Option<&str>, theme: Theme) -> St
     text
 }
 
-/// What became of the resources of a session.
+/// Prints the summary of a session.
 pub(super) fn of_events(report: &Report, theme: Theme) -> String {
     let events = &report.events;
     let is_preview = events.iter().all(|event| event.noop);

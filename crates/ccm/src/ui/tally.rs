@@ -1,4 +1,4 @@
-//! Counts: how many resources became, or would become, what.
+//! Counts resources by outcome.
 
 use ccm_model::{Event, PlanOutcome, PlanSummary, PlannedResource};
 

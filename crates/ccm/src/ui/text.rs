@@ -1,4 +1,5 @@
-//! Texts made fit for a line: printable, cut, wrapped; and times.
+//! Formats text for one line: escapes, truncates and wraps it; formats
+//! durations.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How things are drawn: colors, signs and width, as the terminal allows.
+//! Colors, signs and width, depending on the terminal.
 
 use std::io::IsTerminal as _;
 

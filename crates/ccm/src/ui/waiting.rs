@@ -1,4 +1,4 @@
-//! What is shown while a run waits for another.
+//! The message while a run waits for another one.
 
 use super::Ui;
 use super::text::printable;

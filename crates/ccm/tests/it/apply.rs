@@ -150,7 +150,7 @@ ccm:
             hint: searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
       ✗ exec#other
             unknown provider `powershell` for type `exec`
-            hint: the providers are posix, shell
+            hint: available providers: posix, shell
 
     Applied manifest.yaml in [TIME]: 1 ran, 3 failed, 2 skipped for unmet requirements
     ");

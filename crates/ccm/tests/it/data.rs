@@ -186,7 +186,7 @@ fn nil_and_unclosed_placeholders_are_errors_of_the_manifest() {
        |
        = hint: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
 
-    error: exec#echo {{ Data.port + 'x }}: name: `{{` is never closed, because a quote behind it is never closed
+    error: exec#echo {{ Data.port + 'x }}: name: `{{` is never closed, because a quote after it is never closed
       --> manifest.yaml:14:17
        |
     14 |         - "echo {{ Data.port + 'x }}": {}

@@ -173,7 +173,7 @@ fn a_resource_that_cannot_be_is_an_error() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/no/f
-            [DIR]/no is not a directory: it does not exist
+            directory [DIR]/no does not exist
             hint: declare it in an earlier resource, with `ensure: directory`
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"

@@ -366,7 +366,7 @@ fn ten_levels_run_and_the_eleventh_does_not() {
                                    9 [DIR]/level9.yaml
                                   10 [DIR]/level10.yaml
                                   11 [DIR]/level11.yaml
-                                hint: a manifest that applies itself needs a `control` that ends it
+                                hint: if a manifest applies itself, stop the recursion with `control`
     ");
     assert!((0..=10).all(|level| env.path(&format!("ran{level}")).exists()));
     assert!(!env.path("ran11").exists());

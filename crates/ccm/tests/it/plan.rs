@@ -278,7 +278,7 @@ fn a_quiet_plan_has_only_failures_and_counts() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/no/f
-            [DIR]/no is not a directory: it does not exist
+            directory [DIR]/no does not exist
             hint: declare it in an earlier resource, with `ensure: directory`
 
     1 failed

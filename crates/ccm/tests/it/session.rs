@@ -77,20 +77,20 @@ fn references_need_a_session() {
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--require", "file#/x"]), @r#"
     exit: 64
     --- stderr ---
-    error: --require needs a session to look in
-    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    error: --require needs a session
+    hint: start one with `eval "$(ccm session new)"` or give --session DIR
     "#);
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "true", "--subscribe", "file#/x"]), @r#"
     exit: 64
     --- stderr ---
-    error: --subscribe needs a session to look in
-    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    error: --subscribe needs a session
+    hint: start one with `eval "$(ccm session new)"` or give --session DIR
     "#);
     insta::assert_snapshot!(env.ccm(["session", "report"]), @r#"
     exit: 64
     --- stderr ---
     error: there is no session
-    hint: begin one with `eval "$(ccm session new)"` or give --session DIR
+    hint: start one with `eval "$(ccm session new)"` or give --session DIR
     "#);
 }
 

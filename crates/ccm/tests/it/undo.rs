@@ -85,7 +85,7 @@ fn a_directory_that_became_a_symlink_is_not_followed() {
         let failed: Vec<_> = done.iter().filter(|(_, is_failed, _)| *is_failed).collect();
         assert_eq!(failed.len(), 2, "{done:?}");
         for (_, _, errors) in failed {
-            assert!(errors[0].contains("d/sub now leads to"), "{errors:?}");
+            assert!(errors[0].contains("d/sub now points to"), "{errors:?}");
         }
         assert_eq!((env.read("moved/f"), env.read("moved/g")), ("new\n".into(), "new\n".into()));
         assert_eq!(env.read("d/kept"), "old\n");
@@ -110,7 +110,7 @@ fn a_symlink_that_leads_elsewhere_is_not_followed() {
     std::fs::remove_file(env.path("link")).unwrap();
     symlink("two", env.path("link")).unwrap();
     let done = undo_as_previewed(&env, &[]);
-    assert!(done[0].1 && done[0].2[0].contains("now leads to"), "{done:?}");
+    assert!(done[0].1 && done[0].2[0].contains("now points to"), "{done:?}");
     assert_eq!(env.read("two/f"), "new\n");
     std::fs::remove_file(env.path("link")).unwrap();
     symlink(env.path("one"), env.path("link")).unwrap();

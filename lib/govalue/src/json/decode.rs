@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{Map, Value};
 
-/// What a number becomes.
+/// How numbers are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// Always a float, as when Go decodes into `interface {}`.
@@ -16,7 +16,7 @@ pub enum Numbers {
 /// The text is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong.
+    /// The reason.
     pub reason: &'static str,
     /// Where, in bytes from the start.
     pub offset: usize,

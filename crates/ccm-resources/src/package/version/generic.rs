@@ -1,4 +1,4 @@
-//! Versions of no particular system, ordered by their segments.
+//! Generic versions, compared segment by segment.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! The commands in a text for a shell: as much of the shell's language as
-//! documentation uses.
+//! Extracts commands from shell code, for the subset of the shell language that
+//! the documentation uses.
 
 /// The commands, word by word, those within `$(…)` too.
 pub(super) fn commands(text: &str) -> Vec<Vec<String>> {

@@ -1,5 +1,5 @@
-//! The parts of the documentation that are generated: tables of properties
-//! from the field tables, the reference of commands from the command line.
+//! Generates parts of the documentation: tables of properties from the field
+//! tables, the reference of commands from the command line.
 
 mod goss;
 
@@ -170,6 +170,14 @@ fn signature(arg: &Arg) -> String {
 /// What an argument does.
 fn purpose(arg: &Arg) -> String {
     let mut text = escape(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+    // Where the parser cannot add these itself, the help has them in its style.
+    for (mark, words, tick) in [(" [env: ", "also from", "`"), (" [default: ", "defaults to", "")] {
+        if let Some((before, rest)) = text.split_once(mark)
+            && let Some((value, after)) = rest.split_once(']')
+        {
+            text = format!("{before}; {words} {tick}{value}{tick}{after}");
+        }
+    }
     let values: Vec<String> =
         arg.get_possible_values().iter().map(|value| code(value.get_name())).collect();
     if arg.get_action().takes_values() && !values.is_empty() {
@@ -195,8 +203,9 @@ fn arguments<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
     table(&["Argument", "Description"], rows)
 }
 
-fn is_own(arg: &Arg) -> bool {
-    !arg.is_global_set() && arg.get_help_heading() != Some("Common options")
+/// Whether an argument is one that all types have: those stand under headings.
+fn is_common(arg: &Arg) -> bool {
+    !arg.is_global_set() && arg.get_help_heading().is_some()
 }
 
 /// All commands, a line each.
@@ -254,7 +263,12 @@ fn section(command: &Command, path: &str, out: &mut String) {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
     let _ = write!(out, "\n\n```text\n{usage}\n```\n\n");
-    let own = arguments(command.get_arguments().filter(|arg| is_own(arg)));
+    if let Some(text) = command.get_before_help() {
+        let _ = write!(out, "{text}\n\n");
+    }
+    let is_type = path.strip_prefix("ccm ensure ").is_some_and(|kind| !kind.starts_with("api"));
+    let is_own = |arg: &&Arg| !arg.is_global_set() && !(is_type && is_common(arg));
+    let own = arguments(command.get_arguments().filter(is_own));
     if !own.is_empty() {
         let _ = writeln!(out, "{own}");
     }
@@ -266,8 +280,7 @@ fn section(command: &Command, path: &str, out: &mut String) {
         && let Some(first) = command.get_subcommands().next()
     {
         let _ = write!(out, "\n### Options of every type\n\n");
-        let common = |arg: &&Arg| arg.get_help_heading() == Some("Common options");
-        *out += &arguments(first.get_arguments().filter(common));
+        *out += &arguments(first.get_arguments().filter(|arg| is_common(arg)));
     }
     for sub in command.get_subcommands() {
         section(sub, &path, out);

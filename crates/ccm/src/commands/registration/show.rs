@@ -1,4 +1,4 @@
-//! Entries for people, and changes for everyone.
+//! Formats entries as text, and changes as text or JSON.
 
 use ccm_model::{RegistryChange, RegistryEntry};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Serves the studio until a signal comes or nobody uses it.
+//! Serves the studio until a signal arrives or it has been idle for too long.
 
 use std::any::Any;
 use std::io::{IsTerminal as _, Read as _};
@@ -34,12 +34,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let host = options.host.clone();
     let cancel = host.cancel().clone();
     let (directory, file) = place(&host, matches)?;
-    // As root: whoever can write there decides what root does.
+    // As root: a user who can write there decides what root does.
     host.check_trusted_directory(directory.path())?;
     ui.warnings(&host);
     let socket = socket(&host, matches)?;
     if host.is_root() {
-        ui.remark("ccm studio runs as root: whoever has the link can do what root can");
+        ui.remark("ccm studio runs as root: anyone with the link can do what root can");
         if matches!(socket, ListenSocket::Tcp(..)) {
             ui.remark("other users of this machine can connect too, but need the link; --socket keeps them out");
         }

@@ -1,5 +1,4 @@
-//! An explanation as people read it: a tree by indentation, which every locale
-//! can print.
+//! Prints an explanation as an indented tree, in ASCII.
 
 use ccm_engine::Decision;
 use ccm_engine::why::{SetKind, Why, WhyOrigin, WhyProperty, WhyRead, WhyReference};
