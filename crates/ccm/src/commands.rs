@@ -48,41 +48,60 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// A command: its name, how its arguments are parsed, and what it does.
 type Entry = (&'static str, fn() -> Command, fn(&mut Ui, &ArgMatches) -> Result<Exit>);
 
-/// Every command.
-const COMMANDS: &[Entry] = &[
-    ("apply", apply::command, apply::run),
-    ("plan", plan::command, plan::run),
-    ("validate", validate::command, validate::run),
-    ("ensure", ensure::command, ensure::run),
-    ("status", status::command, status::run),
-    ("check", check::command, check::run),
-    ("undo", undo::command, undo::run),
-    ("history", history::command, history::run),
-    ("owed", owed::command, owed::run),
-    ("why", why::command, why::run),
-    ("graph", graph::command, graph::run),
-    ("edit", edit::command, edit::run),
-    ("studio", studio::command, studio::run),
-    ("facts", facts::command, facts::run),
-    ("hiera", hiera::command, hiera::run),
-    ("agent", agent::command, agent::run),
-    ("agent-run", agent_run::command, agent_run::run),
-    ("registration", registration::command, registration::run),
-    ("session", session::command, session::run),
-    ("schema", schema::command, |ui, matches| Ok(schema::run(ui, matches))),
-    ("completion", completion::command, completion::run),
-    ("man", man::command, man::run),
-];
-
-/// The headings of the main help with their commands. `ccm --help` lists a
-/// command that has no heading under "Other commands".
-const GROUPS: &[(&str, &[&str])] = &[
-    ("Apply", &["validate", "plan", "apply", "ensure"]),
-    ("Inspect", &["status", "check", "why", "graph", "facts", "hiera"]),
-    ("Undo", &["history", "undo", "owed"]),
-    ("Write manifests", &["edit", "studio", "schema"]),
-    ("Many machines", &["agent", "registration"]),
-    ("Scripts and shells", &["session", "completion", "man"]),
+/// Every command, below the headings of the main help.
+const COMMANDS: &[(&str, &[Entry])] = &[
+    (
+        "Apply",
+        &[
+            ("validate", validate::command, validate::run),
+            ("plan", plan::command, plan::run),
+            ("apply", apply::command, apply::run),
+            ("ensure", ensure::command, ensure::run),
+        ],
+    ),
+    (
+        "Inspect",
+        &[
+            ("status", status::command, status::run),
+            ("check", check::command, check::run),
+            ("why", why::command, why::run),
+            ("graph", graph::command, graph::run),
+            ("facts", facts::command, facts::run),
+            ("hiera", hiera::command, hiera::run),
+        ],
+    ),
+    (
+        "Undo",
+        &[
+            ("history", history::command, history::run),
+            ("undo", undo::command, undo::run),
+            ("owed", owed::command, owed::run),
+        ],
+    ),
+    (
+        "Write manifests",
+        &[
+            ("edit", edit::command, edit::run),
+            ("studio", studio::command, studio::run),
+            ("schema", schema::command, |ui, matches| Ok(schema::run(ui, matches))),
+        ],
+    ),
+    (
+        "Many machines",
+        &[
+            ("agent", agent::command, agent::run),
+            ("agent-run", agent_run::command, agent_run::run),
+            ("registration", registration::command, registration::run),
+        ],
+    ),
+    (
+        "Scripts and shells",
+        &[
+            ("session", session::command, session::run),
+            ("completion", completion::command, completion::run),
+            ("man", man::command, man::run),
+        ],
+    ),
 ];
 
 /// The end of the main help.
@@ -93,13 +112,17 @@ const MORE: &str = "Run `ccm COMMAND --help` for the options and examples of a c
 const HELP: &str =
     "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    COMMANDS.iter().flat_map(|(_, entries)| *entries)
+}
+
 pub(crate) fn all() -> impl Iterator<Item = Command> {
-    parsers(COMMANDS)
+    parsers(entries())
 }
 
 /// The first command that is named among the arguments.
 pub(crate) fn named_in(args: &[OsString]) -> Option<Command> {
-    let known = |arg: &OsString| COMMANDS.iter().find(|(name, ..)| arg == name);
+    let known = |arg: &OsString| entries().find(|(name, ..)| arg == name);
     args.iter().skip(1).find_map(known).map(|(_, command, _)| command())
 }
 
@@ -107,13 +130,12 @@ pub(crate) fn named_in(args: &[OsString]) -> Option<Command> {
 /// so the list is part of the template.
 pub(crate) fn main_help(cli: &Command) -> String {
     let (header, literal) = (cli.get_styles().get_header(), cli.get_styles().get_literal());
-    let mut rest: Vec<&Command> =
-        cli.get_subcommands().filter(|command| !command.is_hide_set()).collect();
-    let width = rest.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
+    let width = entries().map(|(name, ..)| name.len()).max().unwrap_or_default();
     let mut out = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
-    let mut list = |title: &str, commands: Vec<&Command>| {
-        let _ = writeln!(out, "\n{header}{title}:{header:#}");
-        for command in commands {
+    for (heading, entries) in COMMANDS {
+        let _ = writeln!(out, "\n{header}{heading}:{header:#}");
+        let commands = entries.iter().filter_map(|(name, ..)| cli.find_subcommand(name));
+        for command in commands.filter(|command| !command.is_hide_set()) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let _ = write!(out, "  {literal}{:width$}{literal:#}  {about}", command.get_name());
             let aliases: Vec<&str> = command.get_visible_aliases().collect();
@@ -124,16 +146,6 @@ pub(crate) fn main_help(cli: &Command) -> String {
             };
             out.push('\n');
         }
-    };
-    for (title, names) in GROUPS {
-        let is_listed = |command: &&Command| names.contains(&command.get_name());
-        let mut found: Vec<&Command> = rest.iter().copied().filter(is_listed).collect();
-        found.sort_by_key(|command| names.iter().position(|name| *name == command.get_name()));
-        rest.retain(|command| !is_listed(command));
-        list(title, found);
-    }
-    if !rest.is_empty() {
-        list("Other commands", rest);
     }
     let _ = write!(out, "\n{header}Options:{header:#}\n{{options}}{{after-help}}\n\n{MORE}");
     out
@@ -145,20 +157,24 @@ pub(crate) fn has_own_log(matches: &ArgMatches) -> bool {
 }
 
 pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    dispatch(COMMANDS, ui, matches)
+    dispatch(entries(), ui, matches)
 }
 
-fn parsers(commands: &[Entry]) -> impl Iterator<Item = Command> {
-    commands.iter().map(|(_, command, _)| with_layout(command()))
+fn parsers<'e>(entries: impl Iterator<Item = &'e Entry>) -> impl Iterator<Item = Command> {
+    entries.map(|(_, command, _)| with_layout(command()))
 }
 
 fn with_layout(command: Command) -> Command {
     command.help_template(HELP).mut_subcommands(with_layout)
 }
 
-fn dispatch(commands: &[Entry], ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
+fn dispatch<'e>(
+    mut entries: impl Iterator<Item = &'e Entry>,
+    ui: &mut Ui,
+    matches: &ArgMatches,
+) -> Result<Exit> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(Exit::Usage) };
-    match commands.iter().find(|(known, _, _)| *known == name) {
+    match entries.find(|(known, _, _)| *known == name) {
         Some((_, _, run)) => run(ui, matches),
         None => Ok(Exit::Usage),
     }
@@ -181,7 +197,7 @@ mod tests {
 
     #[test]
     fn commands_are_found_by_their_own_names() {
-        for (name, command, _) in COMMANDS {
+        for (name, command, _) in entries() {
             assert_eq!(command().get_name(), *name);
         }
     }
@@ -190,12 +206,12 @@ mod tests {
     /// just these: its module above, and its entry in a list.
     #[test]
     fn a_command_is_a_file_and_an_entry() {
-        let mut commands = COMMANDS.to_vec();
+        let mut commands: Vec<Entry> = entries().copied().collect();
         commands.push(("greet", greet::command, greet::run));
-        let cli = || Command::new("ccm").subcommands(parsers(&commands));
+        let cli = || Command::new("ccm").subcommands(parsers(commands.iter()));
         let run = |line: &[&str]| {
             let matches = cli().try_get_matches_from(line).unwrap();
-            dispatch(&commands, &mut Ui::new(ColorChoice::Never), &matches).unwrap()
+            dispatch(commands.iter(), &mut Ui::new(ColorChoice::Never), &matches).unwrap()
         };
         assert_eq!(run(&["ccm", "greet", "Ann"]), Exit::Done);
         assert_eq!(run(&["ccm", "greet", "Ann", "--json"]), Exit::Done);
