@@ -448,6 +448,31 @@ fn every_damaged_line_of_a_journal_is_left_out() {
     }
 }
 
+/// A journal of a run that came to its end says so at its end. One that does not
+/// is told from that of a killed run, wherever it was cut.
+#[test]
+fn a_journal_that_lost_its_end_is_not_that_of_a_killed_run() {
+    let env = TestEnv::new();
+    env.write("f", "old\n");
+    env.write("g", "old\n");
+    env.manifest(
+        r#"ccm: {resources: [{file: [{defaults: {[ME], mode: "0644"}},
+            {"[DIR]/f": {content: "new\n"}}, {"[DIR]/g": {content: "new\n"}}]}]}"#,
+    );
+    ok(&env, ["apply", "manifest.yaml"]);
+    let (path, id) = (journal(&env), newest(&env));
+    let whole = std::fs::read(&path).unwrap();
+    for length in (0..whole.len()).step_by(97).chain([whole.len() - 1]) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let text = fails(&env, ["undo", "--noop", &id]);
+        let is_named = ["the end of the journal is missing", "part of the journal was damaged"];
+        assert!(is_named.iter().any(|words| text.contains(words)), "{length}: {text}");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    ok(&env, ["undo", &id]);
+    assert_eq!((env.read("f"), env.read("g")), ("old\n".into(), "old\n".into()));
+}
+
 /// What was changed before a command is recorded on disk when it starts.
 #[test]
 fn records_are_on_disk_before_a_command_starts() {
