@@ -21,7 +21,7 @@ use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
 use crate::Metrics;
 use crate::config::{Config, ConfigError};
-use crate::lasting::Lasting;
+use crate::lasting::{Lasting, Severity};
 use crate::metrics::{RunMode, RunReason};
 use crate::monitor::{self, Monitor};
 use crate::registrar::Registrar;
@@ -178,6 +178,8 @@ pub struct Agent {
     lasting: Lasting,
     running: Option<Running>,
     stopping: Option<i32>,
+    /// Applies everything once: the list of manifests stays what it is.
+    is_once: bool,
     next_watchdog: Option<Moment>,
     /// How the last run went, for the status.
     last_run: Option<String>,
@@ -234,6 +236,7 @@ impl Agent {
             lasting: Lasting::default(),
             running: None,
             stopping: None,
+            is_once: false,
             next_watchdog: None,
             last_run: None,
             on_config: Box::new(on_config),
@@ -276,18 +279,19 @@ impl Agent {
     /// of all. The second value is true after a second signal, when the process
     /// should end without further ado.
     pub fn once(&mut self) -> (u8, bool) {
+        self.is_once = true;
         self.service.tell("READY=1");
         let mut worst = 0;
         if let Some(data) = self.data.clone()
             && let Some(error) = self.fetch(data)
         {
-            tracing::error!("{error}");
+            self.not_fetched(("", "data"), error);
             worst = 1;
         }
         for at in 0..self.workers.len() {
             let (source, name) = (&self.workers[at].source, self.workers[at].name.clone());
             if let Some(error) = self.fetch(Arc::clone(source)) {
-                tracing::error!(manifest = name, "{error}");
+                self.not_fetched((&name, "source"), error);
                 worst = worse(worst, 1);
             }
             if let Some(signal) = self.stopping {
@@ -347,6 +351,12 @@ impl Agent {
         None
     }
 
+    /// Logs why there is nothing new, unless the source has told so itself.
+    fn not_fetched(&mut self, key: (&str, &'static str), error: String) {
+        let now = self.host.since_boot();
+        log::lasting(self.lasting.set(key, Severity::Error, error, now));
+    }
+
     /// Does everything whose time has come; when to do so next.
     fn turn(&mut self, now: Moment) -> Option<Moment> {
         self.health.turned(now);
@@ -388,6 +398,11 @@ impl Agent {
     fn take(&mut self, message: Message) {
         let now = self.host.since_boot();
         match message {
+            Message::Signal(Signal::Reload | Signal::ApplyAll)
+                if self.is_once || self.stopping.is_some() =>
+            {
+                tracing::info!("ignored a signal: the agent ends after its current runs");
+            }
             Message::Signal(Signal::Reload) => self.reload(),
             Message::Signal(Signal::ApplyAll) => {
                 tracing::info!("received SIGUSR1: applying all manifests");

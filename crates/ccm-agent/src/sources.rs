@@ -100,6 +100,9 @@ pub enum SourceEvent {
     Deleted,
     /// The object is back. [`SourceEvent::Changed`] follows if it is another one.
     Restored,
+    /// The files of the copy are not those that were fetched: [`Source::current`]
+    /// returns `None` until they were fetched again.
+    Withdrawn,
     /// Something was fetched, good or not.
     Fetched,
     /// A look failed; told for every attempt.

@@ -115,7 +115,7 @@ fn window(
     shown.push_str(&visible(&masked[start..end]));
     let range = start_shown..shown.len();
     shown.push_str(&visible(&masked[end..]));
-    Some((source.position(span.start as u32).line, shown, range))
+    Some((source.line(span.start as u32), shown, range))
 }
 
 /// Replaces control characters that a terminal would obey, one by one, so that

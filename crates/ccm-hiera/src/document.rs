@@ -157,7 +157,7 @@ fn add_lines(
     let is_below = !path.is_empty();
     for entry in entries.iter().filter(|entry| is_below || wanted(&entry.key.text)) {
         path.push(entry.key.text.to_string());
-        lines.insert(path.clone(), source.position(entry.key.span.start).line);
+        lines.insert(path.clone(), source.line(entry.key.span.start));
         add_lines(&entry.value, source, path, lines, wanted);
         path.pop();
     }

@@ -169,6 +169,13 @@ impl Host {
         Self::default()
     }
 
+    /// A handle with nothing cached, for each step of work that lasts longer than
+    /// a run: who can change a directory is looked up once per handle.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Self::of(self.inner.system.clone(), self.inner.cancel.clone())
+    }
+
     fn of(system: System, cancel: Cancel) -> Self {
         Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
     }

@@ -5,15 +5,22 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, socket};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::file::mode;
+use crate::trust::step_doubt;
+use crate::walk::Walk;
 use crate::{Error, FileKind, Host, Result, Stat};
 
 /// Connections that wait until they are accepted.
 const BACKLOG: i32 = 128;
+/// How long another process may hold the lock of a directory.
+const PATIENCE: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
 
 /// A socket that listens. A unix socket is removed when this is dropped.
 #[derive(Debug)]
@@ -41,8 +48,11 @@ impl SocketFile {
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Another process may have a socket of this name by now.
-        let _ = rustix::fs::flock(&self.directory, FlockOperation::LockExclusive);
+        // Another process may have a socket of this name by now. One that is left
+        // is replaced by the next.
+        if lock_for_a_moment(&self.directory) != Ok(true) {
+            return;
+        }
         let Some(name) = self.path.file_name() else { return };
         let found = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
         if found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.made) {
@@ -91,13 +101,24 @@ impl Host {
         if stat.uid != self.whoami().0 || stat.mode & 0o022 != 0 {
             return Err(Error::SharedDirectory { path: parent.to_owned() });
         }
+        // Who can rename it can put another socket in the place of this one.
+        if self.is_root() {
+            let walk =
+                Walk::from_root(&self.absolute(parent)?).map_err(Error::io("open", parent))?;
+            if let Some(doubt) = walk.way.iter().find_map(step_doubt) {
+                return Err(Error::SharedDirectory { path: doubt.path });
+            }
+        }
         // Two that begin at once must not remove each other's socket.
-        rustix::fs::flock(&directory, FlockOperation::LockExclusive)
-            .map_err(Error::io("lock", parent))?;
+        if !lock_for_a_moment(&directory).map_err(Error::io("lock", parent))? {
+            let reason = "another process keeps this directory locked";
+            let source = io::Error::new(io::ErrorKind::ResourceBusy, reason);
+            return Err(Error::Io { action: "lock", path: parent.to_owned(), source });
+        }
         // Short, and it leads nowhere else if the directory is renamed meanwhile.
         let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
         match rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(rustix::io::Errno::NOENT) => {}
+            Err(Errno::NOENT) => {}
             Err(errno) => return Err(Error::io("inspect", path)(errno)),
             Ok(found) => {
                 let is_socket = Stat::new(&found).kind == FileKind::Other;
@@ -126,6 +147,22 @@ impl Host {
         let backlog = Backlog::new(BACKLOG).map_err(|errno| failed(errno.into()))?;
         nix::sys::socket::listen(&made, backlog).map_err(|errno| failed(errno.into()))?;
         Ok(ListenSocket::Unix(UnixListener::from(made), file))
+    }
+}
+
+/// Locks a directory; `false` if another process keeps it locked. Whoever can read
+/// a directory can do so, hence this does not wait for long.
+fn lock_for_a_moment(directory: &OwnedFd) -> rustix::io::Result<bool> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match rustix::fs::flock(directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => {
+                std::thread::sleep(POLL);
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(false),
+            Err(errno) => return Err(errno),
+        }
     }
 }
 
@@ -165,6 +202,35 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
         assert!(host.listen_unix(&path).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    }
+
+    #[test]
+    fn a_lock_that_others_hold_ends_in_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = std::fs::File::open(dir.path()).unwrap();
+        held.lock().unwrap();
+        let (send, result) = std::sync::mpsc::channel();
+        let path = dir.path().join("s");
+        std::thread::spawn(move || send.send(Host::new().listen_unix(&path).map(drop)));
+        let error = result.recv_timeout(PATIENCE * 10).unwrap().unwrap_err();
+        assert!(matches!(error, Error::Io { action: "lock", .. }), "{error:?}");
+        drop(held);
+        Host::new().listen_unix(&dir.path().join("s")).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_others_can_rename_is_refused() {
+        if ccm_testkit::lacks_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let own = dir.path().join("own");
+        std::fs::create_dir(&own).unwrap();
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
+        Host::new().listen_unix(&own.join("s")).unwrap();
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        let error = Host::new().listen_unix(&own.join("s")).unwrap_err();
+        assert!(matches!(error, Error::SharedDirectory { .. }), "{error}");
     }
 
     #[test]

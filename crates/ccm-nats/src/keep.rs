@@ -138,9 +138,18 @@ impl Keep {
         tell: Box<dyn Fn(ConnectionEvent) + Send + Sync>,
     ) {
         let mut failures = 0;
+        let mut warned = Vec::new();
         loop {
             // Read anew: what is in the files may be what was missing.
-            let made = match Context::read(&choice, &host) {
+            let on = host.anew();
+            let context = Context::read(&choice, &on);
+            let warnings = on.take_warnings();
+            // A state that lasts is logged once, not with every attempt.
+            for warning in warnings.iter().filter(|warning| !warned.contains(*warning)) {
+                tracing::warn!("{warning}");
+            }
+            warned = warnings;
+            let made = match context {
                 Ok(context) => Link::connect(context, &command, CONNECT_ALL, WhenLost::End).await,
                 Err(error) => Err(error),
             };

@@ -92,7 +92,12 @@ impl ApiError {
             _ if is(std::io::ErrorKind::InvalidFilename) => Self::malformed(message),
             _ => Self::internal(message),
         };
-        found.maybe_hint(error.hint())
+        // The hint of ccm-host is about resources.
+        let hint = match error {
+            Error::NotADirectory { .. } => Some("create the directory first".to_owned()),
+            error => error.hint(),
+        };
+        found.maybe_hint(hint)
     }
 
     /// The answer to a request with this id.

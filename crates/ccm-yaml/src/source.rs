@@ -75,11 +75,16 @@ impl Source {
         [start.0, start.1, end.0, end.1]
     }
 
+    /// The number of the line at an offset, from 1. Unlike
+    /// [`Source::position`], takes no longer in a long line.
+    pub fn line(&self, offset: u32) -> usize {
+        self.line_starts().partition_point(|&start| start <= offset).max(1)
+    }
+
     /// The line and column of a byte offset.
     pub fn position(&self, offset: u32) -> Position {
-        let starts = self.line_starts();
-        let line = starts.partition_point(|&start| start <= offset).max(1);
-        let start = starts[line - 1] as usize;
+        let line = self.line(offset);
+        let start = self.line_starts()[line - 1] as usize;
         let end = (offset as usize).min(self.text.len());
         let column = self.text.as_bytes()[start.min(end)..end]
             .iter()

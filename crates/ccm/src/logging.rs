@@ -1,5 +1,6 @@
 //! Logs to standard error; by default only warnings and errors.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -126,12 +127,24 @@ where
         if self.is_json.load(Ordering::Relaxed) {
             return self.json.format_event(context, writer, event);
         }
+        let mut line = String::new();
         if self.is_journal {
-            self.text_without_time.format_event(context, writer, event)
+            self.text_without_time.format_event(context, Writer::new(&mut line), event)?;
         } else {
-            self.text.format_event(context, writer, event)
+            self.text.format_event(context, Writer::new(&mut line), event)?;
         }
+        writeln!(writer, "{}", in_one_line(&line))
     }
+}
+
+/// Names and output may hold ends of lines, behind which anything would look like
+/// an event of its own.
+fn in_one_line(line: &str) -> Cow<'_, str> {
+    let line = line.trim_end_matches('\n');
+    if !line.contains(['\n', '\r']) {
+        return Cow::Borrowed(line);
+    }
+    Cow::Owned(line.replace('\n', "\\n").replace('\r', "\\r"))
 }
 
 /// The priority by which syslog and the journal know a level.

@@ -29,7 +29,7 @@ use show::Frame;
 pub(crate) use show::{Amount, Closing, Output, Show};
 use summary::Ending;
 use tally::Tally;
-use text::{columns, precise, printable};
+use text::{columns, precise, printable, printable_lines, wrap};
 use theme::{BOLD, CYAN, DIM, RED, Theme, YELLOW};
 
 /// When to use colour.
@@ -176,25 +176,30 @@ impl Ui {
             return;
         }
         let color = self.error_color;
+        let mut text = String::new();
+        // Errors quote names, and what servers and files say.
+        let mut add = |style, label: &str, message: &str| {
+            let message = printable_lines(message);
+            text.push_str(&format!("{} {message}\n", paint(color, style, label)));
+        };
         if let Error::Request(wrong) = error {
-            let mut text = String::new();
             for (message, hint) in wrong.messages() {
-                text.push_str(&format!("{} {message}\n", paint(color, RED, "error:")));
+                add(RED, "error:", &message);
                 if let Some(hint) = hint {
-                    text.push_str(&format!("{} {hint}\n", paint(color, CYAN, "hint:")));
+                    add(CYAN, "hint:", hint);
                 }
             }
             self.say(&ccm_model::redact_credentials(&text));
             return;
         }
-        let mut text = format!("{} {error}\n", paint(color, RED, "error:"));
+        add(RED, "error:", &error.to_string());
         let mut source = std::error::Error::source(error);
         while let Some(cause) = source {
-            text.push_str(&format!("{} {cause}\n", paint(color, BOLD, "caused by:")));
+            add(BOLD, "caused by:", &cause.to_string());
             source = cause.source();
         }
         if let Some(hint) = error.hint() {
-            text.push_str(&format!("{} {hint}\n", paint(color, CYAN, "hint:")));
+            add(CYAN, "hint:", &hint);
         }
         // Arguments may be URLs, and errors quote arguments.
         self.say(&ccm_model::redact_credentials(&text));
@@ -237,6 +242,23 @@ impl Ui {
     pub(crate) fn line(&mut self, text: &str) {
         self.has_rows = true;
         self.print(&format!("{}\n", printable(text)));
+    }
+
+    /// Prints lines behind marks, wrapped where they are too long.
+    pub(crate) fn marked(&mut self, lines: impl IntoIterator<Item = (char, String)>) {
+        let room = self.theme.width.map(|width| width.saturating_sub(8).max(16));
+        let mut text = String::new();
+        for (mark, line) in lines {
+            let line = printable(&line);
+            let mut parts = wrap(&line, room).into_iter();
+            text.push_str(&format!("  {mark} {}\n", parts.next().unwrap_or_default()));
+            for part in parts {
+                text.push_str(&format!("        {part}\n"));
+            }
+        }
+        if !text.is_empty() {
+            self.print(&format!("{text}\n"));
+        }
     }
 
     /// Prints the failures of a run in full, and a line with counts.

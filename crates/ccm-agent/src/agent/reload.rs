@@ -11,7 +11,8 @@ impl Agent {
     /// Reads the configuration again. If it is wrong, the old one stays.
     pub(super) fn reload(&mut self) {
         self.service.tell("RELOADING=1");
-        let done = Config::read(&self.host, &self.settings.config)
+        // What the agent knew of the directories may be what was wrong.
+        let done = Config::read(&self.host.anew(), &self.settings.config)
             .map_err(AgentError::from)
             .and_then(|(config, warnings)| {
                 log_findings(&warnings);
@@ -44,12 +45,20 @@ impl Agent {
             || old.registration != config.registration
             || old.needs_network() != config.needs_network();
         let has_new_times = (old.interval, old.splay) != (config.interval, config.splay);
-        let monitor = if has_new_port { Some(self.new_monitor(&config)?) } else { None };
         let cache =
             has_new_cache.then(|| Cache::open(&config.cache_dir, &self.host)).transpose()?;
+        // The last but one, as the old one may have to end before.
+        let monitor = if has_new_port { Some(self.new_monitor(&config)?) } else { None };
         let network = if has_new_network {
             let (settings, system) = (&self.settings, &self.system);
-            Some(start_network(settings, &config, system, &self.metrics, &self.sender)?)
+            match start_network(settings, &config, system, &self.metrics, &self.sender) {
+                Ok(network) => Some(network),
+                Err(error) => {
+                    drop(monitor);
+                    self.restore_monitor();
+                    return Err(error);
+                }
+            }
         } else {
             None
         };
@@ -125,9 +134,17 @@ impl Agent {
         self.monitor = None;
         let started = start(config);
         if started.is_err() {
-            self.monitor = start(&self.config).ok().flatten();
+            self.restore_monitor();
         }
         started
+    }
+
+    /// Serves metrics where the old configuration wants them, if nothing does.
+    fn restore_monitor(&mut self) {
+        if self.monitor.is_none() {
+            let started = start_monitor(&self.config, &self.metrics, &self.health, &self.host);
+            self.monitor = started.ok().flatten();
+        }
     }
 }
 

@@ -33,6 +33,7 @@ impl Agent {
                 log::lasting(self.lasting.end((&name, "deleted"), "the object exists again"));
                 self.note_availability();
             }
+            SourceEvent::Withdrawn => self.note_availability(),
             SourceEvent::Fetched => self.metrics.manifest_fetched(&name),
             SourceEvent::Failed { message } => {
                 self.metrics.manifest_fetch_error(&name);
@@ -57,7 +58,9 @@ impl Agent {
                 self.schedule.data_changed(now);
             }
             // What a deleted key said stays.
-            SourceEvent::Deleted | SourceEvent::Restored => self.note_availability(),
+            SourceEvent::Deleted | SourceEvent::Restored | SourceEvent::Withdrawn => {
+                self.note_availability();
+            }
             SourceEvent::Fetched => {}
             SourceEvent::Failed { message } => {
                 self.metrics.data_resolve_error(&name);

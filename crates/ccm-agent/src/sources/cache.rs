@@ -31,11 +31,12 @@ impl Cache {
     ///
     /// Fails if another agent uses it, or others can change it.
     pub fn open(directory: &Path, host: &Host) -> Result<Self> {
-        let found = host.state_dir(directory, true)?;
-        let directory =
-            found.ok_or_else(|| ccm_host::Error::NotADirectory { path: directory.to_owned() })?;
+        let failed = |source| Error::Cache { path: directory.to_owned(), source };
+        let found = host.state_dir(directory, true).map_err(failed)?;
+        let not_there = || ccm_host::Error::NotADirectory { path: directory.to_owned() };
+        let directory = found.ok_or_else(|| failed(not_there()))?;
         let lock = directory.lock_whole().map_err(|error| match error {
-            LockError::Host(error) => Error::Host(error),
+            LockError::Host(source) => Error::Cache { path: directory.path().to_owned(), source },
             LockError::Busy { holder } => {
                 Error::CacheInUse { path: directory.path().to_owned(), holder }
             }

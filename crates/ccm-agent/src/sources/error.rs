@@ -19,6 +19,14 @@ pub enum Error {
         /// The process that holds the lock, if known.
         holder: Option<ccm_host::LockHolder>,
     },
+    /// The cache cannot be opened.
+    #[error("cannot use {} as `cache_dir`", path.display())]
+    Cache {
+        /// The directory.
+        path: PathBuf,
+        /// What the machine said.
+        source: ccm_host::Error,
+    },
     /// Two sources would have their copies in one directory.
     #[error("{source_name} is already a source of this agent")]
     Twice {
@@ -61,6 +69,10 @@ impl Error {
             Self::CacheInUse { .. } => {
                 Some("stop the other agent, or give this one another `cache_dir`".to_owned())
             }
+            Self::Cache { source: ccm_host::Error::SharedState { doubt, .. }, .. } => {
+                Some(format!("choose another `cache_dir`, or make {} safe", doubt.path.display()))
+            }
+            Self::Cache { .. } => Some("choose another `cache_dir`".to_owned()),
             Self::Host(error) => error.hint(),
             Self::Twice { .. } | Self::Look { .. } | Self::Late { .. } | Self::Start { .. } => None,
         }

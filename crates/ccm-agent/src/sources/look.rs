@@ -61,7 +61,7 @@ impl Remote {
     }
 
     fn attempt(&self, host: &Host) -> Result<Found, String> {
-        self.check_copy(host);
+        self.check_copy(host, host.since_boot());
         let known = self.state().copy.as_ref().map(|(record, _)| record.clone());
         let validators = known.as_ref().map(|record| record.validators.clone());
         let validators = validators.unwrap_or_default();
@@ -118,8 +118,7 @@ impl Remote {
 
     /// Withdraws a copy whose files are not those that were fetched, so that it
     /// is fetched again; removes what nobody uses any more.
-    fn check_copy(&self, host: &Host) {
-        let now = host.since_boot();
+    fn check_copy(&self, host: &Host, now: Duration) {
         let record = {
             let mut state = self.state();
             if now.saturating_sub(state.checked) < CHECK_INTERVAL {
@@ -132,6 +131,7 @@ impl Remote {
         if let Err(reason) = self.store.check(host, &record) {
             tracing::warn!(source = self.store.shown(), "the copy is damaged: {reason}");
             self.state().copy = None;
+            self.tell(SourceEvent::Withdrawn);
             return;
         }
         self.sweep(host, &record);
@@ -279,5 +279,45 @@ fn with_hint(error: &ccm_host::Error) -> String {
     match error.hint() {
         Some(hint) => format!("{}; {hint}", chain(error)),
         None => chain(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::{Cache, Inner, Source, SourceSettings};
+
+    /// Who schedules runs must know that there is nothing to apply.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "this is what others do to a copy")]
+    fn a_damaged_copy_is_withdrawn() {
+        let directory = tempfile::tempdir().unwrap();
+        let manifest = b"ccm: {resources: [{exec: [{\"true\": {}}]}]}\n";
+        let archive = ccm_testkit::tarball(&[("manifest.yaml", manifest)]);
+        let server = ccm_testkit::Server::with_body(archive);
+        let system = System::default();
+        let host = system.begin(Cancel::default());
+        let cache = Cache::open(&directory.path().join("cache"), &host).unwrap();
+        let settings = SourceSettings {
+            kind: SourceKind::Manifest,
+            url: server.url("/m.tgz"),
+            interval: Duration::from_hours(1),
+            splay: Duration::ZERO,
+            accept: None,
+        };
+        let (sender, events) = std::sync::mpsc::channel();
+        let tell = move |event| drop(sender.send(event));
+        let source = Source::start(settings, &cache, &system, None, tell).unwrap();
+        let copy = source.fetch_once(Duration::from_mins(1)).unwrap();
+        let crate::sources::SourceContent::Manifest(path) = &copy.content else { panic!() };
+        let Inner::Remote { remote, .. } = &source.0 else { panic!() };
+        let later = host.since_boot() + CHECK_INTERVAL * 2;
+        remote.check_copy(&host, later);
+        assert!(source.current().is_some());
+        assert!(events.try_iter().all(|event| event != SourceEvent::Withdrawn));
+        std::fs::write(path, "ccm: {}\n").unwrap();
+        remote.check_copy(&host, later + CHECK_INTERVAL);
+        assert!(source.current().is_none());
+        assert_eq!(events.try_iter().last(), Some(SourceEvent::Withdrawn));
     }
 }

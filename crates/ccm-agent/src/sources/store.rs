@@ -239,7 +239,7 @@ impl Store {
             host.read_text(manifest, Limits::TREE.bytes).map_err(|error| chain(&error))?;
         let source = ccm_yaml::Source::new("manifest.yaml", text);
         let wrong = |error: ccm_yaml::SyntaxError| {
-            let line = source.position(error.span.start).line;
+            let line = source.line(error.span.start);
             format!("{}: manifest.yaml, line {line}: {error}", self.shown)
         };
         ccm_yaml::parse_lenient(&source).map(drop).map_err(wrong)

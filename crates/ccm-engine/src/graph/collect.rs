@@ -57,7 +57,7 @@ impl Collecting<'_> {
         }
         let source = manifest.source();
         for resource in resources {
-            let line = resource.span().map(|span| source.position(span.start).line);
+            let line = resource.span().map(|span| source.line(span.start));
             let node = self.node(&**resource, line, cluster, depth);
             let at = self.graph.nodes.len();
             self.graph.nodes.push(node);

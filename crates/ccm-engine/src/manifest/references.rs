@@ -17,8 +17,7 @@ pub(super) fn check(
     findings: &mut Vec<Finding>,
 ) -> HashMap<usize, usize> {
     let mut repeated = HashMap::new();
-    let line =
-        |resource: &dyn AnyResource| resource.span().map(|span| source.position(span.start).line);
+    let line = |resource: &dyn AnyResource| resource.span().map(|span| source.line(span.start));
     let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
     for (index, resource) in resources.iter().enumerate() {
         let common = resource.common();

@@ -39,7 +39,7 @@ impl Visited<'_> {
     /// The line in the file, from 1; none where a template made it.
     pub fn line(&self) -> Option<usize> {
         let span = self.resource.span().filter(|_| !self.is_rendered)?;
-        Some(self.source.position(span.start).line)
+        Some(self.source.line(span.start))
     }
 }
 

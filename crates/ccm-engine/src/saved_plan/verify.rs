@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ccm_host::{Digest, Host, RecordedSources};
+use ccm_host::{Digest, FileKind, Host, RecordedSources};
 use ccm_model::PlanOutcome;
 use serde_json::Value;
 
@@ -98,6 +98,8 @@ fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
                 format!("mode is {mode:04o}, was {:04o} when planned", recorded.mode)
             }
             (Some(_), _) => "has changed since the plan was made".to_owned(),
+            // What has its name now is not what was planned, whatever the plan has.
+            (None, _) if is_there(host, path) => "is no longer a regular file".to_owned(),
             (None, true) => continue,
             (None, false) => "is gone, and is too large to be in the plan".to_owned(),
         };
@@ -120,6 +122,11 @@ fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
 fn now(host: &Host, path: &Path) -> Option<(Digest, u32)> {
     let (file, stat) = host.open(path).ok()?;
     Some((host.digest(&file, path, stat.size).ok()?, stat.mode & 0o777))
+}
+
+/// Whether there is something else than a file.
+fn is_there(host: &Host, path: &Path) -> bool {
+    host.lstat(path).is_ok_and(|found| found.is_some_and(|stat| stat.kind != FileKind::File))
 }
 
 /// The resources about which something else would be decided now.

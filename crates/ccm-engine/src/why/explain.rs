@@ -181,7 +181,7 @@ fn set_by(manifest: &Manifest, entry: &WrittenProperty) -> SetBy {
     } else {
         SetKind::Own
     };
-    let line = Some(source.position(entry.span.start).line);
+    let line = Some(source.line(entry.span.start));
     SetBy { file: source.name().to_owned(), line, kind }
 }
 

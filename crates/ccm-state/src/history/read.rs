@@ -23,6 +23,7 @@ const MAX_OBJECT: u64 = 1 << 30;
 const UNKNOWN: (&str, &str) = ("ccm", "history");
 /// Why not everything of a run can be taken back.
 const DAMAGED: &str = "part of the journal was damaged";
+const SHORT: &str = "the end of the journal is missing";
 const CUT: &str = "the machine stopped during the run; what it changed just before may not be \
                    recorded";
 
@@ -172,7 +173,8 @@ impl RecordedRun {
         }
         // Whatever a run did, it has a header before that, and an end after it.
         let has_header = !found.info.manifest.is_empty() || found.info.boot.is_some();
-        found.is_damaged |= !has_header && run.links(SUMMARY)?.is_some();
+        let has_summary = run.links(SUMMARY)?.is_some();
+        found.is_damaged |= !has_header && has_summary;
         let boot = state.host().boot_id();
         let is_cut = found.finished.is_none() && has_header && found.info.boot != boot;
         if found.is_damaged {
@@ -180,6 +182,9 @@ impl RecordedRun {
             found.turns.push(RecordedTurn::unknown(DAMAGED));
         } else if is_cut {
             found.turns.push(RecordedTurn::unknown(CUT));
+        } else if found.finished.is_none() && has_summary {
+            // The summary is written after the end, so this run was not killed.
+            found.turns.push(RecordedTurn::unknown(SHORT));
         }
         for turn in &mut found.turns {
             turn.paths.retain(|change| change.after.as_ref() != Some(&change.before));

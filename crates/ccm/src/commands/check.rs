@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccm_engine::{Diagnosis, ManifestError, RunOptions};
-use ccm_goss::{Outcome, Report, Rules, RulesError};
+use ccm_goss::{Outcome, Report, Rules, RulesError, TestResult};
 use ccm_model::Finding;
 use ccm_yaml::Source;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -98,7 +98,7 @@ fn run_checks(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if matches.get_flag("json") {
         ui.print_json(&report);
     } else if !matches!(junit, Some(OutputTarget::StandardOutput)) {
-        ui.print(&text(&report, matches.get_flag("verbose")));
+        show(ui, &report, matches.get_flag("verbose"));
     }
     match junit {
         Some(OutputTarget::StandardOutput) => ui.print(&report.junit()),
@@ -138,28 +138,23 @@ fn read(options: &RunOptions, given: &Path, path: &Path) -> Result<Rules> {
     Ok(rules)
 }
 
-/// The tests that failed, and how many there were.
-fn text(report: &Report, is_verbose: bool) -> String {
-    let mut text = String::new();
-    for result in &report.results {
+/// Prints the tests that failed, and how many there were.
+fn show(ui: &mut Ui, report: &Report, is_verbose: bool) {
+    let shown = |result: &&TestResult| is_verbose || result.outcome == Outcome::Failed;
+    ui.marked(report.results.iter().filter(shown).map(|result| {
         let mark = match result.outcome {
             Outcome::Passed => '=',
             Outcome::Failed => '✗',
             Outcome::Skipped => '·',
         };
-        if is_verbose || result.outcome == Outcome::Failed {
-            text += &format!("  {mark} {}\n", result.line());
-        }
-    }
-    if !text.is_empty() {
-        text.push('\n');
-    }
+        (mark, result.line())
+    }));
     let summary = report.summary;
-    text + &format!(
+    ui.print(&format!(
         "Count: {}, Failed: {}, Skipped: {}, Duration: {:.3}s\n",
         summary.count,
         summary.failed,
         summary.skipped,
         summary.duration.as_secs_f64()
-    )
+    ));
 }

@@ -154,11 +154,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             "file": shown, "noop": noop, "changed": !all.is_empty(), "changes": all, "diff": diff,
         }));
     } else if changes.is_empty() {
-        ui.print(&format!("{shown} already has this, nothing to change\n"));
+        ui.line(&format!("{shown} already has this, nothing to change"));
     } else if noop {
         ui.print(&diff);
     } else {
-        ui.print(&format!("{shown} edited\n"));
+        ui.line(&format!("{shown} edited"));
     }
     Ok(Exit::Done)
 }

@@ -130,8 +130,8 @@ fn print(ui: &mut Ui, owed: &Listing, is_json: bool) {
             let place = place(manifest, &debt.path);
             let (subscriber, by) = (&debt.subscriber, &debt.by);
             let line =
-                format!("{subscriber} owes a reaction to {by} since {:.0} ({place})\n", debt.since);
-            ui.print(&line);
+                format!("{subscriber} owes a reaction to {by} since {:.0} ({place})", debt.since);
+            ui.line(&line);
         }
     }
 }

@@ -308,8 +308,11 @@ fn follow(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> Result
                 host.cancel().cancel(ccm_host::CancelReason::Requested);
             }
         }
-        Watched::Garbage(error) if is_json => host.warn(error.to_string()),
-        Watched::Garbage(error) => ui.print(&format!("WARN {error}\n")),
+        Watched::Garbage(error) if is_json => {
+            host.warn(error.to_string());
+            ui.warnings(host);
+        }
+        Watched::Garbage(error) => ui.line(&format!("WARN {error}")),
         Watched::Lost(error) => {
             host.warn(format!("{error}; trying again"));
             ui.warnings(host);

@@ -1,7 +1,7 @@
 //! `ccm undo`
 
 use ccm_engine::{Engine, Finished, NoObserver, Planned, RunOptions, Stop, UndoOptions};
-use ccm_state::history::{self, RecordedRun};
+use ccm_state::history::{self, RecordedRun, RunSummary};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::state::Access;
@@ -53,7 +53,17 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let mut access = Access::open(&mut options, matches)?;
     // Before the lock: what another undo leaves meanwhile is not meant.
     let last = last_run(&options, matches)?;
-    let _lock = access.lock(&mut |text| ui.waiting(text), &options.host)?;
+    let mut has_waited = false;
+    let mut wait = |text: &str| {
+        has_waited = true;
+        ui.waiting(text);
+    };
+    let _lock = access.lock(&mut wait, &options.host)?;
+    // Nor is an undo that was at work already: both mean the same run.
+    let last = last.map(|run| match run.info.undo_of {
+        Some(of) if has_waited && run.finished.is_none() => of,
+        _ => run.info.id,
+    });
     if access.is_lost() {
         options.state.directory = None;
     }
@@ -119,13 +129,12 @@ fn already_undone(run: &RecordedRun, options: &RunOptions) -> String {
 }
 
 /// The last run that changed something, unless the user has named one.
-fn last_run(options: &RunOptions, matches: &ArgMatches) -> Result<Option<String>> {
+fn last_run(options: &RunOptions, matches: &ArgMatches) -> Result<Option<RunSummary>> {
     let Some(directory) = options.state.directory.as_ref() else { return Ok(None) };
     if matches.contains_id("id") {
         return Ok(None);
     }
-    let last = history::list(directory)?.into_iter().find(|run| run.changed > 0);
-    Ok(last.map(|run| run.info.id))
+    Ok(history::list(directory)?.into_iter().find(|run| run.changed > 0))
 }
 
 /// The run to take back. `last` was the last one before the lock was taken; it
@@ -141,7 +150,7 @@ fn chosen(options: &RunOptions, matches: &ArgMatches, last: Option<&str>) -> Res
         return Ok(run);
     }
     match last_run(options, matches)? {
-        Some(id) => runs::find(directory, &id),
+        Some(run) => runs::find(directory, &run.info.id),
         None => Err(Error::Invalid {
             message: "there is no run to undo".to_owned(),
             hint: Some("`ccm history` lists the runs that are kept".to_owned()),

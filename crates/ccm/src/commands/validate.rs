@@ -76,7 +76,7 @@ fn show(ui: &mut Ui, host: &Host, found: Validation) {
         0 => String::new(),
         count => format!(", {} below", plural(count, "manifest")),
     };
-    ui.print(&format!("{} is valid: {resources}{below}\n", found.name));
+    ui.line(&format!("{} is valid: {resources}{below}", found.name));
 }
 
 fn plural(count: usize, word: &str) -> String {

@@ -25,6 +25,14 @@ pub(super) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same for each line of a text that may have several.
+pub(super) fn printable_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains('\n') {
+        return printable(text);
+    }
+    Cow::Owned(text.split('\n').map(printable).collect::<Vec<_>>().join("\n"))
+}
+
 /// How many columns a text takes, as far as each character takes one.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().count()

@@ -176,6 +176,78 @@ fn once_is_interrupted_like_apply() {
     assert!(!is_alive(command));
 }
 
+/// A signal for an agent that stays neither changes what is applied nor ends it.
+#[test]
+fn once_ignores_a_reload() {
+    let bed = Bed::new();
+    bed.manifest("m.yaml", "exec: [{\"sh -c 'echo $$ > [DIR]/pid; while [ ! -e [DIR]/go ]; do sleep 0.1; done'\": {}}]");
+    bed.manifest("n.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml, [DIR]/n.yaml]\n");
+    let mut agent = bed.start(&["--once"]);
+    pid_in(&bed.env.path("pid"));
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    for (times, signal) in [Signal::SIGHUP, Signal::SIGUSR1].into_iter().enumerate() {
+        agent.signal(signal);
+        agent.wait_for_times(&["ignored a signal"], times + 1);
+    }
+    std::fs::write(bed.env.path("go"), "").unwrap();
+    assert_eq!(agent.ends().code(), Some(0), "{}", agent.log());
+    assert_eq!(agent.count(&["applied"]), 2, "{}", agent.log());
+}
+
+#[test]
+fn an_event_is_one_line_of_the_log() {
+    let bed = Bed::new();
+    let forged = "2026-01-01T00:00:00Z ERROR forged";
+    bed.manifest(
+        "m.yaml",
+        &format!(
+            "exec: [{{\"printf 'out\\\\r{forged}'\": {{alias: \"a\\n{forged}\", logoutput: true}}}}]"
+        ),
+    );
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    let (code, log) = bed.run(&["--once"]);
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains(&format!("exec#a\\n{forged} changed")), "{log}");
+    assert!(log.contains(&format!("out\\r{forged}")), "{log}");
+    assert!(!log.contains('\r'), "{log}");
+    assert!(log.lines().all(|line| !line.starts_with("2026-01-01")), "{log}");
+}
+
+#[test]
+fn a_cache_that_cannot_be_used_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bed = Bed::new();
+    bed.manifest("m.yaml", TOUCH);
+    bed.configure("manifests: [[DIR]/m.yaml]\n");
+    let cache = bed.env.path("cache");
+    std::os::unix::fs::symlink("nowhere", &cache).unwrap();
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("as `cache_dir`: ") && said.contains("hint: choose another `cache_dir`\n"),
+        "{said}"
+    );
+    std::fs::remove_file(&cache).unwrap();
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let (code, said) = bed.run(&["--once"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("is writable by other users"), "{said}");
+    assert!(said.contains("hint: choose another `cache_dir`, or make "), "{said}");
+}
+
+/// Why a download failed is one line, also where the source tells it too.
+#[test]
+fn a_failed_download_is_logged_once() {
+    let bed = Bed::new();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    bed.configure(&format!("manifests: ['http://{closed}/a.tar.gz']\n"));
+    let (code, log) = bed.run(&["--once"]);
+    assert_eq!(code, 1, "{log}");
+    assert_eq!(log.matches("cannot download").count(), 1, "{log}");
+}
+
 /// Also while it waits for a server that does not answer.
 #[test]
 fn once_is_interrupted_while_it_fetches() {

@@ -218,6 +218,35 @@ fn credentials_are_refused_then_right() {
     assert!(!log.contains("s3cret") && !log.contains("wr0ng"), "{log}");
 }
 
+/// Once per change of state, however often the agent connects.
+#[test]
+fn a_context_that_others_can_write_is_warned_of() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if lacks_nats() || ccm_testkit::lacks_root() {
+        return;
+    }
+    let nats = nats_bed::Bed::with("authorization { user: ann, password: s3cret }");
+    let url = nats.server.url();
+    let bed = Bed { env: nats.env };
+    let login = format!("\"url\": \"{url}\", \"user\": \"ann\", \"password\": \"wr0ng\"");
+    let file = context(&bed.env, "CCM", &login);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    bed.manifest("m.yaml", "exec: [{\"true\": {}}]");
+    bed.configure(
+        "manifests: [[DIR]/m.yaml]\ninterval: 1h\nregistration: nats\nlog_level: debug\n",
+    );
+    let mut agent = bed.start(&[]);
+    agent.wait_for(&["WARN", "is writable by other users"]);
+    agent.wait_for(&["WARN", "holds a secret and is readable by other users"]);
+    agent.wait_for(&["ERROR", "refused the credentials of context"]);
+    let login = login.replace("wr0ng", "s3cret");
+    let file = context(&bed.env, "CCM", &login);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    agent.wait_for(&["connected to NATS again"]);
+    let log = agent.stop();
+    assert_eq!(log.matches("is writable by other users").count(), 1, "{log}");
+}
+
 #[test]
 fn a_missing_permission_is_named() {
     if lacks_nats() {

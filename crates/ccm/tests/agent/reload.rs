@@ -101,6 +101,52 @@ fn metrics_move_or_stay() {
     agent.stop();
 }
 
+/// Also when it is something else that cannot be as the new configuration says.
+#[test]
+fn metrics_stay_where_the_cache_cannot_move() {
+    let bed = Bed::new();
+    bed.manifest("a.yaml", A);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let metrics = |address: &str| format!("monitor_port: {port}\nmonitor_address: {address}\n");
+    let manifests = "manifests: [[DIR]/a.yaml]\ninterval: 1h\n";
+    bed.configure(&format!("{manifests}{}", metrics("127.0.0.1")));
+    let mut agent = bed.start(&[]);
+    agent.wait_for(&["the agent has started"]);
+    let rest = metrics("127.0.0.2");
+    bed.env.write("config.yaml", &format!("cache_dir: [DIR]/a.yaml\n{manifests}{rest}"));
+    agent.signal(Signal::SIGHUP);
+    agent.wait_for(&["kept the old configuration", "as `cache_dir`"]);
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_ok(), "{}", agent.log());
+    agent.stop();
+}
+
+/// Each reload looks anew at who can change the configuration.
+#[test]
+fn a_directory_that_was_made_safe_is_accepted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if ccm_testkit::lacks_root() {
+        return;
+    }
+    let bed = Bed::new();
+    bed.manifest("a.yaml", A);
+    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1h\n");
+    let mut agent = bed.start_with(&[], |command| {
+        command.env("CCM_STRICT", "1");
+    });
+    agent.wait_for(&["applied"]);
+    let chmod = |mode| {
+        std::fs::set_permissions(bed.env.dir(), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    chmod(0o777);
+    agent.signal(Signal::SIGHUP);
+    agent.wait_for(&["ERROR", "is writable by other users"]);
+    agent.wait_for(&["kept the old configuration"]);
+    chmod(0o755);
+    agent.signal(Signal::SIGHUP);
+    agent.wait_for(&["reloaded the configuration"]);
+    agent.stop();
+}
+
 #[test]
 fn a_run_at_work_goes_on_when_its_manifest_leaves() {
     let bed = Bed::new();

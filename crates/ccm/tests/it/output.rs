@@ -14,6 +14,42 @@ use crate::TestEnv;
 
 const NOBODY: u32 = 65534;
 
+/// Names, contents and what servers say may hold sequences that a terminal obeys.
+#[test]
+fn control_characters_are_escaped() {
+    let env = TestEnv::new();
+    let (evil, shown) = ("n\u{1b}[31m\u{9b}", "n\\u{1b}[31m\\u{9b}");
+    env.write("text", &format!("{evil}\r\n"));
+    env.write(
+        "rules.yaml",
+        "file: {\"/none/n\\e[31m\\u009b\": {exists: true}, [DIR]/text: {exists: true, contents: [x]}}\n",
+    );
+    let name = format!("{evil}.yaml");
+    env.write(
+        &name,
+        "ccm: {resources: [{file: [{[DIR]/f: {content: x, [ME], mode: \"0644\"}}]}, {exec: [{\"false\": \
+         {alias: \"n\\e[31m\\u009b\", subscribe: [\"file#[DIR]/f\"]}}]}]}\n",
+    );
+    let missing = format!("none-{evil}");
+    for args in [
+        &["check", "rules.yaml"][..],
+        &["validate", &name],
+        &["validate", &missing],
+        &["apply", &name],
+        &["owed"],
+        &["history"],
+        &["edit", &name, "set", "file#[DIR]/f", "mode", "0644"],
+    ] {
+        let args: Vec<String> =
+            args.iter().map(|arg| arg.replace("[DIR]", env.dir().to_str().unwrap())).collect();
+        let output = env.command(&args).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert!(text.contains(shown), "{args:?}: {text}");
+        let is_obeyed = |c: char| c.is_control() && c != '\n';
+        assert!(!text.contains(is_obeyed), "{args:?}: {text:?}");
+    }
+}
+
 /// A manifest whose only resource shows that it ran.
 fn manifest_with_marker(env: &TestEnv) {
     env.manifest("ccm: {resources: [{exec: [{mark: {command: touch [DIR]/marker}}]}]}");

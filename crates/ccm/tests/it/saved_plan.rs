@@ -26,6 +26,25 @@ fn refused(env: &TestEnv, args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// A source that is gone is in the plan. One that became something else is not
+/// what was planned.
+#[test]
+fn a_source_that_is_no_longer_a_file_makes_a_plan_stale() {
+    let env = planned();
+    std::fs::remove_file(env.path("text")).unwrap();
+    std::fs::create_dir(env.path("text")).unwrap();
+    let error = refused(&env, &["web.plan"]);
+    assert!(error.contains("/text: is no longer a regular file"), "{error}");
+    std::fs::remove_dir(env.path("text")).unwrap();
+    nix::unistd::mkfifo(&env.path("text"), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let error = refused(&env, &["web.plan"]);
+    assert!(error.contains("/text: is no longer a regular file"), "{error}");
+    std::fs::remove_file(env.path("text")).unwrap();
+    let output = env.run(["apply", "web.plan", "--no-report"]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(env.read("d/f"), "one\n");
+}
+
 #[test]
 fn a_plan_is_private_and_applied_once() {
     use std::os::unix::fs::PermissionsExt as _;

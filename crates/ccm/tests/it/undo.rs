@@ -1,9 +1,10 @@
 //! Undo where the machine is no longer as the run left it, and where other
 //! users, or other runs, have a say.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ccm_testkit::{lacks_root, snapshot, snapshot_of_content};
@@ -230,6 +231,48 @@ fn what_another_user_may_have_written_is_not_given_back_unseen() {
     assert_eq!((meta("setuid").uid(), meta("setuid").mode() & 0o7777), (0, 0o755));
 }
 
+/// A run that holds the lock until there is a file `go`.
+fn hold_lock(env: &TestEnv) -> Child {
+    env.manifest(
+        "ccm: {resources: [{exec: [{wait: {provider: shell, command: \"touch [DIR]/at-work; while \
+         [ ! -e [DIR]/go ]; do sleep 0.01; done\"}}]}]}",
+    );
+    let holder =
+        env.command(["apply", "manifest.yaml", "--no-history"]).stdout(Stdio::null()).spawn();
+    let begin = Instant::now();
+    while !env.path("at-work").exists() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "no sign of the run");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    holder.unwrap()
+}
+
+/// Also when the first has begun already: its journal is there, without an end.
+#[test]
+fn an_undo_at_work_is_not_the_run_to_undo() {
+    let env = TestEnv::new();
+    env.write("f", "old\n");
+    ok(&env, ["ensure", "file", "[DIR]/f", "--content", "new\n"]);
+    let id = newest(&env);
+    ok(&env, ["undo"]);
+    cut(&env, false);
+    let mut holder = hold_lock(&env);
+    let mut undo = env.command(["undo"]);
+    let mut undo = undo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut waiting = String::new();
+    let mut lines = BufReader::new(undo.stderr.take().unwrap());
+    lines.read_line(&mut waiting).unwrap();
+    assert!(waiting.contains("waiting for another run"), "{waiting}");
+    env.write("go", "");
+    assert!(holder.wait().unwrap().success());
+    let output = undo.wait_with_output().unwrap();
+    assert!(said(&output).contains(&format!("{id} is already undone")), "{}", said(&output));
+    assert_eq!(env.read("f"), "old\n");
+    // One that was killed can be undone.
+    ok(&env, ["undo"]);
+    assert_eq!(env.read("f"), "new\n");
+}
+
 /// The second waits for the first, and takes back nothing of what that did.
 #[test]
 fn two_undos_at_once_undo_one_run() {
@@ -237,19 +280,8 @@ fn two_undos_at_once_undo_one_run() {
     env.write("f", "old\n");
     ok(&env, ["ensure", "file", "[DIR]/f", "--content", "new\n"]);
     let id = newest(&env);
-    // Holds the lock until both have chosen what to undo.
-    env.manifest(
-        "ccm: {resources: [{exec: [{wait: {provider: shell, command: \"touch [DIR]/at-work; while \
-         [ ! -e [DIR]/go ]; do sleep 0.01; done\"}}]}]}",
-    );
-    let holder =
-        env.command(["apply", "manifest.yaml", "--no-history"]).stdout(Stdio::null()).spawn();
-    let mut holder = holder.unwrap();
-    let begin = Instant::now();
-    while !env.path("at-work").exists() {
-        assert!(begin.elapsed() < Duration::from_mins(1), "no sign of the run");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    // Until both have chosen what to undo.
+    let mut holder = hold_lock(&env);
     let undos = [(); 2].map(|()| {
         let mut undo = env.command(["undo"]);
         undo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -446,6 +478,31 @@ fn every_damaged_line_of_a_journal_is_left_out() {
         ok(&env, ["apply", "manifest.yaml", "--no-history"]);
         assert_eq!(snapshot_of_content(&env.path("t")), after);
     }
+}
+
+/// A journal of a run that came to its end says so at its end. One that does not
+/// is told from that of a killed run, wherever it was cut.
+#[test]
+fn a_journal_that_lost_its_end_is_not_that_of_a_killed_run() {
+    let env = TestEnv::new();
+    env.write("f", "old\n");
+    env.write("g", "old\n");
+    env.manifest(
+        r#"ccm: {resources: [{file: [{defaults: {[ME], mode: "0644"}},
+            {"[DIR]/f": {content: "new\n"}}, {"[DIR]/g": {content: "new\n"}}]}]}"#,
+    );
+    ok(&env, ["apply", "manifest.yaml"]);
+    let (path, id) = (journal(&env), newest(&env));
+    let whole = std::fs::read(&path).unwrap();
+    for length in (0..whole.len()).step_by(97).chain([whole.len() - 1]) {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let text = fails(&env, ["undo", "--noop", &id]);
+        let is_named = ["the end of the journal is missing", "part of the journal was damaged"];
+        assert!(is_named.iter().any(|words| text.contains(words)), "{length}: {text}");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    ok(&env, ["undo", &id]);
+    assert_eq!((env.read("f"), env.read("g")), ("old\n".into(), "old\n".into()));
 }
 
 /// What was changed before a command is recorded on disk when it starts.

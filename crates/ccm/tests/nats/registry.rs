@@ -470,6 +470,11 @@ fn changes_are_watched() {
     json.line();
     bed.wire().publish("choria.ccm.registration.v1.a.b.c.d.e", &[], b"x");
     assert!(text.line().starts_with("WARN the message on choria.ccm.registration.v1.a.b.c.d.e"));
+    // What a message quotes does not reach the terminal as it is.
+    let evil = "{\"cluster\":\"a\",\"ttl\":\"x\\u001b[31m\\u009b\"}";
+    bed.wire().publish("choria.ccm.registration.v1.a.b.c.d.e", &[], evil.as_bytes());
+    let line = text.line();
+    assert!(line.contains("x\\u{1b}[31m\\u{9b}"), "{line}");
     // A lost connection is said, and taken up without repeating anything.
     bed.server.restart();
     let cluster = ["--cluster", "other", "--service", "s", "--protocol", "p", "--address", "::1"];

@@ -153,6 +153,7 @@ fn conflicts_are_found_and_nothing_is_created_over() {
     }
     let answer = put(&studio, "none/new.yaml", "x", ("If-None-Match", "*"));
     assert_eq!(code(&answer), (404, "not_found".into()));
+    assert_eq!(read(&answer)["error"]["hint"], "create the directory first");
     let answer = put(&studio, "program.sh", "x", ("If-None-Match", "*"));
     assert_eq!(code(&answer), (403, "outside".into()));
     let left: Vec<_> = std::fs::read_dir(studio.dir.path().join("site")).unwrap().collect();
