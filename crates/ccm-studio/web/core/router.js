@@ -27,7 +27,7 @@ export function format({ page = "design", file, resource, rest = {} }) {
   return `#/${page}${parts.length > 0 ? `?${parts.join("&")}` : ""}`;
 }
 
-/** @type {import("../vendor/preact.js").Signal<Place>} where we are */
+/** @type {Signal<Place>} where we are */
 export const place = signal(parse(typeof location === "undefined" ? "" : location.hash));
 
 export const page = computed(() => place.value.page);

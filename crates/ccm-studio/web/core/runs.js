@@ -60,17 +60,17 @@ export class Run {
     this.state = signal("running");
     this.total = signal(0);
     this.doing = signal("");
-    /** @type {import("../vendor/preact.js").Signal<Row[]>} */
+    /** @type {Signal<Row[]>} */
     this.rows = signal(/** @type {Row[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<string[]>} what commands printed */
+    /** @type {Signal<string[]>} what commands printed */
     this.output = signal(/** @type {string[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
+    /** @type {Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
     this.notes = signal(/** @type {{kind: "info" | "warn" | "bad", text: string}[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<any[]>} */
+    /** @type {Signal<any[]>} */
     this.findings = signal(/** @type {any[]} */ ([]));
     /** Whether something was applied since. */
     this.outdated = signal(false);
-    /** @type {import("../vendor/preact.js").Signal<Set<string>>} resources whose hidden diffs are shown */
+    /** @type {Signal<Set<string>>} resources whose hidden diffs are shown */
     this.revealed = signal(new Set());
     this.counts = computed(() => {
       /** @type {Record<string, number>} */
@@ -183,7 +183,7 @@ export function outcomeOf(event) {
   return "change";
 }
 
-/** @type {import("../vendor/preact.js").Signal<Run | null>} the plan or run that is shown */
+/** @type {Signal<Run | null>} the plan or run that is shown */
 export const currentRun = signal(/** @type {Run | null} */ (null));
 
 /** Follows a run to its end, also over a lost connection. @param {Run} run */
@@ -226,7 +226,7 @@ const agreed = new Map();
  * @typedef {{resource: string, file: string, property?: string, command?: string, user?: string, unknown?: string}} Guard
  */
 
-/** The guards of the text as it stands, those of child manifests included. @param {import("./document.js").Document} document @returns {Promise<Guard[]>} */
+/** The guards of the text as it stands, those of child manifests included. @param {OpenFile} document @returns {Promise<Guard[]>} */
 async function guardsOf(document) {
   const known = document.check.peek();
   if (known && known.revision === document.revision.peek() && !document.checking.peek()) return known.guards;
@@ -234,7 +234,7 @@ async function guardsOf(document) {
   return (await document.ask("check", document.editor.doc, body)).guards;
 }
 
-/** Asks before commands are run for a plan. @param {import("./document.js").Document} document */
+/** Asks before commands are run for a plan. @param {OpenFile} document */
 async function agreeToGuards(document) {
   const guards = await guardsOf(document);
   if (guards.length === 0) return true;

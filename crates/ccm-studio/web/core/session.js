@@ -7,7 +7,7 @@ import { signal } from "../vendor/preact.js";
 
 const STORED = "ccm-studio-key";
 
-/** @type {import("../vendor/preact.js").Signal<string | null>} why there is no key; null while there is one */
+/** @type {Signal<string | null>} why there is no key; null while there is one */
 export const refused = signal(null);
 
 let current = read();

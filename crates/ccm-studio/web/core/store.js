@@ -6,25 +6,23 @@ import { Document } from "./document.js";
 import { go, place } from "./router.js";
 import { key, refused } from "./session.js";
 
-/** @typedef {import("./types.js").OutlineEntry} OutlineEntry */
-
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").Studio | null>} */
+/** @type {Signal<Studio | null>} */
 export const studio = signal(null);
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").Types>} */
+/** @type {Signal<Types>} */
 export const types = signal({ types: [], common: [] });
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").FileEntry[] | null>} */
+/** @type {Signal<FileEntry[] | null>} */
 export const files = signal(null);
 export const filesTruncated = signal(false);
 
-/** @type {import("../vendor/preact.js").Signal<Document | null>} the file that is shown */
+/** @type {Signal<Document | null>} the file that is shown */
 export const current = signal(null);
-/** @type {import("../vendor/preact.js").Signal<ApiError | Error | null>} why the file cannot be shown */
+/** @type {Signal<ApiError | Error | null>} why the file cannot be shown */
 export const openError = signal(null);
 
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
+/** @type {Signal<FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
 export const facts = signal(undefined);
 
-/** @type {import("../vendor/preact.js").Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
+/** @type {Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
 export const outcomes = signal(new Map());
 
 /** Open files by name. Those with unsaved text stay, in memory only. @type {Map<string, Document>} */

@@ -9,7 +9,6 @@ import { Combo } from "../ui/combo.js";
 import { Button, Segmented, typed } from "../ui/parts.js";
 import { useProposals } from "./proposals.js";
 
-/** @typedef {import("../core/types.js").Field} Field */
 /**
  * @typedef {object} ControlProps
  * @property {Field} field
@@ -161,7 +160,7 @@ export function WordControl(props) {
 
 /**
  * A text with proposals.
- * @param {ControlProps & {options: import("../ui/combo.js").Option[] | ((query: string) => any)}} props
+ * @param {ControlProps & {options: Option[] | ((query: string) => any)}} props
  */
 export function ComboControl({ value, inherited, readOnly, invalid, id, describedBy, onChange, options }) {
   return html`<div class=${`in ${inherited ? "inherit" : ""} ${invalid ? "bad" : ""}`}>
@@ -226,10 +225,10 @@ export function ModeControl(props) {
 /** More than this are not proposed at once. */
 const MOST_PROPOSED = 200;
 
-/** What can be referred to: resources that come earlier. There may be thousands, so they are looked for when they are asked for. @param {number} number @returns {(query: string) => import("../ui/combo.js").Option[]} */
+/** What can be referred to: resources that come earlier. There may be thousands, so they are looked for when they are asked for. @param {number} number @returns {(query: string) => Option[]} */
 function earlier(number) {
   return (query) => {
-    /** @type {import("../ui/combo.js").Option[]} */
+    /** @type {Option[]} */
     const found = [];
     for (const entry of current.peek()?.outline.peek() ?? []) {
       if (entry.number >= number || found.length >= MOST_PROPOSED) break;

@@ -38,7 +38,7 @@ export function Files() {
   </nav>`;
 }
 
-/** @param {{file: import("../core/types.js").FileEntry}} props */
+/** @param {{file: FileEntry}} props */
 function Count({ file }) {
   const document = documents.get(file.path);
   const open = current.value === document && document?.check.value ? document : undefined;

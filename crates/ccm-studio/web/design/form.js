@@ -16,12 +16,6 @@ import { duplicate, moveBy, remove, rename } from "./operations.js";
 import { shown, stopAsking } from "./state.js";
 import { TypePalette } from "./welcome.js";
 
-/** @typedef {import("../core/types.js").Field} Field */
-/** @typedef {import("../core/types.js").Form} Form */
-/** @typedef {import("../core/types.js").Finding} Finding */
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
-/** @typedef {import("../core/types.js").Property} Property */
-
 /** Puts the focus into the form. */
 export function focusForm() {
   const first = document.querySelector(".pane.form fieldset :is(textarea, input, select, button):not([tabindex='-1'])");
@@ -40,7 +34,7 @@ export function FormPane() {
 
 /** @param {{entry: OutlineEntry}} props */
 function Resource({ entry }) {
-  const doc = /** @type {import("../core/document.js").Document} */ (current.value);
+  const doc = /** @type {OpenFile} */ (current.value);
   const state = shown.value;
   const handle = handleOf(entry);
   const form = state && state.handle === handle ? state.form : null;

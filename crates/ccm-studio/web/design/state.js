@@ -3,9 +3,7 @@ import { effect, signal } from "../vendor/preact.js";
 import { ApiError, aborted } from "../core/api.js";
 import { current, handleOf, selected } from "../core/store.js";
 
-/** @typedef {import("../core/types.js").Form} Form */
-
-/** @type {import("../vendor/preact.js").Signal<{handle: string | number, form: Form | null, error: string | null} | null>} */
+/** @type {Signal<{handle: string | number, form: Form | null, error: string | null} | null>} */
 export const shown = signal(null);
 
 /** @type {AbortController | null} */
@@ -43,7 +41,7 @@ export function stopAsking() {
   if (entry) shown.value = { handle: handleOf(entry), form: null, error: "Stopped. Choose the resource again to load its form." };
 }
 
-/** @param {import("../core/document.js").Document} doc @param {string | number} handle */
+/** @param {OpenFile} doc @param {string | number} handle */
 async function ask(doc, handle) {
   const request = new AbortController();
   asked = request;

@@ -3,8 +3,6 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { keyText } from "../core/words.js";
 import { Icon } from "./icons.js";
 
-/** @typedef {import("../vendor/preact.js").ComponentChildren} Children */
-
 /**
  * @param {{
  *   icon?: string, label?: string, keys?: string, title?: string, kind?: string, class?: string,
