@@ -325,8 +325,12 @@ data:
   # @secret
   password: hunter22
   nested: {a: 1, greeting: \"hi {{ Facts.role }}\"}
+  login:
+    name: web
+    # @secret
+    password: hunter23
 overrides:
-  role:web: {port: 8080}
+  role:web: {port: 8080, login: none}
 ";
     let facts = json!({"facts": {"source": "none", "set": ["role=web"]}});
     let answer = studio.post("data", &with(text(hiera), &facts));
@@ -342,12 +346,15 @@ overrides:
     };
     assert_eq!(
         (&origin("port")["layer"], &origin("port")["line"]),
-        (&json!("role:web"), &json!(10))
+        (&json!("role:web"), &json!(14))
     );
-    assert_eq!(origin("port")["replaced"][0]["line"], 5);
+    let replaced = &origin("port")["replaced"][0];
+    assert_eq!((&replaced["line"], &replaced["value"]), (&json!(5), &json!(80)));
+    let replaced = &origin("login")["replaced"][0]["value"];
+    assert_eq!(replaced, &json!({"name": "web", "password": "[redacted]"}));
     assert_eq!(origin("nested.greeting")["value"], "hi web");
     assert_eq!(origin("password")["secret"], true);
-    assert!(!answer.to_string().contains("hunter22"), "{answer}");
+    assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let used = answer["facts_used"].as_array().unwrap();
     assert!(used.iter().any(|fact| fact["name"] == "role" && fact["is_set"] == true), "{used:?}");
     let ruled = "data:\n  # @require\n  name: \"\"\n";
