@@ -8,6 +8,7 @@ import { confirm } from "../ui/dialog.js";
 import { report, toast } from "../ui/toast.js";
 import { plural } from "./words.js";
 
+/** @typedef {import("../vendor/codemirror.js").Text} Text */
 /** @typedef {{property: string, from?: any, to?: any, secret?: boolean, added?: number, removed?: number}} Change */
 
 /**
@@ -49,7 +50,7 @@ export const OUTCOMES = {
 };
 
 export class Run {
-  /** @param {{id: string, mode: string, path: string, text: string, diffs: string}} about */
+  /** @param {{id: string, mode: string, path: string, text: Text | null, diffs: string}} about `text`: null where it is not known */
   constructor({ id, mode, path, text, diffs }) {
     this.id = id;
     this.mode = mode;
@@ -84,8 +85,7 @@ export class Run {
       if (this.outdated.value) return true;
       if (!document || document.path.value !== this.path) return false;
       void document.revision.value;
-      // Most changes change the length, which is known without the text.
-      return document.editor.doc.length !== this.text.length || document.text() !== this.text;
+      return !this.text?.eq(document.editor.doc);
     });
     /** When it was asked to stop, 0 if it was not. */
     this.stopped = signal(0);
@@ -273,8 +273,8 @@ export async function startPlan(options = {}) {
   const diffs = revealed.size > 0 ? "all" : "public";
   try {
     if (!(await agreeToGuards(document))) return;
-    const [path, text] = [document.path.peek(), document.text()];
-    const { id } = await post("runs", { mode: "plan", path, text, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
+    const [path, text] = [document.path.peek(), document.editor.doc];
+    const { id } = await document.ask("runs", text, { mode: "plan", path, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
     go({ page: "plan", resource: selected.peek() ? idOf(/** @type {any} */ (selected.peek())) : "" });
     const run = new Run({ id, mode: "plan", path, text, diffs });
     run.revealed.value = revealed;

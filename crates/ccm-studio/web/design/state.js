@@ -1,7 +1,7 @@
 // The form of the selected resource, as the engine sees it.
 import { effect, signal } from "../vendor/preact.js";
 import { ApiError, aborted } from "../core/api.js";
-import { current, handleOf, selected } from "../core/store.js";
+import { current, facts, handleOf, selected } from "../core/store.js";
 
 /** @type {Signal<{handle: string | number, form: Form | null, revision: number, error: string | null} | null>} `revision`: that of the text which the form is about */
 export const shown = signal(null);
@@ -47,7 +47,7 @@ async function ask(doc, handle) {
   asked = request;
   const revision = doc.check.peek()?.revision ?? 0;
   try {
-    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle }, { signal: request.signal });
+    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle, ...(facts.peek() ? { facts: facts.peek() } : {}) }, { signal: request.signal });
     if (asked === request) shown.value = { handle, form, revision, error: null };
   } catch (error) {
     if (aborted(error) || asked !== request) return;
