@@ -44,6 +44,8 @@ export class Document {
     this.editor = EditorState.create({ doc: file.text, extensions });
     /** @type {import("../vendor/codemirror.js").EditorView | null} the editor, while it is on the page */
     this.view = null;
+    /** Effects that wait for a transaction. @type {import("../vendor/codemirror.js").StateEffect<any>[]} */
+    this.effects = [];
 
     /** Counts the changes of the text. */
     this.revision = state(1);
@@ -107,8 +109,19 @@ export class Document {
    * @param {import("../vendor/codemirror.js").TransactionSpec} spec
    */
   dispatch(spec) {
-    if (this.view) this.view.dispatch(spec);
-    else this.accept(this.editor.update(spec));
+    const all = { ...spec, effects: [...this.effects.splice(0), ...[spec.effects ?? []].flat()] };
+    if (this.view) this.view.dispatch(all);
+    else this.accept(this.editor.update(all));
+  }
+
+  /**
+   * Adds an effect to the transaction that follows, or to one of its own: each
+   * makes the browser lay the page out.
+   * @param {import("../vendor/codemirror.js").StateEffect<any>} effect
+   */
+  mark(effect) {
+    this.effects.push(effect);
+    queueMicrotask(() => this.effects.length > 0 && this.dispatch({}));
   }
 
   /** Takes a transaction, of the editor on the page or without one. @param {Transaction} transaction */

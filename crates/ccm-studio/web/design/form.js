@@ -43,7 +43,9 @@ function Resource({ entry }) {
   const type = typeNamed(entry.type);
   const readOnly = doc.locked.value || broken !== null || studio.value?.read_only === true;
   const total = doc.outline.value.length;
-  const users = (form?.used_by ?? []).map((one) => (typeof one === "string" ? { resource: one, relation: "" } : { resource: one.resource, relation: one.relation ?? one.kind ?? "" }));
+  // While the next form is on its way, this one is not drawn again.
+  const groups = useMemo(() => drawn && html`<${Groups} key=${drawn.handle} ...${drawn} fields=${type?.fields ?? []} readOnly=${readOnly} />`, [drawn, type, readOnly]);
+  const users = usersOf(form);
   const wakes = users.filter((one) => one.relation === "subscribe");
   const line = [`runs ${rank(entry.number, total)}`, wakes.length > 0 ? `changes wake ${wakes.slice(0, 2).map((one) => one.resource).join(", ")}${wakes.length > 2 ? ` and ${wakes.length - 2} more` : ""}` : ""].filter(Boolean).join(" · ");
   return html`
@@ -57,9 +59,12 @@ function Resource({ entry }) {
       ${broken && html`<div class="pad"><${Banner} kind="warn" actions=${html`<${Button} small onClick=${() => doc.reveal((broken.line ?? 1) - 1, 0)}>Go to line ${broken.line}<//>`}>The text is not YAML. The form shows the last good values and waits for line ${broken.line}.<//></div>`}
       ${state?.error && html`<div class="pad"><${Banner} kind="bad">${state.error}<//></div>`}
       ${!type && html`<div class="pad"><${Banner} kind="warn">The type <code>${entry.type}</code> is not known to this ccm.<//></div>`}
-      ${drawn ? html`<${Groups} key=${drawn.handle} entry=${drawn.entry} form=${drawn.form} revision=${drawn.revision} fields=${type?.fields ?? []} readOnly=${readOnly || form === null} users=${users} />` : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" onStop=${stopAsking} />`}
+      ${drawn ? groups : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" onStop=${stopAsking} />`}
     </div>`;
 }
+
+/** Those that refer to a resource. @param {Form | null} form @returns {{resource: string, relation: string}[]} */
+const usersOf = (form) => (form?.used_by ?? []).map((one) => (typeof one === "string" ? { resource: one, relation: "" } : { resource: one.resource, relation: one.relation ?? one.kind ?? "" }));
 
 /** Loading that takes longer than this shows a skeleton. */
 const LATE = 150;
@@ -77,8 +82,9 @@ function useDrawn(entry, handle, form, revision) {
     const timer = setTimeout(() => setLate(true), LATE);
     return () => clearTimeout(timer);
   }, [handle, form === null]);
-  if (form) last.current = { entry, handle, form, revision };
-  else if (late) last.current = null;
+  const now = last.current;
+  if (form && (now?.form !== form || now.entry !== entry || now.revision !== revision)) last.current = { entry, handle, form, revision };
+  else if (!form && late) last.current = null;
   return last.current;
 }
 
@@ -108,8 +114,9 @@ export function arrange(fields, common) {
   return { groups: [...named].map(([title, list]) => ({ title, fields: list })).filter((group) => group.fields.length > 0), relations, rest };
 }
 
-/** @param {Context & {fields: Field[], users: {resource: string, relation: string}[]}} props */
-function Groups({ entry, form, revision, fields, readOnly, users }) {
+/** @param {Context & {fields: Field[]}} props */
+function Groups({ entry, form, revision, fields, readOnly }) {
+  const users = usersOf(form);
   const { common } = types.value;
   const { groups, relations, rest } = useMemo(() => arrange(fields, common), [fields, common]);
   const known = new Set(fields.flatMap((field) => [field.name, ...field.aliases]));

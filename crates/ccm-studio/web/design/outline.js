@@ -142,7 +142,7 @@ export function Outline() {
     </div>`}
     ${inner[0]?.rendered && inner[0].parent === null && html`<${RenderedNote} entry=${inner[0]} />`}
     ${doc.check.value.inner_left_out > 0 && html`<p class="rendered muted">${plural(doc.check.value.inner_left_out, "resource")} from elsewhere not listed</p>`}
-    <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry}
+    <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry} recycle
       onSelect=${choose} onOpen=${() => (looked ? openInner(looked) : focusForm())} onKey=${keys}
       empty=${html`<p class="muted pad">${outline?.length ? "No resource passes the filter" : "No resources yet. Add one below."}</p>`}
       row=${(/** @type {Item} */ item, /** @type {number} */ index) => ("entry" in item

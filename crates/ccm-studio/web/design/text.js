@@ -59,7 +59,7 @@ function Editor({ document: doc }) {
         const fresh = doc.checked === doc.editor.doc;
         if (!fresh && entry) return;
         const lines = entry && { from: entry.range[0], to: entry.range[3] === 0 && entry.range[2] > entry.range[0] ? entry.range[2] - 1 : entry.range[2] };
-        view.dispatch({ effects: setSelected.of(lines) });
+        doc.mark(setSelected.of(lines));
       }),
     ];
     return () => {
