@@ -593,3 +593,48 @@ fn work_for_clients_that_are_gone_holds_nobody_up() {
     let answer = studio.try_post("check", &text(MANIFEST));
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
+
+#[test]
+fn forms_resolve_as_the_check_did_until_something_else_changes() {
+    let studio = Studio::start(&[]);
+    let manifest = "\
+data:
+  # @secret
+  password: hunter22
+ccm:
+  resources:
+    - exec:
+        - say:
+            command: \"echo {{ Facts.site }} {{ Data.password }}\"
+";
+    let facts = |site: &str| json!({"facts": {"source": "none", "set": [format!("site={site}")]}});
+    let resolved = |text: &Value, facts: &Value| {
+        let body = with(with(text.clone(), facts), &json!({"resource": 1}));
+        studio.post("form", &body)["properties"]["command"]["resolved"].clone()
+    };
+    let checked = studio.post("check", &with(text(manifest), &facts("one")));
+    assert_eq!(checked["valid"], true, "{checked}");
+    let named = json!({"path": "web.yaml", "digest": checked["digest"]});
+    for site in ["one", "two", "one"] {
+        let command = resolved(&named, &facts(site));
+        let command = command.as_str().unwrap();
+        assert!(command.starts_with(&format!("echo {site} ")), "{command}");
+        assert!(!command.contains("hunter22"), "{command}");
+    }
+    // A plan takes the text by its digest, too.
+    let plan = |digest: &Value| json!({"mode": "plan", "path": "web.yaml", "digest": digest});
+    assert!(studio.post("runs", &plan(&checked["digest"]))["id"].is_string());
+    let unknown = studio.try_post("runs", &plan(&json!("none")));
+    assert_eq!(code(&unknown), (409, "text_unknown".into()));
+
+    // A file that the check has read may be another one by now.
+    let reading = manifest.replace("Facts.site", "readFile('site.txt')");
+    for site in ["one", "two"] {
+        std::fs::write(studio.site("site.txt"), site).unwrap();
+        if site == "one" {
+            studio.post("check", &text(&reading));
+        }
+        let command = resolved(&text(&reading), &json!({}));
+        assert!(command.to_string().contains(&format!("echo {site} ")), "{command}");
+    }
+}
