@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// What the page is made of; anything else in the directory is about it.
 const SERVED: [&str; 5] = ["html", "js", "css", "svg", "txt"];
-/// Types for those who check the page; no module imports it.
-const TYPES: &str = "types.js";
 
 fn main() {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("web");
@@ -35,7 +33,7 @@ fn list(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') || name == "node_modules" || name == TYPES {
+        if name.starts_with('.') || name == "node_modules" {
             continue;
         }
         if path.is_dir() {

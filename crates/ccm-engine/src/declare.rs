@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// Does no I/O.
 pub trait Declare: Sized + 'static {
     /// What can be wanted.
-    type Properties: Properties;
+    type Properties: Properties + Send;
 
     /// Its name in manifests.
     const NAME: &'static str;

@@ -49,7 +49,7 @@ pub trait AnyType: Sync {
 }
 
 /// A resource of any type.
-pub trait AnyResource {
+pub trait AnyResource: Send {
     /// Its type.
     fn kind(&self) -> &'static str;
     /// The properties that all types have.

@@ -149,6 +149,19 @@ impl DirectorySession {
         Ok(path)
     }
 
+    /// The report of the session in a directory, if there is one.
+    pub fn report_of(host: &Host, path: &Path) -> Result<Option<Report>, SessionError> {
+        let failed = |source: ccm_host::Error| SessionError {
+            action: "open",
+            path: path.to_owned(),
+            source: source.into(),
+        };
+        match host.stat(path).map_err(failed)? {
+            Some(_) => Self::open(host, path)?.report().map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// Opens a session; the directory is made if it is not there.
     pub fn open(host: &Host, path: &Path) -> Result<Self, SessionError> {
         let this = Self {

@@ -56,7 +56,7 @@ impl std::fmt::Display for EntryState {
 }
 
 /// Where one level has a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
     /// The document, if it was read from a text of its own.
     pub file: Option<String>,
@@ -68,10 +68,12 @@ pub struct Provider {
     pub entry: Option<String>,
     /// The text with placeholders that the value comes from, if it has any.
     pub template: Option<String>,
+    /// The value that the level has for the key, with placeholders resolved.
+    pub value: Option<Value>,
 }
 
 /// Where a key comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origin {
     /// What it comes from, the strongest last. Several where maps or lists were
     /// merged, none where there is no such key.
@@ -123,6 +125,7 @@ impl Document {
     /// let origin = explained.origin(&["port".to_owned()]);
     /// assert_eq!((origin.supplied[0].level.as_str(), origin.supplied[0].line), ("os:linux", Some(5)));
     /// assert_eq!(origin.overrode[0].level, "data");
+    /// assert_eq!(origin.overrode[0].value, Some(80.into()));
     /// assert_eq!(explained.facts, ["os"]);
     /// # Ok::<(), ccm_hiera::Error>(())
     /// ```
@@ -241,6 +244,7 @@ impl Layers {
             level: level.name.clone(),
             entry: level.entry.clone(),
             template: self.section(level).and_then(|written| template(written, path)),
+            value: value_at(&level.values, path).cloned(),
         }
     }
 
@@ -252,6 +256,11 @@ impl Layers {
         };
         section.and_then(Value::as_map)
     }
+}
+
+fn value_at<'a>(values: &'a Map, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(values.get(first)?, |value, key| value.as_map()?.get(key))
 }
 
 /// The text with placeholders at a path, or at the beginning of it.

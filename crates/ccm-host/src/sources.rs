@@ -27,6 +27,13 @@ pub struct RecordedSources {
     size: u64,
 }
 
+impl RecordedSources {
+    /// Whether nothing was read.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.trees.is_empty() && self.fetched.is_empty()
+    }
+}
+
 /// One file that was read.
 #[derive(Clone, Debug)]
 pub struct RecordedFile {

@@ -201,7 +201,14 @@ impl Shown<'_> {
         let origin = self.explained.origin(path);
         let kind = type_name(value);
         let value = if is_secret { REDACTED.into() } else { as_json(value) };
-        let replaced: Vec<Json> = origin.overrode.iter().map(|from| self.provider(from)).collect();
+        let replaced = |from: &Provider| {
+            let mut shown = self.provider(from);
+            if let Some(value) = &from.value {
+                shown["value"] = self.without_secrets(&mut path.to_vec(), value);
+            }
+            shown
+        };
+        let replaced: Vec<Json> = origin.overrode.iter().map(replaced).collect();
         let mut shown = json!({
             "key": path.join("."),
             "path": path,
@@ -220,6 +227,23 @@ impl Shown<'_> {
             shown["merged"] = origin.supplied.iter().map(|from| self.provider(from)).collect();
         }
         shown
+    }
+
+    /// A value that something else has replaced. It is not part of the data, so
+    /// the redactor may not know what is secret in it.
+    fn without_secrets(&self, path: &mut Vec<String>, value: &Value) -> Json {
+        if self.explained.is_secret(path) {
+            self.learn(value);
+            return REDACTED.into();
+        }
+        let Value::Map(map) = value else { return as_json(value) };
+        let mut shown = serde_json::Map::new();
+        for (key, inner) in map.sorted() {
+            path.push(key.value().to_string());
+            let inner = self.without_secrets(path, inner);
+            shown.extend(path.pop().map(|key| (key, inner)));
+        }
+        Json::Object(shown)
     }
 
     fn provider(&self, from: &Provider) -> Json {

@@ -18,7 +18,7 @@ use crate::routes::{check_place, parameter};
 const MAX_FILE: u64 = 4 << 20;
 
 /// The facts that a request is about.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FactsChoice {
     /// Those of this machine, of a file, or none.
@@ -42,6 +42,11 @@ enum FactsSource {
 }
 
 impl FactsChoice {
+    /// Whether they are in a file, which may change.
+    pub(crate) fn is_file(&self) -> bool {
+        self.source == FactsSource::File
+    }
+
     /// What templates see with these facts.
     pub(crate) fn apply(&self, app: &App, inputs: &mut Inputs) -> ApiResult<()> {
         let (facts, name) = match self.source {

@@ -104,13 +104,9 @@ fn session_entry(app: &App, path: &Path) -> Value {
 }
 
 fn session_report(app: &App, path: &Path) -> Result<Report, String> {
-    let host = &app.settings.host;
-    if !matches!(host.stat(path), Ok(Some(_))) {
-        return Err("there is no such session yet".to_owned());
-    }
-    let failed = |error: ccm_engine::SessionError| ccm_engine::chain(&error);
-    let session = DirectorySession::open(host, path).map_err(failed)?;
-    session.report().map_err(failed)
+    let found = DirectorySession::report_of(&app.settings.host, path);
+    let found = found.map_err(|error| ccm_engine::chain(&error))?;
+    found.ok_or_else(|| "there is no such session yet".to_owned())
 }
 
 fn reports(app: &App, found: &mut Vec<Value>) {

@@ -4,24 +4,56 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
+use ccm_engine::{Inputs, Manifest};
 use ccm_host::Digest;
 use ccm_yaml::edit::Document;
 use ccm_yaml::{Source, SyntaxError};
 
 use crate::app::{STACK, lock};
 use crate::error::{ApiError, ApiResult};
+use crate::facts::FactsChoice;
 
 /// A text that was read at most once.
 pub(crate) struct KnownText {
     pub(crate) text: String,
     pub(crate) digest: String,
     document: OnceLock<Result<Document, SyntaxError>>,
+    manifest: Mutex<Option<KnownManifest>>,
+}
+
+/// The manifest that a check has made of a text. Only one that depends on
+/// nothing else is kept: no file was read for it.
+pub(crate) struct KnownManifest {
+    pub(crate) manifest: Manifest,
+    pub(crate) path: String,
+    pub(crate) facts: Option<FactsChoice>,
+    pub(crate) inputs: Arc<Inputs>,
 }
 
 impl KnownText {
     fn new(text: String, document: OnceLock<Result<Document, SyntaxError>>) -> Arc<Self> {
         let digest = Digest::of(text.as_bytes()).to_string();
-        Arc::new(Self { text, digest, document })
+        Arc::new(Self { text, digest, document, manifest: Mutex::default() })
+    }
+
+    pub(crate) fn keep_manifest(&self, manifest: KnownManifest) {
+        *lock(&self.manifest) = Some(manifest);
+    }
+
+    /// Uses the manifest that the last check has made, if it would be the same
+    /// now.
+    pub(crate) fn with_manifest<T>(
+        &self,
+        path: &str,
+        facts: Option<&FactsChoice>,
+        inputs: &Arc<Inputs>,
+        used: impl FnOnce(&Manifest) -> T,
+    ) -> Option<T> {
+        let kept = lock(&self.manifest);
+        let is_same = |kept: &&KnownManifest| {
+            kept.path == path && kept.facts.as_ref() == facts && Arc::ptr_eq(&kept.inputs, inputs)
+        };
+        kept.as_ref().filter(is_same).map(|kept| used(&kept.manifest))
     }
 
     /// The text as a document that can be edited.

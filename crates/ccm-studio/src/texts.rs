@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::error::{ApiError, ApiResult, json_response};
 use crate::facts::FactsChoice;
 use crate::files::MAX_SIZE;
-use crate::known::KnownText;
+use crate::known::{KnownManifest, KnownText};
 use crate::members::Members;
 use crate::routes::check_place;
 
@@ -104,6 +104,10 @@ impl TextRequest {
         Ok((path, app.texts.find(text, self.digest.as_deref())?))
     }
 
+    fn has_facts_file(&self) -> bool {
+        self.facts.as_ref().is_some_and(FactsChoice::is_file)
+    }
+
     pub(crate) fn choose_facts(&self, app: &App, options: &mut RunOptions) -> ApiResult<()> {
         match &self.facts {
             Some(choice) => choice.apply(app, &mut options.inputs),
@@ -115,9 +119,12 @@ impl TextRequest {
 pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let started = Instant::now();
     let (path, known) = request.checked(app)?;
+    let inputs = app.inputs()?;
     let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
+    options.host.record_sources();
     let (found, manifest) = engine.check_loaded(&request.path, &path, known.text.clone(), &options);
+    let reads_files = !options.host.recorded_sources().is_empty();
     let mut members = Members::new(app, &options);
     if let Some(manifest) = &manifest {
         engine.visit(manifest, &options, &mut |visited| members.add(visited));
@@ -147,6 +154,12 @@ pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRes
         revision: request.revision,
     };
     let response = json_response(StatusCode::OK, &answer);
+    // Forms ask what their placeholders resolve to.
+    let is_wanted = known.text.contains("{{") && !reads_files;
+    if let Some(manifest) = manifest.filter(|_| is_wanted && !request.has_facts_file()) {
+        let (path, facts) = (request.path.clone(), request.facts.clone());
+        known.keep_manifest(KnownManifest { manifest, path, facts, inputs });
+    }
     known.read_ahead();
     Ok(response)
 }
@@ -178,17 +191,28 @@ pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
                 ApiError::new(StatusCode::NOT_FOUND, "not_found", message).maybe_hint(hint)
             }
         })?;
+    // The host that has resolved the form knows what is secret.
+    let mut host = options.host.clone();
     if form.has_placeholders() {
-        request.choose_facts(app, &mut options)?;
-        let text = known.text.clone();
-        if let Ok(manifest) = engine.load_text(&path, text, &options) {
-            form.add_resolved(&manifest);
+        let mut resolve = |manifest: &ccm_engine::Manifest| {
+            form.add_resolved(manifest);
+            manifest.templates.host().clone()
+        };
+        let facts = request.facts.as_ref();
+        let kept = known.with_manifest(&request.path, facts, &app.inputs()?, &mut resolve);
+        if let Some(kept) = kept {
+            host = kept;
+        } else {
+            request.choose_facts(app, &mut options)?;
+            if let Ok(manifest) = engine.load_text(&path, known.text.clone(), &options) {
+                host = resolve(&manifest);
+            }
         }
     }
     let mut answer = serde_json::to_value(&form).unwrap_or_default();
     // What is written is in the page already; what was made of it may be secret.
     if let Some(properties) = answer["properties"].as_object_mut() {
-        let redactor = options.host.redactor();
+        let redactor = host.redactor();
         for property in properties.values_mut() {
             if let Some(resolved) = property.get_mut("resolved") {
                 redactor.value(resolved);

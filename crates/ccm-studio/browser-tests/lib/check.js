@@ -83,20 +83,29 @@ const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 let axe;
 
 /**
- * Fails on anything that axe finds. The page must have been opened with
- * `bypassPolicy`, as axe is a script from elsewhere.
+ * Fails on anything that axe finds, in the theme that is shown and in the other
+ * one. The page must have been opened with `bypassPolicy`, as axe is a script
+ * from elsewhere.
  * @param {Page} page @param {string} where
  */
 export async function accessible(page, where) {
   axe ??= readFile(axePath, "utf8");
   const has = await page.evaluate(() => "axe" in globalThis);
   if (!has) await page.evaluate(await axe);
-  const found = await page.evaluate(async () => {
-    const result = await /** @type {any} */ (globalThis).axe.run(document, {
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-      resultTypes: ["violations"],
+  const shown = await page.evaluate(() => document.documentElement.dataset["theme"]);
+  /** @type {("light" | "dark")[]} */
+  const themes = shown === "dark" ? ["light", "dark"] : ["dark", "light"];
+  // The one that was shown comes last, and stays.
+  for (const theme of themes) {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.waitForFunction((wanted) => document.documentElement.dataset["theme"] === wanted, theme);
+    const found = await page.evaluate(async () => {
+      const result = await /** @type {any} */ (globalThis).axe.run(document, {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+        resultTypes: ["violations"],
+      });
+      return result.violations.map((/** @type {any} */ one) => ({ id: one.id, help: one.help, nodes: one.nodes.slice(0, 4).map((/** @type {any} */ node) => `${node.html.slice(0, 200)} ${node.failureSummary ?? ""}`) }));
     });
-    return result.violations.map((/** @type {any} */ one) => ({ id: one.id, help: one.help, nodes: one.nodes.slice(0, 4).map((/** @type {any} */ node) => `${node.html.slice(0, 200)} ${node.failureSummary ?? ""}`) }));
-  });
-  assert.deepEqual(found, [], `axe on ${where}`);
+    assert.deepEqual(found, [], `axe on ${where}, ${theme}`);
+  }
 }

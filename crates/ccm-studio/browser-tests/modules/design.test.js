@@ -9,10 +9,10 @@ import { fromText, moved } from "../../web/design/collections.js";
 import { hasPlaceholder, toNumber } from "../../web/design/controls.js";
 import { curves } from "../../web/pages/graph.js";
 
-/** @param {Partial<import("../../web/core/types.js").OutlineEntry> & {name: string}} entry */
+/** @param {Partial<OutlineEntry> & {name: string}} entry */
 const entry = (entry) => /** @type {any} */ ({ type: "file", require: [], subscribe: [], ...entry });
 
-/** @param {Partial<import("../../web/core/types.js").Field> & {name: string}} field @returns {import("../../web/core/types.js").Field} */
+/** @param {Partial<Field> & {name: string}} field @returns {Field} */
 const field = (field) => ({ doc: "", aliases: [], shape: "text", phase: "parse", secret: false, required: false, conflicts: [], ...field });
 
 test("resources that refer to each other share a lane, others get their own", () => {

@@ -38,6 +38,42 @@ studioTest("a form edit changes nothing but its own bytes, and undo takes it bac
   assert.equal(await server.read("web.yaml"), WEB.replace("alias: config", "alias: settings"));
 });
 
+studioTest("what is chosen in the form is shown at once, whatever older answers say", { "web.yaml": WEB }, async ({ page }) => {
+  await choose(page, FILE);
+  await checked(page);
+  /** @type {(() => Promise<void>)[]} */
+  const held = [];
+  const box = (/** @type {string} */ name) => page.getByRole("checkbox", { name });
+  await page.route("**/api/v1/form", (route) => void held.push(() => route.continue()));
+  await box("owner: execute").check({ force: true });
+  await textBecomes(page, (now) => now === WEB.replace('"0640"', '"0740"'), "the first box is written");
+  // The check is answered, the form is not: what was chosen stays, and the next choice builds on it.
+  await checked(page);
+  assert.ok(await box("owner: execute").isChecked());
+  await box("group: execute").check({ force: true });
+  await textBecomes(page, (now) => now === WEB.replace('"0640"', '"0750"'), "the second box keeps the first");
+  await checked(page);
+  assert.deepEqual([await box("owner: execute").isChecked(), await box("group: execute").isChecked()], [true, true]);
+  assert.equal(await page.locator("#f-mode").inputValue(), "0750");
+  await page.unroute("**/api/v1/form");
+  for (const release of held) await release().catch(() => {});
+  await page.locator("#outline").focus();
+  await page.keyboard.press("ControlOrMeta+z");
+  await page.waitForFunction(() => /** @type {HTMLTextAreaElement} */ (document.getElementById("f-mode"))?.value === "0740");
+  assert.deepEqual([await box("owner: execute").isChecked(), await box("group: execute").isChecked()], [true, false]);
+
+  // What cannot be written is not shown as if it were, but nobody types it twice.
+  await page.route("**/api/v1/edit", (route) => route.fulfill({ status: 422, json: { error: { code: "edit", kind: "unsupported", message: "not here", request: "r0" } } }));
+  await box("other: read").click({ force: true });
+  await page.locator(".toast", { hasText: "not here" }).waitFor();
+  await page.waitForFunction(() => !(/** @type {HTMLInputElement} */ (document.getElementById("f-mode-other-r"))?.checked));
+  const alias = page.getByRole("textbox", { name: "alias" });
+  await alias.fill("long to type");
+  await alias.press("Enter");
+  await page.locator(".toast", { hasText: "set alias" }).waitFor();
+  assert.equal(await alias.inputValue(), "long to type");
+});
+
 studioTest("typing in the text reaches the form, and undo crosses both", { "web.yaml": WEB }, async ({ page }) => {
   await choose(page, FILE);
   await page.locator(".editor .cm-content").focus();

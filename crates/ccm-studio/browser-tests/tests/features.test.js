@@ -203,6 +203,25 @@ studioTest("templates come from files, and scaffolds list what they would make",
   await assert.rejects(server.read("scaffold/b.conf"), "nothing is written");
 }, { bypassPolicy: true, theme: "dark" });
 
+studioTest("listing the files can be stopped, and a file opens without the list", { "web.yaml": WEB }, async ({ page, server }) => {
+  await choose(page, FILE);
+  await page.route("**/api/v1/files", () => {});
+  await page.goto(`${server.origin}/?slow#/design`);
+  const loading = page.getByRole("status", { name: "Loading the files" });
+  await loading.getByText("Loading the files …").waitFor();
+  await accessible(page, "a list of files that takes long");
+  await loading.getByRole("button", { name: "Stop" }).click();
+  const again = page.getByRole("button", { name: "Try again" });
+  await again.waitFor();
+  await page.evaluate(() => (location.hash = "#/design?file=web.yaml"));
+  await choose(page, FILE);
+  await page.evaluate(() => (location.hash = "#/design"));
+  await page.unroute("**/api/v1/files");
+  await again.click();
+  await page.getByRole("link", { name: /^web\.yaml/ }).waitFor();
+  await choose(page, FILE);
+}, { bypassPolicy: true });
+
 studioTest("what takes longer than two seconds can be stopped", { "web.yaml": WEB }, async ({ page }) => {
   await page.getByRole("option").first().waitFor();
   await checked(page);

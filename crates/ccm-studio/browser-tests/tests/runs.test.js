@@ -126,6 +126,7 @@ studioTest("data for other facts, and the origin of keys", { "web.yaml": MANIFES
   await page.keyboard.press("Enter");
   await page.getByText("matches", { exact: true }).waitFor();
   await page.getByRole("cell", { name: "80", exact: true }).waitFor();
+  await page.getByRole("cell", { name: /replaces 8080 from data, line \d+/ }).waitFor();
   await accessible(page, "data with facts");
   await page.getByRole("tab", { name: /Rules/ }).click();
   await page.getByText("holds", { exact: true }).waitFor();

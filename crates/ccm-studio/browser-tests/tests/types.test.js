@@ -5,8 +5,6 @@ import { after } from "node:test";
 import { checked, choose, studioTest, text } from "../lib/check.js";
 import { closeBrowser } from "../lib/studio.js";
 
-/** @typedef {import("../../web/core/types.js").Field} Field */
-/** @typedef {import("../../web/core/types.js").Type} Type */
 /** @typedef {import("playwright-core").Page} Page */
 
 after(closeBrowser);

@@ -41,13 +41,22 @@ for (const name of ["preact", "codemirror"]) {
   }
 }
 
-const texts = [];
+/** @type {Map<string, {words: string, names: string[]}>} licences without what stands above their grant, as most differ in nothing else */
+const licences = new Map();
 for (const name of [...packages.keys()].sort()) {
   const directory = /** @type {string} */ (packages.get(name));
   const about = JSON.parse(await readFile(join(directory, "package.json"), "utf8"));
   const file = (await readdir(directory)).sort().find((entry) => /^licen[cs]e/i.test(entry));
   if (!file) throw new Error(`${name} has no licence file in ${relative(here, directory)}`);
   const text = (await readFile(join(directory, file), "utf8")).replaceAll("\r\n", "\n").trim();
-  texts.push(`${name} ${about.version} (${about.license})\n\n${text}\n`);
+  const grant = Math.max(0, text.search(/^Permission is hereby granted/m));
+  const above = text.slice(0, grant).trim().split(/\n+/).filter(Boolean).map((line) => `\n    ${line.trim()}`);
+  const words = text.slice(grant);
+  // Some break their lines elsewhere.
+  const key = words.replaceAll(/\s+/g, " ");
+  const known = licences.get(key) ?? { words, names: [] };
+  known.names.push(`${name} ${about.version} (${about.license})${above.join("")}`);
+  licences.set(key, known);
 }
+const texts = [...licences.values()].map(({ words, names }) => `${names.join("\n")}\n\n${words}\n`);
 await writeFile(join(out, "LICENSES.txt"), texts.join(`\n${"-".repeat(72)}\n\n`));

@@ -19,6 +19,7 @@ use crate::app::App;
 use crate::error::{ApiError, ApiResult};
 use crate::facts::FactsChoice;
 use crate::files::{FileText, MAX_SIZE};
+use crate::known::KnownText;
 use crate::routes::check_place;
 use crate::texts::check_text;
 
@@ -27,7 +28,11 @@ use crate::texts::check_text;
 pub(crate) enum RunRequest {
     Plan {
         path: String,
-        text: String,
+        #[serde(default)]
+        text: Option<String>,
+        /// Names the text that an answer was last about, in its place.
+        #[serde(default)]
+        digest: Option<String>,
         #[serde(default)]
         diffs: WhichDiffs,
         #[serde(default)]
@@ -63,18 +68,19 @@ pub(crate) struct UndoRequest {
 /// `POST runs`
 pub(crate) fn start(app: &Arc<App>, request: RunRequest) -> ApiResult<Response> {
     match request {
-        RunRequest::Plan { path, text, diffs, facts } => {
+        RunRequest::Plan { path, text, digest, diffs, facts } => {
             check_place(&path)?;
-            check_text(&text)?;
+            text.as_deref().map_or(Ok(()), check_text)?;
+            let known = app.texts.find(text.as_deref(), digest.as_deref())?;
             let about = About {
                 path: path.clone(),
-                digest: Digest::of(text.as_bytes()).to_string(),
+                digest: known.digest.clone(),
                 diffs: if diffs == WhichDiffs::All { "all" } else { "public" },
                 of: None,
             };
             let shared = Arc::clone(app);
             app.runs.begin(app, Mode::Plan, about, move |run| {
-                let place = Place { name: path, text };
+                let place = Place { name: path, known };
                 plan(&shared, run, place, diffs, facts.as_ref());
             })
         }
@@ -154,7 +160,7 @@ fn check_saved(app: &App, planned: &Run, saved: &SavedPlan) -> ApiResult<()> {
 /// A text and the name of the file that it belongs to.
 struct Place {
     name: String,
-    text: String,
+    known: Arc<KnownText>,
 }
 
 fn failed(run: &Run, message: &str) {
@@ -217,19 +223,19 @@ fn load(
     path: &Path,
     place: Place,
 ) -> Result<Manifest, ManifestError> {
-    let Place { name, text } = place;
+    let Place { name, known } = place;
     let engine = &app.settings.engine;
     let on_disk = app.settings.directory.read(Path::new(&name), MAX_SIZE).ok().flatten();
     let is_saved = on_disk.is_some_and(|(bytes, _)| {
-        String::from_utf8(bytes).is_ok_and(|on_disk| FileText::of(&on_disk).text == text)
+        String::from_utf8(bytes).is_ok_and(|on_disk| FileText::of(&on_disk).text == known.text)
     });
     if is_saved {
         let mut manifest = engine.load(&SourceRef::Path(path.to_owned()), options)?;
         manifest.name = name;
         return Ok(manifest);
     }
-    options.host.record_text(path, &text);
-    engine.load_named(&name, path, text, options)
+    options.host.record_text(path, &known.text);
+    engine.load_named(&name, path, known.text.clone(), options)
 }
 
 fn apply(app: &App, run: &Arc<Run>, saved: &SavedPlan) {

@@ -15,7 +15,7 @@ import { isMac } from "./words.js";
  * @property {(event?: KeyboardEvent) => void} run
  */
 
-/** @type {import("../vendor/preact.js").Signal<Command[]>} */
+/** @type {Signal<Command[]>} */
 export const commands = signal(/** @type {Command[]} */ ([]));
 
 /**

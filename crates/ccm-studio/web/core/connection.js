@@ -1,7 +1,7 @@
 // Whether the server is there. While it is not, it is asked every two seconds.
 import { signal } from "../vendor/preact.js";
 
-/** @type {import("../vendor/preact.js").Signal<"there" | "gone" | "stopping">} */
+/** @type {Signal<"there" | "gone" | "stopping">} */
 export const connection = signal("there");
 
 /** @type {Set<() => void>} */

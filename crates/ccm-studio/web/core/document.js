@@ -7,11 +7,6 @@ import { announce } from "./announce.js";
 import { lineColumn, offset, toChanges } from "./positions.js";
 import { plural } from "./words.js";
 
-/** @typedef {import("./types.js").Check} Check */
-/** @typedef {import("./types.js").Finding} Finding */
-/** @typedef {import("./types.js").Operation} Operation */
-/** @typedef {import("./types.js").OutlineEntry} OutlineEntry */
-
 /** How long after the last key a text is checked. */
 const CHECK_AFTER = 150;
 
@@ -24,14 +19,14 @@ export const extensions = [];
 /**
  * @template T
  * @param {T} value
- * @returns {import("../vendor/preact.js").Signal<T>}
+ * @returns {Signal<T>}
  */
 const state = (value) => signal(value);
 
 export class Document {
   /**
-   * @param {import("./types.js").FileText} file
-   * @param {{kind: string, facts: () => import("./types.js").FactsChoice | undefined, draft?: boolean}} about
+   * @param {FileText} file
+   * @param {{kind: string, facts: () => FactsChoice | undefined, draft?: boolean}} about
    */
   constructor(file, { kind, facts, draft = false }) {
     this.path = state(file.path);
@@ -49,13 +44,15 @@ export class Document {
     this.editor = EditorState.create({ doc: file.text, extensions });
     /** @type {import("../vendor/codemirror.js").EditorView | null} the editor, while it is on the page */
     this.view = null;
+    /** Effects that wait for a transaction. @type {import("../vendor/codemirror.js").StateEffect<any>[]} */
+    this.effects = [];
 
     /** Counts the changes of the text. */
     this.revision = state(1);
     this.dirty = state(draft);
     this.saving = state(false);
     this.cursor = state(/** @type {[number, number]} */ ([0, 0]));
-    /** @type {import("../vendor/preact.js").Signal<Check | null>} the newest answer */
+    /** @type {Signal<Check | null>} the newest answer */
     this.check = state(/** @type {Check | null} */ (null));
     /** The text that the newest answer is about. */
     this.checked = this.editor.doc;
@@ -66,13 +63,13 @@ export class Document {
     this.kept = { text: null, digest: "" };
     /** When a check began that has not been answered. */
     this.checking = state(0);
-    /** @type {import("../vendor/preact.js").Signal<OutlineEntry[]>} of the last text that was YAML */
+    /** @type {Signal<OutlineEntry[]>} of the last text that was YAML */
     this.outline = state(/** @type {OutlineEntry[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<Finding | null>} why the text is not YAML */
+    /** @type {Signal<Finding | null>} why the text is not YAML */
     this.broken = state(/** @type {Finding | null} */ (null));
-    /** @type {import("../vendor/preact.js").Signal<{text: string, digest: string} | "removed" | null>} what others did to the file */
+    /** @type {Signal<{text: string, digest: string} | "removed" | null>} what others did to the file */
     this.conflict = state(/** @type {{text: string, digest: string} | "removed" | null} */ (null));
-    /** @type {import("../vendor/preact.js").Signal<ApiError | null>} a request that the server could not answer */
+    /** @type {Signal<ApiError | null>} a request that the server could not answer */
     this.failed = state(/** @type {ApiError | null} */ (null));
 
     this.errors = computed(() => this.check.value?.findings.filter((one) => one.severity === "error").length ?? 0);
@@ -112,8 +109,19 @@ export class Document {
    * @param {import("../vendor/codemirror.js").TransactionSpec} spec
    */
   dispatch(spec) {
-    if (this.view) this.view.dispatch(spec);
-    else this.accept(this.editor.update(spec));
+    const all = { ...spec, effects: [...this.effects.splice(0), ...[spec.effects ?? []].flat()] };
+    if (this.view) this.view.dispatch(all);
+    else this.accept(this.editor.update(all));
+  }
+
+  /**
+   * Adds an effect to the transaction that follows, or to one of its own: each
+   * makes the browser lay the page out.
+   * @param {import("../vendor/codemirror.js").StateEffect<any>} effect
+   */
+  mark(effect) {
+    this.effects.push(effect);
+    queueMicrotask(() => this.effects.length > 0 && this.dispatch({}));
   }
 
   /** Takes a transaction, of the editor on the page or without one. @param {Transaction} transaction */
@@ -361,7 +369,7 @@ export class Document {
     else this.replace(file);
   }
 
-  /** Takes the text that is on disk; the cursor stays where it was. @param {import("./types.js").FileText} file */
+  /** Takes the text that is on disk; the cursor stays where it was. @param {FileText} file */
   replace(file) {
     const { doc } = this.editor;
     const next = file.text;

@@ -40,7 +40,7 @@ export async function expressionNames() {
   return (await known) ?? [];
 }
 
-/** @param {import("./document.js").Document | null} document @param {any} choice */
+/** @param {OpenFile | null} document @param {any} choice */
 async function ask(document, choice) {
   const data = document ? post("data", { path: document.path.peek(), text: document.text(), ...(choice ? { facts: choice } : {}) }) : { data: {} };
   const [machine, own] = await Promise.all([get("facts").catch(() => ({})), Promise.resolve(data).catch(() => ({}))]);

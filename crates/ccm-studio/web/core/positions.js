@@ -1,7 +1,6 @@
 // Places of the wire, `[line, column, …]` from 0, and offsets of the editor.
 
 /** @typedef {import("../vendor/codemirror.js").Text} Text */
-/** @typedef {import("./types.js").Range} Range */
 
 /** @param {Text} text @param {number} line @param {number} column */
 export function offset(text, line, column) {
@@ -10,7 +9,7 @@ export function offset(text, line, column) {
   return Math.min(found.from + column, found.to);
 }
 
-/** @param {Text} text @param {Range} range @returns {{from: number, to: number}} */
+/** @param {Text} text @param {TextRange} range @returns {{from: number, to: number}} */
 export function span(text, range) {
   const from = offset(text, range[0], range[1]);
   return { from, to: Math.max(from, offset(text, range[2], range[3])) };
@@ -25,12 +24,12 @@ export function lineColumn(text, at) {
 /**
  * Changes of the wire as the editor takes them.
  * @param {Text} text
- * @param {import("./types.js").Change[]} changes
+ * @param {Change[]} changes
  */
 export const toChanges = (text, changes) =>
   changes.map((change) => ({ ...span(text, change.range), insert: change.text }));
 
-/** Where a finding begins, line and column from 0; null where no place is at fault. @param {import("./types.js").Finding} finding @returns {[number, number] | null} */
+/** Where a finding begins, line and column from 0; null where no place is at fault. @param {Finding} finding @returns {[number, number] | null} */
 export function startOf(finding) {
   if (finding.range) return [finding.range[0], finding.range[1]];
   return finding.line === null ? null : [finding.line - 1, (finding.column ?? 1) - 1];

@@ -6,7 +6,7 @@ import { effect, signal } from "../vendor/preact.js";
  * @template T
  * @param {string} name
  * @param {T} initial
- * @returns {import("../vendor/preact.js").Signal<T>}
+ * @returns {Signal<T>}
  */
 export function remembered(name, initial) {
   const id = `ccm-studio-${name}`;
@@ -29,10 +29,10 @@ export function remembered(name, initial) {
   return kept;
 }
 
-/** @type {import("../vendor/preact.js").Signal<"system" | "light" | "dark">} */
+/** @type {Signal<"system" | "light" | "dark">} */
 export const theme = remembered("theme", /** @type {"system" | "light" | "dark"} */ ("system"));
 
-/** The theme that is shown. @type {import("../vendor/preact.js").Signal<"light" | "dark">} */
+/** The theme that is shown. @type {Signal<"light" | "dark">} */
 export const shownTheme = signal("light");
 
 export function startTheme() {

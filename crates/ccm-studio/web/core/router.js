@@ -27,10 +27,13 @@ export function format({ page = "design", file, resource, rest = {} }) {
   return `#/${page}${parts.length > 0 ? `?${parts.join("&")}` : ""}`;
 }
 
-/** @type {import("../vendor/preact.js").Signal<Place>} where we are */
+/** @type {Signal<Place>} where we are */
 export const place = signal(parse(typeof location === "undefined" ? "" : location.hash));
 
 export const page = computed(() => place.value.page);
+
+/** What shows a file is drawn anew for another one, not for another resource of it. */
+export const file = computed(() => place.value.file);
 
 /**
  * Goes elsewhere. Parts that are left out stay; `rest` is the page's own and
@@ -43,10 +46,35 @@ export function go(change, { replace = false } = {}) {
   const same = !change.page || change.page === now.page;
   const next = { ...now, ...(same ? {} : { rest: {} }), ...change };
   const hash = format(next);
-  if (hash === location.hash) return;
-  if (replace) history.replaceState(null, "", hash);
-  else history.pushState(null, "", hash);
+  if (hash === format(now)) return;
   place.value = parse(hash);
+  if (replace) late ??= setTimeout(() => writeAddress());
+  else {
+    writeAddress(now);
+    history.pushState(null, "", hash);
+    known = location.hash;
+  }
+}
+
+/** The address is written behind what is drawn: browsers take their time, and refuse it when it changes too often. @type {ReturnType<typeof setTimeout> | undefined} */
+let late;
+/** The address as we know it: one that someone else wrote is not ours to replace. */
+let known = "";
+
+function writeAddress(where = place.peek()) {
+  clearTimeout(late);
+  late = undefined;
+  const hash = format(where);
+  if (hash === known || location.hash !== known) return;
+  history.replaceState(null, "", hash);
+  known = location.hash;
+}
+
+/** Puts another address into the place of the one that is shown. @param {string} hash */
+export function readdress(hash) {
+  history.replaceState(null, "", hash);
+  known = location.hash;
+  place.value = parse(known);
 }
 
 /** The address of a place, for links. @param {Partial<Place>} change */
@@ -55,9 +83,12 @@ export const href = (change) => format({ ...place.value, rest: {}, ...change });
 /** @param {() => boolean} intercept takes what is no place, such as a fresh link */
 export function startRouter(intercept) {
   const moved = () => {
-    if (!intercept()) place.value = parse(location.hash);
+    if (intercept()) return;
+    known = location.hash;
+    place.value = parse(known);
   };
   addEventListener("popstate", moved);
   addEventListener("hashchange", moved);
-  place.value = parse(location.hash);
+  known = location.hash;
+  place.value = parse(known);
 }

@@ -8,6 +8,7 @@ import { confirm } from "../ui/dialog.js";
 import { report, toast } from "../ui/toast.js";
 import { plural } from "./words.js";
 
+/** @typedef {import("../vendor/codemirror.js").Text} Text */
 /** @typedef {{property: string, from?: any, to?: any, secret?: boolean, added?: number, removed?: number}} Change */
 
 /**
@@ -49,7 +50,7 @@ export const OUTCOMES = {
 };
 
 export class Run {
-  /** @param {{id: string, mode: string, path: string, text: string, diffs: string}} about */
+  /** @param {{id: string, mode: string, path: string, text: Text | null, diffs: string}} about `text`: null where it is not known */
   constructor({ id, mode, path, text, diffs }) {
     this.id = id;
     this.mode = mode;
@@ -60,17 +61,17 @@ export class Run {
     this.state = signal("running");
     this.total = signal(0);
     this.doing = signal("");
-    /** @type {import("../vendor/preact.js").Signal<Row[]>} */
+    /** @type {Signal<Row[]>} */
     this.rows = signal(/** @type {Row[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<string[]>} what commands printed */
+    /** @type {Signal<string[]>} what commands printed */
     this.output = signal(/** @type {string[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
+    /** @type {Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
     this.notes = signal(/** @type {{kind: "info" | "warn" | "bad", text: string}[]} */ ([]));
-    /** @type {import("../vendor/preact.js").Signal<any[]>} */
+    /** @type {Signal<any[]>} */
     this.findings = signal(/** @type {any[]} */ ([]));
     /** Whether something was applied since. */
     this.outdated = signal(false);
-    /** @type {import("../vendor/preact.js").Signal<Set<string>>} resources whose hidden diffs are shown */
+    /** @type {Signal<Set<string>>} resources whose hidden diffs are shown */
     this.revealed = signal(new Set());
     this.counts = computed(() => {
       /** @type {Record<string, number>} */
@@ -84,8 +85,7 @@ export class Run {
       if (this.outdated.value) return true;
       if (!document || document.path.value !== this.path) return false;
       void document.revision.value;
-      // Most changes change the length, which is known without the text.
-      return document.editor.doc.length !== this.text.length || document.text() !== this.text;
+      return !this.text?.eq(document.editor.doc);
     });
     /** When it was asked to stop, 0 if it was not. */
     this.stopped = signal(0);
@@ -183,7 +183,7 @@ export function outcomeOf(event) {
   return "change";
 }
 
-/** @type {import("../vendor/preact.js").Signal<Run | null>} the plan or run that is shown */
+/** @type {Signal<Run | null>} the plan or run that is shown */
 export const currentRun = signal(/** @type {Run | null} */ (null));
 
 /** Follows a run to its end, also over a lost connection. @param {Run} run */
@@ -226,7 +226,7 @@ const agreed = new Map();
  * @typedef {{resource: string, file: string, property?: string, command?: string, user?: string, unknown?: string}} Guard
  */
 
-/** The guards of the text as it stands, those of child manifests included. @param {import("./document.js").Document} document @returns {Promise<Guard[]>} */
+/** The guards of the text as it stands, those of child manifests included. @param {OpenFile} document @returns {Promise<Guard[]>} */
 async function guardsOf(document) {
   const known = document.check.peek();
   if (known && known.revision === document.revision.peek() && !document.checking.peek()) return known.guards;
@@ -234,7 +234,7 @@ async function guardsOf(document) {
   return (await document.ask("check", document.editor.doc, body)).guards;
 }
 
-/** Asks before commands are run for a plan. @param {import("./document.js").Document} document */
+/** Asks before commands are run for a plan. @param {OpenFile} document */
 async function agreeToGuards(document) {
   const guards = await guardsOf(document);
   if (guards.length === 0) return true;
@@ -273,8 +273,8 @@ export async function startPlan(options = {}) {
   const diffs = revealed.size > 0 ? "all" : "public";
   try {
     if (!(await agreeToGuards(document))) return;
-    const [path, text] = [document.path.peek(), document.text()];
-    const { id } = await post("runs", { mode: "plan", path, text, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
+    const [path, text] = [document.path.peek(), document.editor.doc];
+    const { id } = await document.ask("runs", text, { mode: "plan", path, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
     go({ page: "plan", resource: selected.peek() ? idOf(/** @type {any} */ (selected.peek())) : "" });
     const run = new Run({ id, mode: "plan", path, text, diffs });
     run.revealed.value = revealed;

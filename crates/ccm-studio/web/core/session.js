@@ -4,10 +4,11 @@
 // the address before anything else happens. The key stays in the storage of
 // this origin: a cookie would be sent to other ports of the machine too.
 import { signal } from "../vendor/preact.js";
+import { readdress } from "./router.js";
 
 const STORED = "ccm-studio-key";
 
-/** @type {import("../vendor/preact.js").Signal<string | null>} why there is no key; null while there is one */
+/** @type {Signal<string | null>} why there is no key; null while there is one */
 export const refused = signal(null);
 
 let current = read();
@@ -37,7 +38,7 @@ export function takeToken(before) {
   const found = location.hash.match(/^#token=([\w.~-]+)(?:&(.*))?$/);
   if (!found) return null;
   const rest = found[2] ? `#${decodeURIComponent(found[2])}` : before;
-  history.replaceState(null, "", rest);
+  readdress(rest);
   return found[1] ?? null;
 }
 

@@ -6,25 +6,23 @@ import { Document } from "./document.js";
 import { go, place } from "./router.js";
 import { key, refused } from "./session.js";
 
-/** @typedef {import("./types.js").OutlineEntry} OutlineEntry */
-
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").Studio | null>} */
+/** @type {Signal<Studio | null>} */
 export const studio = signal(null);
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").Types>} */
+/** @type {Signal<Types>} */
 export const types = signal({ types: [], common: [] });
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").FileEntry[] | null>} */
+/** @type {Signal<FileEntry[] | null>} */
 export const files = signal(null);
 export const filesTruncated = signal(false);
 
-/** @type {import("../vendor/preact.js").Signal<Document | null>} the file that is shown */
+/** @type {Signal<Document | null>} the file that is shown */
 export const current = signal(null);
-/** @type {import("../vendor/preact.js").Signal<ApiError | Error | null>} why the file cannot be shown */
+/** @type {Signal<ApiError | Error | null>} why the file cannot be shown */
 export const openError = signal(null);
 
-/** @type {import("../vendor/preact.js").Signal<import("./types.js").FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
+/** @type {Signal<FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
 export const facts = signal(undefined);
 
-/** @type {import("../vendor/preact.js").Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
+/** @type {Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
 export const outcomes = signal(new Map());
 
 /** Open files by name. Those with unsaved text stay, in memory only. @type {Map<string, Document>} */
@@ -92,12 +90,31 @@ export function selectNamed(id, { page } = {}) {
 /** Whether any open file has unsaved text. */
 export const unsaved = () => [...documents.values(), current.peek()].some((document) => document?.dirty.peek());
 
+/** Whether someone stopped listing the files before there was a list. */
+export const filesStopped = signal(false);
+
+/** @type {AbortController | null} */
+let listing = null;
+
+/** Gives up listing the files. */
+export const stopListing = () => listing?.abort();
+
 export async function loadFiles() {
-  const answer = await get("files");
-  batch(() => {
-    files.value = answer.files;
-    filesTruncated.value = answer.truncated;
-  });
+  const mine = new AbortController();
+  listing = mine;
+  filesStopped.value = false;
+  try {
+    const answer = await get("files", { signal: mine.signal });
+    // A newer list is on its way.
+    if (listing !== mine) return;
+    batch(() => {
+      files.value = answer.files;
+      filesTruncated.value = answer.truncated;
+    });
+  } catch (error) {
+    if (!aborted(error)) throw error;
+    filesStopped.value = files.peek() === null;
+  }
 }
 
 /** @param {string} path */
@@ -159,26 +176,20 @@ export function openDraft(path, text) {
   go({ page: "design", file: path, resource: "" });
 }
 
-/** Creates a file with a text and shows it. @param {string} path @param {string} text */
-export async function createFile(path, text) {
-  openDraft(path, text);
-  const document = current.peek();
-  await document?.save();
-  await loadFiles();
-}
-
 /** Files follow the address. */
 function followAddress() {
   /** @type {string | null} */
   let shown = null;
   effect(() => {
     const { file } = place.value;
-    const loaded = files.value !== null && studio.value !== null;
+    const loaded = (files.value !== null || filesStopped.value) && studio.value !== null;
     if (!loaded || file === shown) return;
     shown = file;
     if (!file) {
       const first = studio.peek()?.file ?? files.peek()?.find((one) => one.kind === "manifest")?.path;
       if (first) go({ file: first }, { replace: true });
+      // Without a list, it may still come.
+      else if (files.peek() === null) shown = null;
       return;
     }
     void open(file);
@@ -221,7 +232,12 @@ export async function load() {
     refused.value ??= "key_missing";
     return;
   }
-  const [about, table] = await Promise.all([get("studio"), get("types"), loadFiles()]);
+  // A list of many files takes its time, and the page says so meanwhile.
+  await Promise.all([begin(), loadFiles()]);
+}
+
+async function begin() {
+  const [about, table] = await Promise.all([get("studio"), get("types")]);
   batch(() => {
     studio.value = about;
     types.value = table;

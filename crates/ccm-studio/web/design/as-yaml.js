@@ -6,7 +6,7 @@ import { current } from "../core/store.js";
 import { span } from "../core/positions.js";
 import { Button, typed } from "../ui/parts.js";
 
-/** The lines of a value as if it stood alone. @param {import("../core/types.js").Range | undefined} range @returns {string} */
+/** The lines of a value as if it stood alone. @param {TextRange | undefined} range @returns {string} */
 export function written(range) {
   const doc = current.peek();
   if (!doc || !range) return "";
@@ -21,7 +21,7 @@ export function written(range) {
 }
 
 /**
- * @param {{id: string, name: string, range: import("../core/types.js").Range | undefined, onChange: (value: any) => void, onClose: () => void}} props
+ * @param {{id: string, name: string, range: TextRange | undefined, onChange: (value: any) => void, onClose: () => void}} props
  */
 export function YamlControl({ id, name, range, onChange, onClose }) {
   const [text, setText] = useState(() => written(range));

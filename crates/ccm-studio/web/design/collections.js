@@ -5,7 +5,6 @@ import { Button } from "../ui/parts.js";
 import { TextControl, hasPlaceholder, tinted } from "./controls.js";
 import { Control, labelled } from "./field.js";
 
-/** @typedef {import("../core/types.js").Field} Field */
 /** @typedef {import("./controls.js").ControlProps} ControlProps */
 
 /** A field for what is inside of another one. @param {Partial<Field> & {name: string, shape: string}} field @returns {Field} */

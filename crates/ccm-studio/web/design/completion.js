@@ -6,7 +6,6 @@ import { lineColumn } from "../core/positions.js";
 import { contextAt, meaning } from "./context.js";
 
 /** @typedef {import("../vendor/codemirror.js").Completion} Completion */
-/** @typedef {import("../core/types.js").Field} Field */
 
 const TOP = [
   { label: "data", detail: "values that templates see as Data" },

@@ -2,8 +2,6 @@
 // while the text is half written. It only proposes; the engine judges.
 
 /** @typedef {import("../vendor/codemirror.js").Text} Text */
-/** @typedef {import("../core/types.js").Field} Field */
-/** @typedef {import("../core/types.js").Types} Types */
 
 /**
  * @typedef {object} Context
@@ -66,7 +64,7 @@ export function contextAt(doc, at) {
  * What a path of keys means.
  * @param {string[]} path
  * @param {Types} types
- * @returns {{what: "top" | "types" | "names" | "fields" | "none", type?: import("../core/types.js").Type, fields?: Field[], field?: Field, name?: string}}
+ * @returns {{what: "top" | "types" | "names" | "fields" | "none", type?: Type, fields?: Field[], field?: Field, name?: string}}
  */
 export function meaning(path, types) {
   if (path.length === 0) return { what: "top" };

@@ -9,7 +9,6 @@ import { Combo } from "../ui/combo.js";
 import { Button, Segmented, typed } from "../ui/parts.js";
 import { useProposals } from "./proposals.js";
 
-/** @typedef {import("../core/types.js").Field} Field */
 /**
  * @typedef {object} ControlProps
  * @property {Field} field
@@ -21,6 +20,7 @@ import { useProposals } from "./proposals.js";
  * @property {string | undefined} describedBy
  * @property {string} type the type of the resource
  * @property {boolean} [hidden] whether it has a secret that the server does not send
+ * @property {boolean} [failed] whether it could not be set: what was typed stays
  * @property {number} number the place of the resource
  * @property {(key: string, value: any) => void} [onInside] sets one key of a map whose others are not known
  * @property {(value: any) => void} onChange undefined takes the property away
@@ -36,14 +36,14 @@ const asText = (value) => (value === undefined || value === null ? "" : typeof v
  * A text with its placeholders tinted. Left or with Enter, it is taken over.
  * @param {ControlProps & {several?: boolean, convert?: (text: string) => any, inputMode?: string, tail?: any}} props
  */
-export function TextControl({ field, value, inherited, readOnly, invalid, id, describedBy, onChange, several = false, convert = (text) => text, inputMode, tail }) {
+export function TextControl({ field, value, inherited, readOnly, invalid, id, describedBy, onChange, failed = false, several = false, convert = (text) => text, inputMode, tail }) {
   const text = asText(value);
   const [draft, setDraft] = useState(text);
   const edited = useRef(false);
   const box = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const mirror = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {
-    if (!edited.current) setDraft(text);
+    if (!edited.current && !failed) setDraft(text);
   }, [text]);
   const lines = several || draft.includes("\n");
   useLayoutEffect(() => {
@@ -161,11 +161,11 @@ export function WordControl(props) {
 
 /**
  * A text with proposals.
- * @param {ControlProps & {options: import("../ui/combo.js").Option[] | ((query: string) => any)}} props
+ * @param {ControlProps & {options: Option[] | ((query: string) => any)}} props
  */
-export function ComboControl({ value, inherited, readOnly, invalid, id, describedBy, onChange, options }) {
+export function ComboControl({ value, inherited, readOnly, invalid, failed = false, id, describedBy, onChange, options }) {
   return html`<div class=${`in ${inherited ? "inherit" : ""} ${invalid ? "bad" : ""}`}>
-    <${Combo} id=${id} value=${asText(value)} options=${options} describedBy=${describedBy} invalid=${invalid} readOnly=${readOnly}
+    <${Combo} id=${id} value=${asText(value)} options=${options} describedBy=${describedBy} invalid=${invalid} failed=${failed} readOnly=${readOnly}
       onCommit=${(/** @type {string} */ text) => onChange(text === "" ? undefined : text)} />
     ${inherited && html`<span class="pill accent">default</span>`}
   </div>`;
@@ -226,10 +226,10 @@ export function ModeControl(props) {
 /** More than this are not proposed at once. */
 const MOST_PROPOSED = 200;
 
-/** What can be referred to: resources that come earlier. There may be thousands, so they are looked for when they are asked for. @param {number} number @returns {(query: string) => import("../ui/combo.js").Option[]} */
+/** What can be referred to: resources that come earlier. There may be thousands, so they are looked for when they are asked for. @param {number} number @returns {(query: string) => Option[]} */
 function earlier(number) {
   return (query) => {
-    /** @type {import("../ui/combo.js").Option[]} */
+    /** @type {Option[]} */
     const found = [];
     for (const entry of current.peek()?.outline.peek() ?? []) {
       if (entry.number >= number || found.length >= MOST_PROPOSED) break;

@@ -8,11 +8,9 @@ import { Modal, show } from "../ui/dialog.js";
 import { Banner, Button } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
 
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
-
 /** The lines of a resource, moved to the left. @param {OutlineEntry} entry */
 function asYaml(entry) {
-  const doc = /** @type {import("../core/document.js").Document} */ (current.peek());
+  const doc = /** @type {OpenFile} */ (current.peek());
   const { from, to } = span(doc.checked, entry.range);
   const start = doc.checked.lineAt(from);
   const indent = start.text.match(/^\s*(?:- +)*/)?.[0].length ?? 0;

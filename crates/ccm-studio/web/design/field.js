@@ -4,7 +4,6 @@ import { DataControl, ListControl, MapControl, SecretMapControl, StructControl }
 import { AccountControl, BooleanControl, EnsureControl, IntegerControl, ModeControl, PathControl, ReferenceControl, ReferencesControl, SecretControl, TextControl, WordControl, hasPlaceholder } from "./controls.js";
 
 /** @typedef {import("./controls.js").ControlProps} ControlProps */
-/** @typedef {import("../core/types.js").Field} Field */
 
 /** Whether the control has several parts, so that its label is not that of one input. @param {Field} field @param {string[] | undefined} ensureWords */
 export function isComposite(field, ensureWords) {

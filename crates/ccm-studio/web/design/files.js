@@ -1,11 +1,12 @@
 // The files below the directory.
 import { html, useRef } from "../vendor/preact.js";
 import { newManifest } from "../core/actions.js";
-import { href, place } from "../core/router.js";
-import { current, documents, files, filesTruncated, studio } from "../core/store.js";
+import { file, format } from "../core/router.js";
+import { current, documents, files, filesStopped, filesTruncated, loadFiles, stopListing, studio } from "../core/store.js";
 import { plural } from "../core/words.js";
 import { Icon } from "../ui/icons.js";
-import { Button, Pill, Skeleton } from "../ui/parts.js";
+import { Button, Loading, Pill } from "../ui/parts.js";
+import { report } from "../ui/toast.js";
 
 const ICONS = { manifest: "file", template: "braces", data: "layers", other: "file" };
 
@@ -18,9 +19,9 @@ export function FilesHeader() {
 export function Files() {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const list = files.value;
-  if (!list) return html`<${Skeleton} rows=${4} label="Loading the files" />`;
-  const shown = place.value.file;
-  const drafts = [...documents].filter(([path, document]) => document.draft.value && !list.some((file) => file.path === path));
+  if (!list) return html`<${Loading} rows=${4} label="Loading the files" asked=${{ stopped: filesStopped.value, stop: stopListing, again: () => void loadFiles().catch((error) => report(error, "list the files")) }} />`;
+  const shown = file.value;
+  const drafts = [...documents].filter(([path, document]) => document.draft.value && !list.some((one) => one.path === path));
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
     const links = [...(box.current?.querySelectorAll("a") ?? [])];
@@ -31,14 +32,14 @@ export function Files() {
     links[Math.max(0, Math.min(links.length - 1, to))]?.focus();
   };
   return html`<nav class="files" aria-label="Files" ref=${box} onKeyDown=${keys}>
-    ${drafts.map(([path]) => html`<a key=${path} href=${href({ page: "design", file: path, resource: "" })} aria-current=${path === shown ? "true" : undefined}><${Icon} name="file" /><span class="n bidi">${path}</span><span class="tail"><${Pill} kind="warn">draft<//></span></a>`)}
-    ${list.map((file) => html`<a key=${file.path} href=${href({ page: "design", file: file.path, resource: "" })} aria-current=${file.path === shown ? "true" : undefined}>
-      <${Icon} name=${ICONS[file.kind]} /><span class="n bidi" title=${file.path}>${file.path}</span><span class="tail"><${Count} file=${file} /></span></a>`)}
+    ${drafts.map(([path]) => html`<a key=${path} href=${format({ file: path })} aria-current=${path === shown ? "true" : undefined}><${Icon} name="file" /><span class="n bidi">${path}</span><span class="tail"><${Pill} kind="warn">draft<//></span></a>`)}
+    ${list.map((one) => html`<a key=${one.path} href=${format({ file: one.path })} aria-current=${one.path === shown ? "true" : undefined}>
+      <${Icon} name=${ICONS[one.kind]} /><span class="n bidi" title=${one.path}>${one.path}</span><span class="tail"><${Count} file=${one} /></span></a>`)}
     ${filesTruncated.value && html`<p class="muted">More files than can be listed</p>`}
   </nav>`;
 }
 
-/** @param {{file: import("../core/types.js").FileEntry}} props */
+/** @param {{file: FileEntry}} props */
 function Count({ file }) {
   const document = documents.get(file.path);
   const open = current.value === document && document?.check.value ? document : undefined;

@@ -4,9 +4,6 @@ import { Decoration, EditorView, GutterMarker, RangeSet, StateEffect, StateField
 import { PATHS } from "../ui/icons.js";
 import { span, startOf } from "../core/positions.js";
 
-/** @typedef {import("../core/types.js").Finding} Finding */
-/** @typedef {import("../core/types.js").Fix} Fix */
-
 /** More than this below their lines would hide the text. */
 const MOST_WIDGETS = 50;
 

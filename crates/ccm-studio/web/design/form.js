@@ -16,12 +16,6 @@ import { duplicate, moveBy, remove, rename } from "./operations.js";
 import { shown, stopAsking } from "./state.js";
 import { TypePalette } from "./welcome.js";
 
-/** @typedef {import("../core/types.js").Field} Field */
-/** @typedef {import("../core/types.js").Form} Form */
-/** @typedef {import("../core/types.js").Finding} Finding */
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
-/** @typedef {import("../core/types.js").Property} Property */
-
 /** Puts the focus into the form. */
 export function focusForm() {
   const first = document.querySelector(".pane.form fieldset :is(textarea, input, select, button):not([tabindex='-1'])");
@@ -40,16 +34,18 @@ export function FormPane() {
 
 /** @param {{entry: OutlineEntry}} props */
 function Resource({ entry }) {
-  const doc = /** @type {import("../core/document.js").Document} */ (current.value);
+  const doc = /** @type {OpenFile} */ (current.value);
   const state = shown.value;
   const handle = handleOf(entry);
   const form = state && state.handle === handle ? state.form : null;
-  const drawn = useDrawn(entry, handle, form);
+  const drawn = useDrawn(entry, handle, form, state?.revision ?? 0);
   const broken = doc.broken.value;
   const type = typeNamed(entry.type);
   const readOnly = doc.locked.value || broken !== null || studio.value?.read_only === true;
   const total = doc.outline.value.length;
-  const users = (form?.used_by ?? []).map((one) => (typeof one === "string" ? { resource: one, relation: "" } : { resource: one.resource, relation: one.relation ?? one.kind ?? "" }));
+  // While the next form is on its way, this one is not drawn again.
+  const groups = useMemo(() => drawn && html`<${Groups} key=${drawn.handle} ...${drawn} fields=${type?.fields ?? []} readOnly=${readOnly} />`, [drawn, type, readOnly]);
+  const users = usersOf(form);
   const wakes = users.filter((one) => one.relation === "subscribe");
   const line = [`runs ${rank(entry.number, total)}`, wakes.length > 0 ? `changes wake ${wakes.slice(0, 2).map((one) => one.resource).join(", ")}${wakes.length > 2 ? ` and ${wakes.length - 2} more` : ""}` : ""].filter(Boolean).join(" · ");
   return html`
@@ -63,20 +59,22 @@ function Resource({ entry }) {
       ${broken && html`<div class="pad"><${Banner} kind="warn" actions=${html`<${Button} small onClick=${() => doc.reveal((broken.line ?? 1) - 1, 0)}>Go to line ${broken.line}<//>`}>The text is not YAML. The form shows the last good values and waits for line ${broken.line}.<//></div>`}
       ${state?.error && html`<div class="pad"><${Banner} kind="bad">${state.error}<//></div>`}
       ${!type && html`<div class="pad"><${Banner} kind="warn">The type <code>${entry.type}</code> is not known to this ccm.<//></div>`}
-      ${drawn ? html`<${Groups} key=${drawn.handle} entry=${drawn.entry} form=${drawn.form} fields=${type?.fields ?? []} readOnly=${readOnly || form === null} users=${users} />` : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" onStop=${stopAsking} />`}
+      ${drawn ? groups : !state?.error && html`<${Skeleton} rows=${9} label="Loading the form" onStop=${stopAsking} />`}
     </div>`;
 }
+
+/** Those that refer to a resource. @param {Form | null} form @returns {{resource: string, relation: string}[]} */
+const usersOf = (form) => (form?.used_by ?? []).map((one) => (typeof one === "string" ? { resource: one, relation: "" } : { resource: one.resource, relation: one.relation ?? one.kind ?? "" }));
 
 /** Loading that takes longer than this shows a skeleton. */
 const LATE = 150;
 
 /**
  * The form to draw: that of the entry, or for a moment the one before it, as most answers take no longer.
- * @param {OutlineEntry} entry @param {string | number} handle @param {Form | null} form
- * @returns {{entry: OutlineEntry, handle: string | number, form: Form} | null}
+ * @param {OutlineEntry} entry @param {string | number} handle @param {Form | null} form @param {number} revision
  */
-function useDrawn(entry, handle, form) {
-  const last = useRef(/** @type {{entry: OutlineEntry, handle: string | number, form: Form} | null} */ (null));
+function useDrawn(entry, handle, form, revision) {
+  const last = useRef(/** @type {{entry: OutlineEntry, handle: string | number, form: Form, revision: number} | null} */ (null));
   const [late, setLate] = useState(false);
   useEffect(() => {
     setLate(false);
@@ -84,8 +82,9 @@ function useDrawn(entry, handle, form) {
     const timer = setTimeout(() => setLate(true), LATE);
     return () => clearTimeout(timer);
   }, [handle, form === null]);
-  if (form) last.current = { entry, handle, form };
-  else if (late) last.current = null;
+  const now = last.current;
+  if (form && (now?.form !== form || now.entry !== entry || now.revision !== revision)) last.current = { entry, handle, form, revision };
+  else if (!form && late) last.current = null;
   return last.current;
 }
 
@@ -115,13 +114,14 @@ export function arrange(fields, common) {
   return { groups: [...named].map(([title, list]) => ({ title, fields: list })).filter((group) => group.fields.length > 0), relations, rest };
 }
 
-/** @param {{entry: OutlineEntry, form: Form, fields: Field[], readOnly: boolean, users: {resource: string, relation: string}[]}} props */
-function Groups({ entry, form, fields, readOnly, users }) {
+/** @param {Context & {fields: Field[]}} props */
+function Groups({ entry, form, revision, fields, readOnly }) {
+  const users = usersOf(form);
   const { common } = types.value;
   const { groups, relations, rest } = useMemo(() => arrange(fields, common), [fields, common]);
   const known = new Set(fields.flatMap((field) => [field.name, ...field.aliases]));
   const unknown = Object.keys(form.properties).filter((name) => form.properties[name]?.unknown || (!known.has(name) && form.properties[name]?.own !== undefined));
-  const context = { entry, form, readOnly };
+  const context = { entry, form, revision, readOnly };
   return html`
     ${unknown.length > 0 && html`<${Unknown} names=${unknown} context=${context} />`}
     ${groups.map((group) => html`<fieldset key=${group.title}><legend>${group.title}</legend>${choices(group.fields, form).map((choice) => (Array.isArray(choice)
@@ -133,7 +133,7 @@ function Groups({ entry, form, fields, readOnly, users }) {
     <p class="formend"><${Button} small kind="ghost" icon="copy" disabled=${!current.value?.check.value?.valid} title=${current.value?.check.value?.valid ? undefined : "The manifest has errors"} onClick=${() => void openCopyAs(entry)}>Copy as YAML, command or request<//></p>`;
 }
 
-/** @typedef {{entry: OutlineEntry, form: Form, readOnly: boolean}} Context */
+/** @typedef {{entry: OutlineEntry, form: Form, revision: number, readOnly: boolean}} Context */
 
 /**
  * Fields that exclude each other become one choice, while at most one is set.
@@ -188,7 +188,30 @@ function change({ entry }, field, value, instead) {
   if (instead) operations.push({ op: "unset_property", resource, property: instead.name });
   if (value === undefined) operations.push({ op: "unset_property", resource, property: field.name });
   else operations.push({ op: "set_property", resource, property: field.name, value });
-  void doc?.edit(operations).catch((error) => report(error, `set ${field.name}`));
+  return doc?.edit(operations) ?? Promise.resolve(false);
+}
+
+/**
+ * The property as it was last chosen, until the form is about a text that has
+ * it: an answer on its way is about an older one. An edit that failed is not
+ * shown, but what was typed for it stays.
+ * @param {Context} context @param {Field} field @param {Field | undefined} instead
+ * @returns {{property: Property, choose: (value: any) => void, failed: boolean}}
+ */
+function useProperty(context, field, instead) {
+  const property = propertyOf(context.form, field);
+  const [chosen, setChosen] = useState({ value: /** @type {any} */ (undefined), since: 0, failed: -1 });
+  const choose = (/** @type {any} */ value) => {
+    const mine = { value, since: Infinity, failed: -1 };
+    const settle = (/** @type {number} */ since, /** @type {number} */ failed) => setChosen((now) => (now === mine ? { value, since, failed } : now));
+    setChosen(mine);
+    change(context, field, value, instead).then(() => settle(current.peek()?.revision.peek() ?? 0, -1), (error) => {
+      settle(0, shown.peek()?.revision ?? 0);
+      report(error, `set ${field.name}`);
+    });
+  };
+  const waits = context.revision < chosen.since;
+  return { property: waits ? { ...property, own: chosen.value } : property, choose, failed: context.revision === chosen.failed };
 }
 
 /** The findings about a property. @param {Context} context @param {Field} field @param {Property} property @returns {Finding[]} */
@@ -212,7 +235,7 @@ function findingsOf({ entry }, field, property) {
 /** @param {{field: Field, context: Context, instead?: Field | undefined}} props */
 function FieldRow({ field, context, instead }) {
   const { form, entry, readOnly } = context;
-  const property = propertyOf(form, field);
+  const { property, choose, failed } = useProperty(context, field, instead);
   const own = (property.own !== undefined && property.own !== null) || property.hidden === true;
   const inherited = !own && property.default !== undefined;
   const value = own ? property.own : property.default?.value;
@@ -228,13 +251,13 @@ function FieldRow({ field, context, instead }) {
     ${composite ? html`<span class="l" id=${`${id}-label`}>${name}</span>` : html`<label for=${id} id=${`${id}-label`}>${name}</label>`}
     <div class="ctl">${property.editable === false || (property.hidden && field.shape === "list")
       ? html`<${ReadOnlyValue} ...${{ value: property.shown ?? value, reason: property.reason ?? (property.hidden ? "This holds secrets, which are not sent. Change it in the text." : "This cannot be changed in the form.") }} />`
-      : asYaml ? html`<${YamlControl} id=${id} name=${field.name} range=${own ? property.range : undefined} onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} onClose=${() => {
+      : asYaml ? html`<${YamlControl} id=${id} name=${field.name} range=${own ? property.range : undefined} onChange=${choose} onClose=${() => {
         setAsYaml(false);
         requestAnimationFrame(() => document.getElementById(`${id}-as-yaml`)?.focus());
       }} />`
-      : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} hidden=${property.hidden === true} type=${entry.type} number=${entry.number}
+      : html`<${Control} field=${field} value=${value} inherited=${inherited} readOnly=${readOnly} invalid=${problems.length > 0} id=${id} describedBy=${describedBy} hidden=${property.hidden === true} failed=${failed} type=${entry.type} number=${entry.number}
           onInside=${(/** @type {string} */ key, /** @type {any} */ next) => void current.peek()?.edit([{ op: "set", path: [...form.path, field.name, key], value: next }]).catch((error) => report(error, `set ${field.name}`))}
-          onChange=${(/** @type {any} */ next) => change(context, field, next, instead)} />`}</div>
+          onChange=${choose} />`}</div>
     ${problems.map((finding, index) => html`<p key=${index} class="err" id=${index === 0 ? `${id}-err` : undefined}><${Icon} name="alert" /><span>${finding.message}${finding.hint && html` <span class="muted">${finding.hint}</span>`}${finding.fixes.map((fix) => html` <${Button} small key=${fix.title} onClick=${() => void current.peek()?.edit(fix.operations).catch((error) => report(error, fix.title))}>${fix.title}<//>`)}</span></p>`)}
     <p class="help" id=${`${id}-help`}>${help(field, property, inherited)}${canBeYaml(field, property, readOnly) && !asYaml && html`<button key="y" type="button" id=${`${id}-as-yaml`} class="link" onClick=${() => setAsYaml(true)}>Edit as YAML<span class="sr">: ${field.name}</span></button>`}</p>
   </div>`;

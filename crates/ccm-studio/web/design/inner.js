@@ -7,12 +7,9 @@ import { plural } from "../core/words.js";
 import { Icon, Tile } from "../ui/icons.js";
 import { Button } from "../ui/parts.js";
 
-/** @typedef {import("../core/types.js").InnerEntry} InnerEntry */
-/** @typedef {import("../core/document.js").Document} Document */
-
 /** The resources whose child manifests are shown, by `type#name`. */
 export const unfolded = signal(/** @type {Set<string>} */ (new Set()));
-/** @type {import("../vendor/preact.js").Signal<InnerEntry | null>} the one that is looked at */
+/** @type {Signal<InnerEntry | null>} the one that is looked at */
 export const chosenInner = signal(null);
 // What is selected elsewhere takes its place.
 effect(() => {
@@ -21,10 +18,10 @@ effect(() => {
   chosenInner.value = null;
 });
 
-/** @type {WeakMap<Document, InnerEntry[]>} of the last text that was YAML */
+/** @type {WeakMap<OpenFile, InnerEntry[]>} of the last text that was YAML */
 const last = new WeakMap();
 
-/** @param {Document | null} doc @returns {InnerEntry[]} */
+/** @param {OpenFile | null} doc @returns {InnerEntry[]} */
 export function innerOf(doc) {
   const check = doc?.check.value;
   if (!doc || !check) return [];

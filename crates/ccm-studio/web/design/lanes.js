@@ -2,8 +2,6 @@
 // each other, also by way of others, share a line; lines that would run
 // through each other get lanes of their own.
 
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
-
 /** More lanes than this are no help; what is beyond shares the last. */
 export const MOST_LANES = 3;
 

@@ -6,9 +6,6 @@ import { announce } from "../core/announce.js";
 import { confirm, prompt } from "../ui/dialog.js";
 import { report, toast } from "../ui/toast.js";
 
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
-/** @typedef {import("../core/types.js").Operation} Operation */
-
 /** Whether resources can be changed now. */
 export function canEdit() {
   const doc = current.peek();

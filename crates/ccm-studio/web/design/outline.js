@@ -12,14 +12,12 @@ import { Below, InnerRow, RenderedNote, byParent, chosenInner, fold, innerOf, op
 import { lanes } from "./lanes.js";
 import { addResource, canEdit, duplicate, moveBefore, moveBy, remove } from "./operations.js";
 
-/** @typedef {import("../core/types.js").OutlineEntry} OutlineEntry */
 /** @typedef {import("./lanes.js").Lane} Lane */
-/** @typedef {import("../core/types.js").InnerEntry} InnerEntry */
 /** @typedef {{block: string, defaults: string, through: Lane["lines"]} | {entry: OutlineEntry, lane: Lane, below: InnerEntry[]} | {inner: InnerEntry, through: Lane["lines"]}} Item */
 
 const filter = signal({ text: "", type: "", state: "" });
 const filtering = signal(false);
-/** @type {import("../vendor/preact.js").Signal<unknown>} the file whose first check was stopped */
+/** @type {Signal<unknown>} the file whose first check was stopped */
 const stopped = signal(null);
 
 const STATES = [
@@ -144,7 +142,7 @@ export function Outline() {
     </div>`}
     ${inner[0]?.rendered && inner[0].parent === null && html`<${RenderedNote} entry=${inner[0]} />`}
     ${doc.check.value.inner_left_out > 0 && html`<p class="rendered muted">${plural(doc.check.value.inner_left_out, "resource")} from elsewhere not listed</p>`}
-    <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry}
+    <${VirtualList} id="outline" label="Resources in run order" class=${doc.broken.value ? "outl stale" : "outl"} items=${items} height=${height} selected=${at} selectable=${isEntry} recycle
       onSelect=${choose} onOpen=${() => (looked ? openInner(looked) : focusForm())} onKey=${keys}
       empty=${html`<p class="muted pad">${outline?.length ? "No resource passes the filter" : "No resources yet. Add one below."}</p>`}
       row=${(/** @type {Item} */ item, /** @type {number} */ index) => ("entry" in item
@@ -173,7 +171,7 @@ function useRelated(entry, refers) {
 
 /**
  * The rows that pass a filter, how many resources there are up to each, and where each resource of the text is.
- * @param {import("../core/document.js").Document | null} doc @param {Prepared[]} prepared @param {{text: string, type: string, state: string}} wanted @param {InnerEntry[]} inner
+ * @param {OpenFile | null} doc @param {Prepared[]} prepared @param {{text: string, type: string, state: string}} wanted @param {InnerEntry[]} inner
  * @returns {{items: Item[], places: number[], byNumber: Map<number, number>}}
  */
 function rows(doc, prepared, { text, type, state }, inner) {

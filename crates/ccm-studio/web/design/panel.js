@@ -12,8 +12,6 @@ import { Icon } from "../ui/icons.js";
 import { Button, Tabs } from "../ui/parts.js";
 import { report } from "../ui/toast.js";
 
-/** @typedef {import("../core/types.js").Finding} Finding */
-
 export const panelTab = remembered("panel-tab", "problems");
 export const panelOpen = remembered("panel-open", true);
 

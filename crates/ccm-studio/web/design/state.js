@@ -1,11 +1,9 @@
 // The form of the selected resource, as the engine sees it.
 import { effect, signal } from "../vendor/preact.js";
 import { ApiError, aborted } from "../core/api.js";
-import { current, handleOf, selected } from "../core/store.js";
+import { current, facts, handleOf, selected } from "../core/store.js";
 
-/** @typedef {import("../core/types.js").Form} Form */
-
-/** @type {import("../vendor/preact.js").Signal<{handle: string | number, form: Form | null, error: string | null} | null>} */
+/** @type {Signal<{handle: string | number, form: Form | null, revision: number, error: string | null} | null>} `revision`: that of the text which the form is about */
 export const shown = signal(null);
 
 /** @type {AbortController | null} */
@@ -40,19 +38,21 @@ export function followSelection() {
 export function stopAsking() {
   asked?.abort();
   const entry = selected.peek();
-  if (entry) shown.value = { handle: handleOf(entry), form: null, error: "Stopped. Choose the resource again to load its form." };
+  if (entry) shown.value = { handle: handleOf(entry), form: null, revision: 0, error: "Stopped. Choose the resource again to load its form." };
 }
 
-/** @param {import("../core/document.js").Document} doc @param {string | number} handle */
+/** @param {OpenFile} doc @param {string | number} handle */
 async function ask(doc, handle) {
   const request = new AbortController();
   asked = request;
+  const revision = doc.check.peek()?.revision ?? 0;
   try {
-    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle }, { signal: request.signal });
-    if (asked === request) shown.value = { handle, form, error: null };
+    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle, ...(facts.peek() ? { facts: facts.peek() } : {}) }, { signal: request.signal });
+    if (asked === request) shown.value = { handle, form, revision, error: null };
   } catch (error) {
     if (aborted(error) || asked !== request) return;
     const message = error instanceof ApiError ? error.message : "The server cannot be reached";
-    shown.value = { handle, form: shown.peek()?.handle === handle ? (shown.peek()?.form ?? null) : null, error: message };
+    const last = shown.peek();
+    shown.value = last?.handle === handle ? { ...last, error: message } : { handle, form: null, revision: 0, error: message };
   }
 }

@@ -10,11 +10,9 @@ import { report } from "../ui/toast.js";
 import { editorExtensions, language, readOnly, setSelected } from "./editor.js";
 import { setDimmed, setFindings } from "./findings.js";
 
-/** @typedef {import("../core/document.js").Document} Document */
-
 extensions.push(...editorExtensions.map((one) => one));
 
-/** @param {{document: Document}} props */
+/** @param {{document: OpenFile}} props */
 export function TextPane({ document: doc }) {
   return html`<section class="pane code" aria-labelledby="h-code" id="pane-code">
     <header><h2 id="h-code" class="bidi">${doc.path.value}</h2><span class="muted">${doc.kind === "template" ? "Template" : "YAML"}</span><span class="push"></span>
@@ -24,7 +22,7 @@ export function TextPane({ document: doc }) {
   </section>`;
 }
 
-/** @param {{document: Document}} props */
+/** @param {{document: OpenFile}} props */
 function Editor({ document: doc }) {
   const host = useRef(/** @type {HTMLDivElement | null} */ (null));
   useLayoutEffect(() => {
@@ -44,7 +42,7 @@ function Editor({ document: doc }) {
     view.contentDOM.setAttribute("aria-label", `Text of ${doc.path.peek()}`);
     view.dispatch({ effects: language.reconfigure(doc.kind === "template" ? [] : yaml()) });
     view.dispatch({ scrollIntoView: true });
-    const fix = (/** @type {import("../core/types.js").Fix} */ chosen) => void doc.edit(chosen.operations).catch((error) => report(error, chosen.title));
+    const fix = (/** @type {Fix} */ chosen) => void doc.edit(chosen.operations).catch((error) => report(error, chosen.title));
     const stops = [
       effect(() => {
         const found = doc.check.value?.findings ?? [];
@@ -61,7 +59,7 @@ function Editor({ document: doc }) {
         const fresh = doc.checked === doc.editor.doc;
         if (!fresh && entry) return;
         const lines = entry && { from: entry.range[0], to: entry.range[3] === 0 && entry.range[2] > entry.range[0] ? entry.range[2] - 1 : entry.range[2] };
-        view.dispatch({ effects: setSelected.of(lines) });
+        doc.mark(setSelected.of(lines));
       }),
     ];
     return () => {
@@ -95,10 +93,10 @@ function Editor({ document: doc }) {
   return html`<div class="editor" ref=${host}></div>`;
 }
 
-/** Where the cursor was when it last chose. @type {WeakMap<Document, string>} */
+/** Where the cursor was when it last chose. @type {WeakMap<OpenFile, string>} */
 const chosenAt = new WeakMap();
 
-/** Whether the cursor is elsewhere than when it last chose: an outline that changes beneath it chooses nothing. @param {Document} doc */
+/** Whether the cursor is elsewhere than when it last chose: an outline that changes beneath it chooses nothing. @param {OpenFile} doc */
 function moved(doc) {
   const at = doc.cursor.peek().join();
   const before = chosenAt.get(doc);
@@ -106,7 +104,7 @@ function moved(doc) {
   return before !== at;
 }
 
-/** @param {Document} doc @param {EditorView} view */
+/** @param {OpenFile} doc @param {EditorView} view */
 function dimWhileSlow(doc, view) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -121,14 +119,14 @@ function dimWhileSlow(doc, view) {
   };
 }
 
-/** The resource that a line belongs to. @param {Document} doc @param {number} line */
+/** The resource that a line belongs to. @param {OpenFile} doc @param {number} line */
 export function entryAt(doc, line) {
   const outline = doc.outline.peek();
   const at = doc.lineWhenChecked(line);
   let [low, high] = [0, outline.length - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (/** @type {import("../core/types.js").OutlineEntry} */ (outline[middle]).range[0] <= at) low = middle;
+    if (/** @type {OutlineEntry} */ (outline[middle]).range[0] <= at) low = middle;
     else high = middle - 1;
   }
   const found = outline[low];

@@ -1,7 +1,7 @@
 // The frame around all pages.
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { refused } from "../core/session.js";
-import { page, place } from "../core/router.js";
+import { file, page } from "../core/router.js";
 import { current, studio } from "../core/store.js";
 import { PAGES } from "../pages/registry.js";
 import { Dialogs } from "../ui/dialog.js";
@@ -34,10 +34,10 @@ function skip(event) {
 function Shown() {
   const known = PAGES.find((one) => one.id === page.value) ?? PAGES[0];
   const first = useRef(true);
-  const file = place.value.file;
+  const shown = file.value;
   useEffect(() => {
-    document.title = [known?.title, file, "ccm Studio"].filter(Boolean).join(" · ");
-  }, [known, file]);
+    document.title = [known?.title, shown, "ccm Studio"].filter(Boolean).join(" · ");
+  }, [known, shown]);
   useEffect(() => {
     // Another page begins at its top, also for those who do not see it.
     if (!first.current) document.getElementById("main")?.focus();

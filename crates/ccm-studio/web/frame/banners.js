@@ -54,7 +54,7 @@ function hint(error) {
   return text ? html` <span class="muted">${text}</span>` : null;
 }
 
-/** @param {import("../core/document.js").Document} document @param {string} theirs */
+/** @param {OpenFile} document @param {string} theirs */
 function showDifference(document, theirs) {
   const diff = compareTexts(document.text(), theirs);
   void show((close) => html`<${Modal} label="Difference" class="wide" onClose=${() => close()}>

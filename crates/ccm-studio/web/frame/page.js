@@ -2,8 +2,6 @@
 import { html } from "../vendor/preact.js";
 import { FileBanners } from "./banners.js";
 
-/** @typedef {import("../vendor/preact.js").ComponentChildren} Children */
-
 /**
  * @param {{title: string, about?: Children, actions?: Children, children?: Children}} props
  */

@@ -20,13 +20,13 @@ export function StatusBar() {
   </footer>`;
 }
 
-/** @param {{document: import("../core/document.js").Document}} props */
+/** @param {{document: OpenFile}} props */
 function Cursor({ document }) {
   const [line, column] = document.cursor.value;
   return html`<span>Ln ${line + 1}, Col ${column + 1}</span>`;
 }
 
-/** @param {{document: import("../core/document.js").Document}} props */
+/** @param {{document: OpenFile}} props */
 function Checked({ document }) {
   const { errors, warnings, check, checking } = document;
   const [slow, setSlow] = useState(false);

@@ -1,7 +1,7 @@
 // The page Data: resolved data with the origin of every key, and facts.
 import { html, useState } from "../vendor/preact.js";
 import { get } from "../core/api.js";
-import { useAnswer } from "../core/asked.js";
+import { useAnswer, useAnswerAbout } from "../core/asked.js";
 import { copy } from "../core/actions.js";
 import { go } from "../core/router.js";
 import { current, facts } from "../core/store.js";
@@ -19,9 +19,8 @@ const MOST = 400;
 export function Data() {
   const document = current.value;
   const [tab, setTab] = useState("keys");
-  const choice = facts.value;
   const hasData = document?.isManifest || document?.kind === "data";
-  const asked = useAnswer(hasData ? "data" : null, () => ({ path: document?.path.peek(), text: document?.text(), ...(choice ? { facts: choice } : {}) }), [document, document?.revision.value, choice]);
+  const asked = useAnswerAbout("data", hasData ? document : null);
   const { answer, problem } = asked;
   const broken = (answer?.rules ?? []).filter((/** @type {any} */ rule) => !rule.holds).length;
   const about = html`What templates of <span class="mono bidi">${document?.path.value ?? "a manifest"}</span> see as <code>Data</code> on a machine with these facts`;
@@ -74,7 +73,7 @@ function Keys({ answer }) {
     ${found.length === 0 ? html`<p class="muted pad">Nothing found</p>` : html`<div class="tablebox" tabindex="0" role="group" aria-label="Keys"><table class="keys"><thead><tr><th scope="col">Key</th><th scope="col">Value</th><th scope="col">Type</th><th scope="col">From</th>${answer.rules.length > 0 && html`<th scope="col">Rule</th>`}</tr></thead>
       <tbody>${found.slice(0, MOST).map((/** @type {any} */ key) => html`<tr key=${key.key} class=${key.replaced.length > 0 ? "over" : ""}><th scope="row" class="mono bidi">${key.key}</th><td class="mono bidi">${key.secret ? "[redacted]" : JSON.stringify(key.value)}</td><td class="muted">${key.type}</td>
         <td><${Origin} from=${key} />
-          ${key.replaced.length > 0 && html`<p class="muted">replaces ${key.replaced.map((/** @type {any} */ from, /** @type {number} */ at) => html`${at > 0 && ", "}<${Origin} from=${from} />`)}</p>`}</td>${answer.rules.length > 0 && html`<td>${answer.rules.filter((/** @type {any} */ rule) => rule.key === key.key).map((/** @type {any} */ rule) => html`<${Pill} key=${rule.key} square kind=${rule.holds ? "" : "bad"}>${ruleText(rule)}<//>`)}</td>`}</tr>`)}</tbody></table></div>`}
+          ${key.replaced.length > 0 && html`<p class="muted">replaces ${key.replaced.map((/** @type {any} */ from, /** @type {number} */ at) => html`${at > 0 && ", "}${from.value !== undefined && html`<span class="mono bidi">${key.secret ? "[redacted]" : JSON.stringify(from.value)}</span> from `}<${Origin} from=${from} />`)}</p>`}</td>${answer.rules.length > 0 && html`<td>${answer.rules.filter((/** @type {any} */ rule) => rule.key === key.key).map((/** @type {any} */ rule) => html`<${Pill} key=${rule.key} square kind=${rule.holds ? "" : "bad"}>${ruleText(rule)}<//>`)}</td>`}</tr>`)}</tbody></table></div>`}
     ${found.length > MOST && html`<p class="muted pad">${plural(found.length - MOST, "more key")}</p>`}`;
 }
 

@@ -1,11 +1,11 @@
 // The page Design: outline, form, text, and results below them.
-import { computed, html, signal, useEffect } from "../vendor/preact.js";
+import { html, signal, useEffect } from "../vendor/preact.js";
 import { register } from "../core/commands.js";
 import { remembered } from "../core/prefs.js";
 import { announce } from "../core/announce.js";
-import { go, place } from "../core/router.js";
+import { file, format, go, place } from "../core/router.js";
 import { copy } from "../core/actions.js";
-import { current, files, openError, selected, stopOpening, types } from "../core/store.js";
+import { current, files, filesStopped, openError, selected, stopOpening, types } from "../core/store.js";
 import { FileBanners } from "../frame/banners.js";
 import { Modal, show } from "../ui/dialog.js";
 import { Tile } from "../ui/icons.js";
@@ -28,9 +28,6 @@ const panelHeight = remembered("panel-height", 240);
 const closed = remembered("closed-panes", /** @type {string[]} */ ([]));
 /** The pane that is shown where there is room for one. */
 const onePane = signal("outline");
-
-/** The page is drawn anew for another file, not for another resource. */
-const file = computed(() => place.value.file);
 
 /** @param {string} query */
 function media(query) {
@@ -118,7 +115,7 @@ export function Design() {
     ...[["yaml", "YAML"], ["command", "ccm ensure command"], ["request", "API request"]].map(([form, words]) => ({ id: `copy-${form}`, title: `Copy the resource as ${words}`, icon: "copy", when: () => selected.peek() !== null, run: () => void copyAs(/** @type {any} */ (form)) })),
     { id: "copy-text", title: "Copy the manifest", icon: "copy", run: () => void copy(current.peek()?.text() ?? "", current.peek()?.path.peek() ?? "") },
     { id: "try-template", title: "Try the template at the cursor", icon: "braces", when: () => selected.peek() !== null, run: tryTemplate },
-    { id: "copy-link", title: "Copy a link to this place", icon: "link", run: () => void copy(location.href, "the link") },
+    { id: "copy-link", title: "Copy a link to this place", icon: "link", run: () => void copy(new URL(format(place.peek()), location.href).href, "the link") },
     { id: "pane-form", title: "Show or hide the form", icon: "panel", run: () => toggle("form") },
     { id: "pane-code", title: "Show or hide the text", icon: "panel", run: () => toggle("code") },
     { id: "pane-panel", title: "Show or hide the results", icon: "panel", run: () => (panelOpen.value = !panelOpen.peek()) },
@@ -145,7 +142,7 @@ export function Design() {
           ${form && code && !narrow.value && (medium.value
             ? html`<${Splitter} label="Height of the text" orientation="horizontal" size=${codeHeight} min=${120} max=${900} initial=${320} invert controls="pane-code" />`
             : html`<${Splitter} label="Width of the form" orientation="vertical" size=${formSize} min=${320} max=${900} initial=${500} controls="pane-form" />`)}
-          ${code && html`<div class="half code" style=${medium.value && form && !narrow.value ? { height: `${codeHeight.value}px`, flex: "none" } : {}}>${doc ? html`<${TextPane} key=${doc.path.value} document=${doc} />` : openError.value ? null : html`<${Skeleton} rows=${16} label="Loading the text" onStop=${stopOpening} />`}</div>`}
+          ${code && html`<div class="half code" style=${medium.value && form && !narrow.value ? { height: `${codeHeight.value}px`, flex: "none" } : {}}>${doc ? html`<${TextPane} key=${doc.path.value} document=${doc} />` : openError.value || (filesStopped.value && !file.value) ? null : html`<${Skeleton} rows=${16} label="Loading the text" onStop=${stopOpening} />`}</div>`}
         </div>
         ${panel && html`${!narrow.value && html`<${Splitter} label="Height of the results" orientation="horizontal" size=${panelHeight} min=${90} max=${600} initial=${240} invert controls="pane-panel" />`}
           <div class="lower" style=${narrow.value ? {} : { height: `${panelHeight.value}px` }}><${Panel} /></div>`}

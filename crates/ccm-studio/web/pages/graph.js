@@ -2,12 +2,12 @@
 // The layout is the engine's.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
 import { post } from "../core/api.js";
-import { useAnswer } from "../core/asked.js";
+import { useAnswerAbout } from "../core/asked.js";
 import { download } from "../core/actions.js";
 import { register } from "../core/commands.js";
 import { OUTCOMES } from "../core/runs.js";
 import { place } from "../core/router.js";
-import { current, facts, outcomes, selectNamed } from "../core/store.js";
+import { current, outcomes, selectNamed } from "../core/store.js";
 import { plural } from "../core/words.js";
 import { Page } from "../frame/page.js";
 import { PATHS, Tile } from "../ui/icons.js";
@@ -31,11 +31,10 @@ const nameOf = (node) => `${node.type}#${node.name}`;
 
 export function Graph() {
   const document = current.value;
-  const choice = facts.value;
   const [view, setView] = useState("picture");
   const [scale, setScale] = useState(1);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
-  const asked = useAnswer(document?.isManifest ? "graph" : null, () => ({ path: document?.path.peek(), text: document?.text(), ...(choice ? { facts: choice } : {}) }), [document, document?.revision.value, choice]);
+  const asked = useAnswerAbout("graph", document?.isManifest ? document : null);
   /** @type {{answer: Layout | null, problem: any}} */
   const { answer: graph, problem } = asked;
   const zoom = (/** @type {1 | -1} */ step) => setScale((now) => SCALES[Math.max(0, Math.min(SCALES.length - 1, SCALES.indexOf(now) + step))] ?? 1);

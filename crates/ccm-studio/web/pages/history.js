@@ -108,7 +108,7 @@ function UndoButton({ entry }) {
     try {
       const answer = await post(`history/${id}/undo`, { noop });
       go({ page: "plan" });
-      await follow(new Run({ id: answer.id, mode: "undo", path: entry.title, text: "", diffs: "public" }));
+      await follow(new Run({ id: answer.id, mode: "undo", path: entry.title, text: null, diffs: "public" }));
     } catch (error) {
       report(error, "undo this run");
     }

@@ -88,7 +88,7 @@ function Made({ files: made }) {
       ${shown === file.path && html`<pre class="result mono bidi" tabindex="0" role="group" aria-label=${`Content of ${file.path}`}>${file.text ?? "This is not text, or too long to show."}</pre>`}</li>`)}</ul>`;
 }
 
-/** «Try the template» of a property leads here. @param {import("../core/document.js").Document | null} document */
+/** «Try the template» of a property leads here. @param {OpenFile | null} document */
 function useProperty(document) {
   const property = place.value.rest["property"];
   useEffect(() => {

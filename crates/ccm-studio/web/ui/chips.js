@@ -3,7 +3,6 @@ import { html, useState } from "../vendor/preact.js";
 import { Combo } from "./combo.js";
 import { Icon } from "./icons.js";
 
-/** @typedef {import("./combo.js").Option} Option */
 /** @typedef {Option[] | ((query: string) => Option[])} Options */
 
 /**

@@ -15,9 +15,9 @@ import { matches } from "../core/words.js";
  *   options: Option[] | ((query: string) => Option[] | Promise<Option[]>),
  *   onCommit: (value: string) => void,
  *   only?: boolean,
- *   id?: string, label?: string, describedBy?: string, invalid?: boolean, placeholder?: string,
+ *   id?: string, label?: string, describedBy?: string, invalid?: boolean, failed?: boolean, placeholder?: string,
  *   readOnly?: boolean, openOnFocus?: boolean, onCancel?: () => void, autofocus?: boolean
- * }} props `only`: nothing but an option is taken; `options` as a function is asked again for each text
+ * }} props `only`: nothing but an option is taken; `failed`: what was typed stays, as it could not be taken over; `options` as a function is asked again for each text
  */
 export function Combo(props) {
   const { value, options, onCommit, only = false, readOnly = false } = props;
@@ -32,6 +32,7 @@ export function Combo(props) {
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
 
   useEffect(() => {
+    if (props.failed) return;
     setText(value);
     typed.current = false;
   }, [value]);

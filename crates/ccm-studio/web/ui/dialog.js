@@ -2,9 +2,7 @@
 import { html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Button } from "./parts.js";
 
-/** @typedef {import("../vendor/preact.js").ComponentChildren} Children */
-
-/** @type {import("../vendor/preact.js").Signal<{id: number, view: () => Children}[]>} dialogs that are open, the last one on top */
+/** @type {Signal<{id: number, view: () => Children}[]>} dialogs that are open, the last one on top */
 export const open = signal(/** @type {{id: number, view: () => Children}[]} */ ([]));
 let count = 0;
 

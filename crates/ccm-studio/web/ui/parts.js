@@ -3,8 +3,6 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { keyText } from "../core/words.js";
 import { Icon } from "./icons.js";
 
-/** @typedef {import("../vendor/preact.js").ComponentChildren} Children */
-
 /**
  * @param {{
  *   icon?: string, label?: string, keys?: string, title?: string, kind?: string, class?: string,
@@ -59,7 +57,7 @@ export function Skeleton({ rows = 6, label, onStop }) {
   return html`<div class="skeleton" role="status" aria-label=${label}>${slow && html`<p class="row"><span class="muted">${label} …</span>${onStop && html`<${Button} small icon="stop" onClick=${onStop}>Stop<//>`}</p>`}${Array.from({ length: rows }, (_, row) => html`<i key=${row}></i>`)}</div>`;
 }
 
-/** What stands where an answer will be. @param {{asked: import("../core/asked.js").Asked, label: string, rows?: number}} props */
+/** What stands where an answer will be. @param {{asked: import("../core/asked.js").Stoppable, label: string, rows?: number}} props */
 export function Loading({ asked, label, rows = 6 }) {
   if (!asked.stopped) return html`<${Skeleton} rows=${rows} label=${label} onStop=${asked.stop} />`;
   return html`<p class="row pad"><span class="muted">Stopped</span><${Button} small icon="redo" onClick=${asked.again}>Try again<//></p>`;

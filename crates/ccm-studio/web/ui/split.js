@@ -3,7 +3,7 @@ import { html, useRef } from "../vendor/preact.js";
 
 /**
  * @param {{
- *   label: string, orientation: "vertical" | "horizontal", size: import("../vendor/preact.js").Signal<number>,
+ *   label: string, orientation: "vertical" | "horizontal", size: Signal<number>,
  *   min: number, max: number, controls: string, invert?: boolean, initial: number
  * }} props `size` in pixels; `invert` where the pane is behind the line; a double click brings `initial` back
  */

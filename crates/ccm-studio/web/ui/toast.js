@@ -5,7 +5,7 @@ import { Icon } from "./icons.js";
 
 /** @typedef {{id: number, kind: "ok" | "bad" | "info", text: string, hint?: string, action?: {label: string, run: () => void}}} Toast */
 
-/** @type {import("../vendor/preact.js").Signal<Toast[]>} */
+/** @type {Signal<Toast[]>} */
 const toasts = signal(/** @type {Toast[]} */ ([]));
 let count = 0;
 

@@ -1,5 +1,5 @@
 // A list of any length with some dozens of rows in the page.
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
  * A listbox whose rows have heights that are known before they are drawn.
@@ -20,13 +20,16 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/pr
  *   class?: string,
  *   role?: "listbox" | "list",
  *   followEnd?: boolean,
+ *   recycle?: boolean,
  *   empty?: any
- * }} props `height` must be stable for an item; rows that open and close (as in a plan) pass a new `items`
+ * }} props `recycle`: rows have no state of their own, so what leaves the view is drawn over; `height` must be stable for an item; rows that open and close (as in a plan) pass a new `items`
  */
 export function VirtualList(props) {
   const { items, height, row, label, id, selectable = () => true, selected = -1, role = "listbox", empty } = props;
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [view, setView] = useState({ top: 0, height: 600 });
+  const [, redraw] = useState(0);
+  // Where the list stands, its height once that is known, the rows that are drawn, and what was brought into view.
+  const view = useRef({ top: 0, height: 0, first: 0, last: 0, most: 1, items: /** @type {T[] | null} */ (null), selected: -1 }).current;
   const tops = useRef({ items: /** @type {T[] | null} */ (null), height, list: /** @type {number[]} */ ([0]) });
   if (tops.current.items !== items || tops.current.height !== height) {
     const list = [0];
@@ -39,18 +42,46 @@ export function VirtualList(props) {
   }
   const { list } = tops.current;
 
-  useEffect(() => {
+  const range = () => ({
+    first: Math.max(0, search(list, view.top - 200)),
+    last: Math.min(items.length, search(list, view.top + view.height + 200) + 1),
+  });
+
+  // What is chosen elsewhere is brought into view here, and drawn there at once.
+  const before = view.top;
+  if (view.height > 0 && (view.items !== items || view.selected !== selected)) {
+    const top = list[selected] ?? 0;
+    const bottom = list[selected + 1] ?? 0;
+    if (bottom > 0 && top < view.top) view.top = Math.max(0, top - 24);
+    else if (bottom > view.top + view.height) view.top = bottom - view.height + 24;
+    Object.assign(view, { items, selected });
+  }
+  const { first, last } = Object.assign(view, range());
+  const { top } = view;
+  useLayoutEffect(() => {
+    if (top !== before && box.current) box.current.scrollTop = top;
+  }, [top]);
+
+  const measured = useRef(() => {});
+  measured.current = () => {
+    const element = box.current;
+    if (!element) return;
+    const known = view.height > 0;
+    Object.assign(view, { top: element.scrollTop, height: element.clientHeight });
+    const now = range();
+    if (!known || now.first !== view.first || now.last !== view.last) redraw((count) => count + 1);
+  };
+  useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
     let frame = 0;
-    const measure = () => {
-      frame = 0;
-      setView({ top: element.scrollTop, height: element.clientHeight });
-    };
     const soon = () => {
-      frame ||= requestAnimationFrame(measure);
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        measured.current();
+      });
     };
-    measure();
+    measured.current();
     element.addEventListener("scroll", soon, { passive: true });
     const sizes = new ResizeObserver(soon);
     sizes.observe(element);
@@ -61,23 +92,10 @@ export function VirtualList(props) {
     };
   }, []);
 
-  // What is chosen elsewhere is brought into view here.
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (!element || selected < 0 || selected >= items.length) return;
-    const top = list[selected] ?? 0;
-    const bottom = list[selected + 1] ?? top;
-    if (top < element.scrollTop) element.scrollTop = Math.max(0, top - 24);
-    else if (bottom > element.scrollTop + element.clientHeight) element.scrollTop = bottom - element.clientHeight + 24;
-  }, [selected, items]);
-
   useLayoutEffect(() => {
     const element = box.current;
     if (element && props.followEnd) element.scrollTop = element.scrollHeight;
   }, [items, props.followEnd]);
-
-  const first = Math.max(0, search(list, view.top - 200));
-  const last = Math.min(items.length, search(list, view.top + view.height + 200) + 1);
 
   /** @param {number} from @param {number} step */
   const next = (from, step) => {
@@ -116,9 +134,10 @@ export function VirtualList(props) {
     props.onKey?.(event, selected);
   };
 
+  view.most = Math.max(view.most, last - first);
   const rows = [];
   for (let index = first; index < last; index += 1) {
-    rows.push(html`<div class="vrow" role="presentation" key=${index} style=${{ top: `${list[index]}px`, height: `${(list[index + 1] ?? 0) - (list[index] ?? 0)}px` }}>${row(/** @type {T} */ (items[index]), index)}</div>`);
+    rows.push(html`<div class="vrow" role="presentation" key=${props.recycle ? index % view.most : index} style=${{ top: `${list[index]}px`, height: `${(list[index + 1] ?? 0) - (list[index] ?? 0)}px` }}>${row(/** @type {T} */ (items[index]), index)}</div>`);
   }
   const visible = selected >= first && selected < last;
   return html`<div

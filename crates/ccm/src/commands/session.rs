@@ -88,11 +88,10 @@ fn report(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             "start one with `eval \"$(ccm session new)\"` or give --session DIR",
         )
     })?;
-    if host.stat(&path)?.is_none() {
+    let report = DirectorySession::report_of(&host, &path)?.ok_or_else(|| {
         let message = format!("there is no session in {}", path.display());
-        return Err(Error::Invalid { message, hint: None });
-    }
-    let report = DirectorySession::open(&host, &path)?.report()?;
+        Error::Invalid { message, hint: None }
+    })?;
     if matches.get_flag("json") {
         ui.print_json(&report);
     } else {

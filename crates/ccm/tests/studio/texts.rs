@@ -325,8 +325,12 @@ data:
   # @secret
   password: hunter22
   nested: {a: 1, greeting: \"hi {{ Facts.role }}\"}
+  login:
+    name: web
+    # @secret
+    password: hunter23
 overrides:
-  role:web: {port: 8080}
+  role:web: {port: 8080, login: none}
 ";
     let facts = json!({"facts": {"source": "none", "set": ["role=web"]}});
     let answer = studio.post("data", &with(text(hiera), &facts));
@@ -342,12 +346,15 @@ overrides:
     };
     assert_eq!(
         (&origin("port")["layer"], &origin("port")["line"]),
-        (&json!("role:web"), &json!(10))
+        (&json!("role:web"), &json!(14))
     );
-    assert_eq!(origin("port")["replaced"][0]["line"], 5);
+    let replaced = &origin("port")["replaced"][0];
+    assert_eq!((&replaced["line"], &replaced["value"]), (&json!(5), &json!(80)));
+    let replaced = &origin("login")["replaced"][0]["value"];
+    assert_eq!(replaced, &json!({"name": "web", "password": "[redacted]"}));
     assert_eq!(origin("nested.greeting")["value"], "hi web");
     assert_eq!(origin("password")["secret"], true);
-    assert!(!answer.to_string().contains("hunter22"), "{answer}");
+    assert!(!answer.to_string().contains("hunter2"), "{answer}");
     let used = answer["facts_used"].as_array().unwrap();
     assert!(used.iter().any(|fact| fact["name"] == "role" && fact["is_set"] == true), "{used:?}");
     let ruled = "data:\n  # @require\n  name: \"\"\n";
@@ -585,4 +592,49 @@ fn work_for_clients_that_are_gone_holds_nobody_up() {
     }
     let answer = studio.try_post("check", &text(MANIFEST));
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn forms_resolve_as_the_check_did_until_something_else_changes() {
+    let studio = Studio::start(&[]);
+    let manifest = "\
+data:
+  # @secret
+  password: hunter22
+ccm:
+  resources:
+    - exec:
+        - say:
+            command: \"echo {{ Facts.site }} {{ Data.password }}\"
+";
+    let facts = |site: &str| json!({"facts": {"source": "none", "set": [format!("site={site}")]}});
+    let resolved = |text: &Value, facts: &Value| {
+        let body = with(with(text.clone(), facts), &json!({"resource": 1}));
+        studio.post("form", &body)["properties"]["command"]["resolved"].clone()
+    };
+    let checked = studio.post("check", &with(text(manifest), &facts("one")));
+    assert_eq!(checked["valid"], true, "{checked}");
+    let named = json!({"path": "web.yaml", "digest": checked["digest"]});
+    for site in ["one", "two", "one"] {
+        let command = resolved(&named, &facts(site));
+        let command = command.as_str().unwrap();
+        assert!(command.starts_with(&format!("echo {site} ")), "{command}");
+        assert!(!command.contains("hunter22"), "{command}");
+    }
+    // A plan takes the text by its digest, too.
+    let plan = |digest: &Value| json!({"mode": "plan", "path": "web.yaml", "digest": digest});
+    assert!(studio.post("runs", &plan(&checked["digest"]))["id"].is_string());
+    let unknown = studio.try_post("runs", &plan(&json!("none")));
+    assert_eq!(code(&unknown), (409, "text_unknown".into()));
+
+    // A file that the check has read may be another one by now.
+    let reading = manifest.replace("Facts.site", "readFile('site.txt')");
+    for site in ["one", "two"] {
+        std::fs::write(studio.site("site.txt"), site).unwrap();
+        if site == "one" {
+            studio.post("check", &text(&reading));
+        }
+        let command = resolved(&text(&reading), &json!({}));
+        assert!(command.to_string().contains(&format!("echo {site} ")), "{command}");
+    }
 }
