@@ -267,7 +267,7 @@ fn section(command: &Command, path: &str, out: &mut String) {
         let _ = write!(out, "{text}\n\n");
     }
     let is_type = path.strip_prefix("ccm ensure ").is_some_and(|kind| !kind.starts_with("api"));
-    let is_own = |arg: &&Arg| !arg.is_global_set() && !(is_type && is_common(arg));
+    let is_own = |arg: &&Arg| !(arg.is_global_set() || is_type && is_common(arg));
     let own = arguments(command.get_arguments().filter(is_own));
     if !own.is_empty() {
         let _ = writeln!(out, "{own}");
