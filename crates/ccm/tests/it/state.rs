@@ -11,9 +11,10 @@ use serde_json::Value;
 
 use crate::TestEnv;
 
-/// A run that is at work until there is a file `go`.
+/// A run that is at work until there is a file `go`, or the test is over.
 const AT_WORK: &str = "ccm: {resources: [{exec: [{wait: {provider: shell, command: \"touch \
-                       [DIR]/at-work; while [ ! -e [DIR]/go ]; do sleep 0.01; done\"}}]}]}";
+                       [DIR]/at-work; while [ -e [DIR]/at-work ] && [ ! -e [DIR]/go ]; do \
+                       sleep 0.01; done\"}}]}]}";
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();

@@ -22,9 +22,10 @@ const RELOAD: &str = r#"ccm: {resources: [
     {exec: [{reload: {provider: shell, refresh_only: true, subscribe: ["file#[DIR]/conf"],
         command: "echo x >> [DIR]/log; test ! -e [DIR]/broken"}}]}]}"#;
 
-/// A run that is at work until there is a file `go`.
+/// A run that is at work until there is a file `go`, or the test is over.
 const AT_WORK: &str = "ccm: {resources: [{exec: [{wait: {provider: shell, command: \"touch \
-                       [DIR]/at-work; while [ ! -e [DIR]/go ]; do sleep 0.01; done\"}}]}]}";
+                       [DIR]/at-work; while [ -e [DIR]/at-work ] && [ ! -e [DIR]/go ]; do \
+                       sleep 0.01; done\"}}]}]}";
 
 fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begin = Instant::now();
