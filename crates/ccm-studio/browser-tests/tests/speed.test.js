@@ -127,6 +127,12 @@ for (const [name, manifest] of /** @type {const} */ ([["small", WEB], ["large", 
         const outline = doc.outline.value;
         select(outline[(at * 241) % outline.length]);
       });
+      const followed = await times(20, async (at) => {
+        const outline = doc.outline.value;
+        const entry = outline[(at * 241 + 7) % outline.length];
+        select(entry);
+        while (doc.cursor.peek()[0] !== entry.range[0]) await frame();
+      }, true);
       const input = /** @type {HTMLInputElement} */ (document.querySelector("[aria-label='Filter resources']"));
       const words = ["f", "fi", "file-4", "file-49", "", "conf"];
       const filters = await times(words.length * 5, (at) => {
@@ -138,7 +144,7 @@ for (const [name, manifest] of /** @type {const} */ ([["small", WEB], ["large", 
       await frame();
       const list = /** @type {HTMLElement} */ (document.getElementById("outline"));
       const scrolls = await times(100, () => (list.scrollTop += 900));
-      return { keys, findings, edits, chosen, filters, scrolls, elements: document.querySelectorAll("*").length, micros: doc.check.value.micros };
+      return { keys, findings, edits, chosen, followed, filters, scrolls, elements: document.querySelectorAll("*").length, micros: doc.check.value.micros };
     });
     machine();
     figure(`${name}: link opened until the form can be used`, opened, bounds.open);
@@ -146,6 +152,7 @@ for (const [name, manifest] of /** @type {const} */ ([["small", WEB], ["large", 
     figure(`${name}: last key until findings (check ${Math.round(figures.micros / 1000)} ms)`, quantile(figures.findings, 0.5), bounds.findings);
     figure(`${name}: form field left until the text shows it, p95`, p95(figures.edits), bounds.edit);
     figure(`${name}: choose a resource, p95`, p95(figures.chosen), bounds.choose);
+    console.log(`     ${name}: choose a resource until the text shows it too, p95: ${Math.round(p95(figures.followed))} ms`);
     figure(`${name}: filter the outline, p95`, p95(figures.filters), bounds.filter);
     figure(`${name}: frame while the outline scrolls, p95`, p95(figures.scrolls), bounds.scroll);
     console.log(`     ${name}: ${figures.elements} elements`);

@@ -48,15 +48,19 @@ export function go(change, { replace = false } = {}) {
   const hash = format(next);
   if (hash === format(now)) return;
   place.value = parse(hash);
-  if (replace) late ??= setTimeout(() => writeAddress());
-  else {
+  if (replace) {
+    clearTimeout(late);
+    late = setTimeout(() => writeAddress(), PAUSE);
+  } else {
     writeAddress(now);
     history.pushState(null, "", hash);
     known = location.hash;
   }
 }
 
-/** The address is written behind what is drawn: browsers take their time, and refuse it when it changes too often. @type {ReturnType<typeof setTimeout> | undefined} */
+/** The address is written when choosing pauses: each time the browser loads the icon again, and it refuses addresses that change too often. */
+const PAUSE = 200;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
 let late;
 /** The address as we know it: one that someone else wrote is not ours to replace. */
 let known = "";

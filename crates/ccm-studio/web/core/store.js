@@ -77,7 +77,30 @@ export function select(entry, { replace = true, reveal = true } = {}) {
   const repeats = entry ? (numbers.peek().get(idOf(entry))?.length ?? 0) > 1 : false;
   const { n: _, ...rest } = place.peek().rest;
   go({ resource: entry ? idOf(entry) : "", rest: repeats && entry ? { ...rest, n: String(entry.number) } : rest }, { replace });
-  if (entry && reveal) current.peek()?.reveal(entry.range[0], entry.range[1]);
+  if (entry && reveal) follow(entry);
+}
+
+let following = 0;
+let chosenAt = 0;
+/** Keys that repeat choose faster than this. */
+const PAUSE = 120;
+
+/**
+ * Shows a resource in the text. Drawing another part of a large text takes longer than all the rest,
+ * so while one resource after the other is chosen, the text follows when the list has been painted.
+ * @param {OutlineEntry} entry
+ */
+function follow(entry) {
+  const doc = current.peek();
+  const revision = doc?.revision.peek();
+  const show = () => {
+    if (doc && doc === current.peek() && doc.revision.peek() === revision) doc.reveal(entry.range[0], entry.range[1]);
+  };
+  cancelAnimationFrame(following);
+  const repeats = performance.now() - chosenAt < PAUSE;
+  chosenAt = performance.now();
+  if (repeats) following = requestAnimationFrame(() => (following = requestAnimationFrame(show)));
+  else show();
 }
 
 /** Selects by `type#name` or `type#alias`, as findings and plans name resources. @param {string} id @param {{page?: string}} [options] */
