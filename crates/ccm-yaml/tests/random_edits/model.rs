@@ -35,7 +35,7 @@ pub(crate) enum Impossible {
 }
 
 impl Node {
-    fn new(value: &Value) -> Self {
+    pub(crate) fn new(value: &Value) -> Self {
         let kind = match value {
             Value::Array(items) => Kind::List(items.iter().map(Self::new).collect()),
             Value::Object(map) => {
