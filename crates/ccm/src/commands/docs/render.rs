@@ -216,7 +216,7 @@ fn commands() -> String {
         {
             let path = format!("{path} {}", sub.get_name());
             let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-            if !sub.has_subcommands() {
+            if !sub.is_subcommand_required_set() {
                 rows.push(vec![
                     format!("[`{path}`](reference.md#{})", path.replace(' ', "-")),
                     about,
