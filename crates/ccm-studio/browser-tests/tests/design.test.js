@@ -7,6 +7,12 @@ import { closeBrowser } from "../lib/studio.js";
 
 after(closeBrowser);
 
+/** The line of the text that the cursor is in. @param {import("playwright-core").Page} page */
+const lineOfCursor = (page) => page.evaluate(async () => {
+  const doc = (await import(/** @type {any} */ ("/core/store.js"))).current.value;
+  return doc.text().split("\n")[doc.cursor.value[0]];
+});
+
 const FILE = "file#/tmp/ccm-studio-test/app.conf";
 
 studioTest("a form edit changes nothing but its own bytes, and undo takes it back", { "web.yaml": WEB }, async ({ page, server }) => {
@@ -148,6 +154,9 @@ studioTest("resources move, are duplicated, deleted and added, each one step of 
   await textBecomes(page, (now) => now.indexOf("test-c") < now.indexOf("test-b"), "c before b");
   await checked(page);
   assert.deepEqual(await names(), ["a", "c", "b"]);
+  // What was moved stays chosen, and the cursor is where it is now.
+  await page.locator("#h-form", { hasText: "file#/tmp/ccm-studio-test-c" }).waitFor();
+  assert.match(await lineOfCursor(page), /test-c/);
   await page.locator("#outline").focus();
   await page.keyboard.press("ControlOrMeta+z");
   await textBecomes(page, (now) => now === FILES, "undone");

@@ -13,14 +13,15 @@ export function canEdit() {
 }
 
 /**
- * Selects a resource as soon as the outline has it.
+ * Selects a resource as soon as the outline of the changed text has it.
  * @param {string} id
  */
 function selectWhenThere(id) {
   const doc = current.peek();
   if (!doc) return;
   const stop = doc.check.subscribe(() => {
-    const entry = doc.outline.peek().findLast((one) => idOf(one) === id);
+    // An older outline has moved resources at their old places.
+    const entry = doc.outlined === doc.editor.doc && doc.outline.peek().findLast((one) => idOf(one) === id);
     if (!entry) return;
     queueMicrotask(() => {
       stop();

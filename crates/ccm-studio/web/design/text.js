@@ -87,16 +87,19 @@ function Editor({ document: doc }) {
     const now = selected.peek();
     // On the way to another file, its address is not ours to change.
     const leaving = place.value.file !== "" && place.value.file !== doc.path.peek();
-    if (!entry || leaving || current.peek() !== doc || (!lost && now && !moved(doc))) return;
+    if (leaving || current.peek() !== doc) return;
+    // Noted also where there is nothing to choose: later it would look like a move.
+    const elsewhere = moved(doc);
+    if (!entry || (!lost && now && !elsewhere)) return;
     if (!now || now.number !== entry.number || idOf(now) !== idOf(entry)) select(entry, { reveal: false });
   });
   return html`<div class="editor" ref=${host}></div>`;
 }
 
-/** Where the cursor was when it last chose. @type {WeakMap<OpenFile, string>} */
+/** Where the cursor was when it last moved. @type {WeakMap<OpenFile, string>} */
 const chosenAt = new WeakMap();
 
-/** Whether the cursor is elsewhere than when it last chose: an outline that changes beneath it chooses nothing. @param {OpenFile} doc */
+/** Whether the cursor is elsewhere than before: an outline that changes beneath it chooses nothing. @param {OpenFile} doc */
 function moved(doc) {
   const at = doc.cursor.peek().join();
   const before = chosenAt.get(doc);
