@@ -1,5 +1,6 @@
 //! The files of the page.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use ccm_host::{Digest, Tree, tree_place};
@@ -22,27 +23,55 @@ pub(crate) fn serve(request: &Request, disk: Option<&Tree>) -> ApiResult<Respons
         Some(name) => name,
         None => return Err(ApiError::not_found("such page")),
     };
-    let bytes = match disk {
+    let content_type = content_type(name).ok_or_else(|| ApiError::not_found("such page"))?;
+    let (bytes, is_packed) = match disk {
         None => {
             let found = EMBEDDED.iter().find(|(known, _)| *known == name);
-            found.map(|(_, bytes)| Bytes::from_static(bytes))
+            let (_, packed) = found.ok_or_else(|| ApiError::not_found("such page"))?;
+            if takes_gzip(request) {
+                (Bytes::from_static(packed), true)
+            } else {
+                (unpack(packed)?.into(), false)
+            }
         }
         Some(tree) => {
             let place = tree_place(name);
             let read = place.and_then(|place| tree.read(&place, MAX_SIZE).ok().flatten());
-            read.map(|(bytes, _)| bytes.into())
+            (read.ok_or_else(|| ApiError::not_found("such page"))?.0.into(), false)
         }
     };
-    let content_type = content_type(name).ok_or_else(|| ApiError::not_found("such page"))?;
-    let bytes = bytes.ok_or_else(|| ApiError::not_found("such page"))?;
+    // Of packed and plain bytes the digests differ, and so do the tags, as they must.
     let tag = format!("\"{}\"", Digest::of(&bytes));
     let is_known = request.header(header::IF_NONE_MATCH).is_some_and(|known| known == tag);
-    let response = if is_known {
+    let mut response = if is_known {
         Response::empty(StatusCode::NOT_MODIFIED)
     } else {
         Response::new(StatusCode::OK, content_type, bytes)
     };
+    if is_packed && !is_known {
+        response = response.with(header::CONTENT_ENCODING, "gzip");
+    }
+    let response = response.with(header::VARY, "accept-encoding");
     Ok(response.with(header::ETAG, &tag).with(header::CACHE_CONTROL, "no-cache"))
+}
+
+/// Whether the answer may be gzip. All browsers take it.
+fn takes_gzip(request: &Request) -> bool {
+    let accepted = request.header(header::ACCEPT_ENCODING).unwrap_or_default();
+    accepted.split(',').any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let refused = weight.trim().strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
+
+fn unpack(packed: &[u8]) -> ApiResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut reader = flate2::read::GzDecoder::new(packed).take(MAX_SIZE);
+    match reader.read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(ApiError::internal(format!("cannot unpack a file of the page: {error}"))),
+    }
 }
 
 pub(crate) fn method(allowed: &str) -> ApiError {
@@ -62,14 +91,19 @@ fn content_type(name: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test compares with the files themselves")]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_file_has_a_type_and_the_page_is_there() {
-        for (name, bytes) in EMBEDDED {
+    fn every_file_has_a_type_and_is_what_the_repository_holds() {
+        let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("web");
+        for (name, packed) in EMBEDDED {
             assert!(content_type(name).is_some(), "{name}");
+            let bytes = unpack(packed).unwrap_or_else(|_| panic!("{name}"));
             assert!((bytes.len() as u64) < MAX_SIZE, "{name}");
+            assert!(bytes == std::fs::read(web.join(name)).unwrap(), "{name}");
         }
+        assert!(EMBEDDED.iter().any(|(name, _)| *name == "index.html"));
     }
 }

@@ -91,6 +91,34 @@ fn every_answer_has_the_policy() {
 }
 
 #[test]
+fn the_page_is_sent_packed_to_whoever_takes_it() {
+    let studio = Studio::start(&[]);
+    let get = |headers: &[(&str, &str)]| {
+        let host = [("Host", studio.host.as_str())];
+        studio.target.send("GET /main.js", &[&host, headers].concat(), b"")
+    };
+    let plain = get(&[]);
+    assert_eq!((plain.status, plain.header("content-encoding")), (200, ""));
+    for refusal in ["identity", "gzip;q=0", "gzip; q=0.000, br", "xgzip"] {
+        let answer = get(&[("Accept-Encoding", refusal)]);
+        assert_eq!((answer.header("content-encoding"), &answer.body), ("", &plain.body));
+    }
+    for wish in ["gzip, deflate, br", "br, GZIP;q=0.5"] {
+        let packed = get(&[("Accept-Encoding", wish)]);
+        assert_eq!(packed.header("content-encoding"), "gzip");
+        assert_eq!(packed.header("vary"), "accept-encoding");
+        assert_eq!(packed.header("content-type"), plain.header("content-type"));
+        assert_ne!(packed.header("etag"), plain.header("etag"));
+        let mut bytes = Vec::new();
+        flate2::read::GzDecoder::new(&*packed.body).read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, plain.body);
+        let tag = packed.header("etag");
+        let again = get(&[("Accept-Encoding", wish), ("If-None-Match", tag)]);
+        assert_eq!((again.status, again.body.len()), (304, 0));
+    }
+}
+
+#[test]
 fn a_link_works_once_and_wrong_keys_wait() {
     let mut studio = Studio::start(&[]);
     assert_eq!(code(&studio.exchange(&studio.token)), (401, "token_used".into()));
