@@ -106,6 +106,7 @@ studioTest("plan, apply, history, undo", { "web.yaml": MANIFEST }, async ({ page
   assert.equal(await readFile(join(place, "app.conf"), "utf8"), "port = 8080\n");
   await accessible(page, "a run that was applied");
   await page.goto(`${new URL(page.url()).origin}/#/history?file=web.yaml`);
+  await page.getByRole("link", { name: /^plan web\.yaml this Studio.* to change/ }).waitFor();
   await page.getByRole("link", { name: /this machine/ }).first().click();
   await page.getByRole("button", { name: `change file#${place}/app.conf` }).click();
   await page.getByText("port = 1", { exact: true }).waitFor();

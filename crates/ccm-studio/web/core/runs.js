@@ -76,7 +76,7 @@ export class Run {
     this.counts = computed(() => {
       /** @type {Record<string, number>} */
       const counts = {};
-      for (const row of this.rows.value) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
+      for (const row of leaves(this.rows.value)) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
       return counts;
     });
     /** Whether the text is another one by now. */
@@ -137,6 +137,9 @@ export class Run {
     this.soon();
   }
 }
+
+/** The rows to count: of one that applies a manifest, its resources count, which stand before it. @param {Row[]} rows */
+export const leaves = (rows) => rows.filter((row, at) => (rows[at - 1]?.depth ?? 0) <= row.depth);
 
 /** @param {any} data @param {number} depth @param {number} at @returns {Row} */
 export function rowOf(data, depth, at) {

@@ -4,7 +4,7 @@ import { post } from "../core/api.js";
 import { useAnswer } from "../core/asked.js";
 import { download } from "../core/actions.js";
 import { parseDiff } from "../core/diff.js";
-import { OUTCOMES, Run, changeText, currentRun, follow, rowOf } from "../core/runs.js";
+import { OUTCOMES, Run, changeText, currentRun, follow, leaves, rowOf } from "../core/runs.js";
 import { go, place } from "../core/router.js";
 import { studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
@@ -35,9 +35,15 @@ export function History() {
     ${[list, one].map((asked, index) => asked.problem && html`<${Banner} key=${index} kind="bad">${asked.problem.message}<//>`)}
     ${entries === null ? html`<${Loading} asked=${list} label="Reading the history" />` : entries.length === 0 ? html`<${Empty} icon="clock" title="Nothing happened yet"><p>Plans and runs appear here, and what <code>ccm apply</code> changed on this machine.</p><//>` : html`<div class="historygrid">
       <nav class="card runs" aria-label="Runs"><div class="ch"><h2>Runs</h2><span class="r"><${Pill}>${entries.length}<//></span></div>${entries.map((run, index) => html`<${Entry} key=${run.id ?? index} entry=${run} current=${run.id === wanted} />`)}</nav>
-      <section class="card" aria-label="Run">${wanted ? (shown ? html`<${Details} shown=${shown} slowest=${slowest} />` : html`<${Loading} asked=${one} label="Reading this run" />`) : html`<p class="muted pad">Choose a run on the left</p>`}</section>
+      <section class="card" aria-label="Run">${wanted ? (shown ? html`<${Details} shown=${shown} entry=${entry} slowest=${slowest} />` : html`<${Loading} asked=${one} label="Reading this run" />`) : html`<p class="muted pad">Choose a run on the left</p>`}</section>
     </div>`}
   <//>`;
+}
+
+/** «2 to create, 1 already right» of a plan, «2 changed, 1 stable» of a run. @param {Record<string, number>} summary */
+function counted(summary) {
+  const names = "create" in summary ? Object.entries(OUTCOMES).map(([name, { many }]) => [name, many]) : ["changed", "refreshed", "failed", "skipped", "stable"].map((name) => [name, name]);
+  return names.flatMap(([name = "", word]) => (summary[name] ? [`${summary[name]} ${word}`] : []));
 }
 
 /** @param {{entry: any, current: boolean}} props */
@@ -47,7 +53,7 @@ function Entry({ entry, current }) {
   const title = entry.mode ? `${entry.mode} ${entry.title}` : entry.title;
   if (!entry.id) return html`<div class="he bad"><${Icon} name="warn" /><div class="tx2"><span class="bidi">${title}</span><span class="muted">${entry.error}</span></div></div>`;
   const failed = (entry.summary?.failed ?? 0) > 0 || entry.state === "failed";
-  const words = [["changed", "changed"], ["refreshed", "refreshed"], ["failed", "failed"], ["skipped", "skipped"], ["stable", "stable"]].filter(([name]) => entry.summary?.[/** @type {string} */ (name)] > 0).map(([name, word]) => `${entry.summary[/** @type {string} */ (name)]} ${word}`);
+  const words = counted(entry.summary ?? {});
   const state = entry.state && entry.state !== "finished" ? [entry.state] : [];
   return html`<a class="he" href="#/history" aria-current=${current ? "true" : undefined} onClick=${(/** @type {Event} */ event) => {
     event.preventDefault();
@@ -56,16 +62,18 @@ function Entry({ entry, current }) {
     ${time && html`<span class="muted when" title=${fullDate(time)}>${when(time)}</span>`}</a>`;
 }
 
-/** @param {{shown: any, slowest: boolean}} props */
-function Details({ shown, slowest }) {
+/** @param {{shown: any, entry: any, slowest: boolean}} props */
+function Details({ shown, entry, slowest }) {
   const rows = rowsOf(shown);
+  const started = shown.started ?? entry?.started;
   const ordered = slowest ? [...rows].sort((a, b) => b.micros - a.micros) : rows;
   const health = (shown.events ?? []).flatMap((/** @type {any} */ event) => (event.health_check ?? []).map((/** @type {any} */ check) => ({ ...check, of: `${event.type}#${event.name}` })));
   /** @type {Record<string, number>} */
   const counts = {};
-  for (const row of rows) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
-  return html`<div class="ch"><h2 class="bidi">${shown.manifest ?? shown.title ?? "Run"}</h2><div class="r muted">${shown.started && html`<span title=${fullDate(new Date(shown.started))}>${when(new Date(shown.started))}</span>`}</div></div>
-    <dl class="sums"><div><dt>total</dt><dd>${rows.length}</dd></div>${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => html`<div key=${name}><dt>${word}</dt><dd>${counts[name]}</dd></div>`)}</dl>
+  const counting = leaves(rows);
+  for (const row of counting) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
+  return html`<div class="ch"><h2 class="bidi">${shown.manifest ?? shown.title ?? "Run"}</h2><div class="r muted">${started && html`<span title=${fullDate(new Date(started))}>${when(new Date(started))}</span>`}</div></div>
+    <dl class="sums"><div><dt>total</dt><dd>${counting.length}</dd></div>${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => html`<div key=${name}><dt>${word}</dt><dd>${counts[name]}</dd></div>`)}</dl>
     ${shown.damaged && html`<${Banner} kind="warn">Parts of this record are damaged and were left out.<//>`}
     ${shown.undo_of && html`<${Banner} kind="info">This run took back run ${shown.undo_of}.<//>`}
     ${health.length > 0 && html`<h3>Health checks</h3><ul class="rules">${health.map((/** @type {any} */ check, /** @type {number} */ index) => html`<li key=${index}><${Pill} kind=${["ok", "warn", "bad", "bad"][check.status] ?? ""}>${["OK", "WARNING", "CRITICAL", "UNKNOWN"][check.status] ?? "?"}<//><code class="bidi">${check.of}</code><span class="bidi">${check.name}</span><span class="muted bidi">${check.output}</span></li>`)}</ul>`}
@@ -77,20 +85,23 @@ function Details({ shown, slowest }) {
 /** Reports, plans and recorded runs as rows. @param {any} shown @returns {import("../core/runs.js").Row[]} */
 function rowsOf(shown) {
   if (Array.isArray(shown.events)) return shown.events.map((/** @type {any} */ event, /** @type {number} */ at) => rowOf({ event }, 0, at));
-  return (shown.resources ?? []).map((/** @type {any} */ resource, /** @type {number} */ at) => {
+  return flat(shown.resources ?? [], 0).map(({ resource, depth }, at) => {
     const event = resource.event ?? { type: resource.type, name: resource.name, changes: resource.changes, duration: 0 };
-    const row = rowOf({ event, ...(resource.outcome ? { planned: resource } : {}), diff: resource.diff }, 0, at);
+    const row = rowOf({ event, ...(resource.outcome ? { planned: resource } : {}), diff: resource.diff }, depth, at);
     const lost = (resource.cannot_undo ?? []).map((/** @type {any} */ one) => `${one.what}: ${one.reason}`);
     return { ...row, waits: row.waits, because: row.because, error: [row.error, ...lost].filter(Boolean).join("\n") };
   });
 }
+
+/** The resources of child manifests before the one that applies them, as they run. @param {any[]} resources @param {number} depth @returns {{resource: any, depth: number}[]} */
+const flat = (resources, depth) => resources.flatMap((resource) => [...flat(resource.children ?? [], depth + 1), { resource, depth }]);
 
 /** @param {{row: import("../core/runs.js").Row}} props */
 function Line({ row }) {
   const [open, setOpen] = useState(false);
   const [revealed, setRevealed] = useState(false);
   const outcome = OUTCOMES[row.outcome] ?? { word: row.outcome, glyph: "dash", kind: "" };
-  return html`<li><div class="pline"><button type="button" class="pt" aria-expanded=${open ? "true" : "false"} aria-label=${`${outcome.word} ${row.id}`} onClick=${() => setOpen(!open)}><${Icon} name=${open ? "down" : "chev"} class="tw" /><${Pill} kind=${outcome.kind} icon=${outcome.glyph}>${outcome.word}<//></button>
+  return html`<li style=${row.depth > 0 ? { paddingLeft: `${row.depth * 18}px` } : undefined}><div class="pline"><button type="button" class="pt" aria-expanded=${open ? "true" : "false"} aria-label=${`${outcome.word} ${row.id}`} onClick=${() => setOpen(!open)}><${Icon} name=${open ? "down" : "chev"} class="tw" /><${Pill} kind=${outcome.kind} icon=${outcome.glyph}>${outcome.word}<//></button>
     <${Tile} type=${row.type} /><span class="mono bidi pn">${row.id}</span><span class="pw bidi muted">${inShort(row)}</span><span class="muted pm">${row.micros > 0 && duration(row.micros)}</span></div>
     ${open && html`<div class="pdetail free">${row.error && html`<p class="err bidi">${row.error}</p>`}
       ${row.changes.length > 0 && html`<dl class="changes">${row.changes.map((change, at) => html`<div key=${at}><dt>${change.property}</dt><dd class="mono bidi">${changeText(change)}</dd></div>`)}</dl>`}

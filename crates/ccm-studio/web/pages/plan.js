@@ -40,7 +40,7 @@ export function Plan() {
   const problem = applyProblem();
   const title = run.isPlan ? "Plan" : run.mode === "undo" ? "Undo" : "Apply";
   return html`<${Page} title=${title}
-    about=${html`<span class="mono bidi">${run.path}</span>, <span title=${fullDate(run.started)}>${when(run.started)}</span>`}
+    about=${html`${run.isPlan && "What applying "}<span class="mono bidi">${run.path}</span>${run.isPlan && " would change on this machine"}, <span title=${fullDate(run.started)}>${when(run.started)}</span>`}
     actions=${html`
       ${running && html`<${Button} icon="stop" title=${run.stopped.value ? "Kills the command that the run waits for" : undefined} onClick=${() => void stopRun()}>${run.stopped.value ? "Stop now" : "Stop"}<//>`}
       <${Button} icon="copy" onClick=${() => void copyMarkdown()}>Copy as Markdown<//>
