@@ -10,7 +10,7 @@ use ccm_model::{Common, Field, Fields as _, HealthCheck, Phase, Required, Shape}
 use ccm_resources::TYPES;
 use clap::{Arg, Command};
 
-use super::super::ensure;
+use super::super::{COMMANDS, ensure};
 
 /// What stands between the marks of that name.
 pub(super) fn render(what: &str) -> String {
@@ -208,25 +208,29 @@ fn is_common(arg: &Arg) -> bool {
     !arg.is_global_set() && arg.get_help_heading().is_some()
 }
 
-/// All commands, a line each.
+/// All commands, a line each, below the headings of the main help.
 fn commands() -> String {
     fn walk(command: &Command, path: &str, rows: &mut Vec<Vec<String>>) {
-        for sub in
-            command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
-        {
-            let path = format!("{path} {}", sub.get_name());
-            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-            if !sub.is_subcommand_required_set() {
-                rows.push(vec![
-                    format!("[`{path}`](reference.md#{})", path.replace(' ', "-")),
-                    about,
-                ]);
-            }
+        if command.get_name() == "help" || command.is_hide_set() {
+            return;
+        }
+        let path = format!("{path} {}", command.get_name());
+        if !command.is_subcommand_required_set() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let link = format!("[`{path}`](reference.md#{})", path.replace(' ', "-"));
+            rows.push(vec![link, about]);
+        }
+        for sub in command.get_subcommands() {
             walk(sub, &path, rows);
         }
     }
     let mut rows = Vec::new();
-    walk(&crate::cli(), "ccm", &mut rows);
+    for (heading, entries) in COMMANDS {
+        rows.push(vec![format!("**{heading}**"), String::new()]);
+        for (_, command, _) in *entries {
+            walk(&command(), "ccm", &mut rows);
+        }
+    }
     table(&["Command", "What it does"], rows)
 }
 
