@@ -118,8 +118,12 @@ fn test() -> Result {
         let target = target_directory()?;
         let not_run = target.join("not-run.log");
         let _ = std::fs::remove_file(&not_run);
+        // Tests of servers, services and agents mostly wait.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = std::env::var("RUST_TEST_THREADS").unwrap_or((2 * cores).to_string());
         let tested = run(Command::new("cargo")
             .args(["test", "--workspace", "--locked"])
+            .env("RUST_TEST_THREADS", threads)
             .env("CCM_BINARY", target.join("debug/ccm"))
             .env("CCM_NOT_RUN_LOG", &not_run));
         let log = std::fs::read_to_string(&not_run).unwrap_or_default();
