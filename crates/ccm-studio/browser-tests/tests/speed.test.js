@@ -198,17 +198,22 @@ for (const [name, manifest] of /** @type {const} */ ([["small", WEB], ["large", 
 studioTest("memory after many checks", { "web.yaml": large() }, async ({ page, server }) => {
   await page.getByRole("option").first().waitFor();
   await checked(page);
-  const check = (/** @type {number} */ count) => page.evaluate(async (times) => {
-    const { post } = await import(/** @type {any} */ ("/core/api.js"));
-    const { current } = await import(/** @type {any} */ ("/core/store.js"));
-    const text = current.value.text();
-    for (let at = 0; at < times; at += 1) await post("check", { path: "web.yaml", text: `# ${at}\n${text}` }).catch(() => {});
-  }, count);
-  await check(CHECKS);
-  const before = memory(server.child.pid);
-  await check(CHECKS);
-  const growth = memory(server.child.pid) - before;
+  // What an allocator keeps for later comes and goes by tens of megabytes; the least of many readings is what is in use.
+  const least = async () => {
+    let found = Infinity;
+    for (let at = 0; at < CHECKS; at += 1) {
+      await page.evaluate(async (number) => {
+        const { post } = await import(/** @type {any} */ ("/core/api.js"));
+        const { current } = await import(/** @type {any} */ ("/core/store.js"));
+        await post("check", { path: "web.yaml", text: `# ${number}\n${current.value.text()}` }).catch(() => {});
+      }, at);
+      found = Math.min(found, memory(server.child.pid));
+    }
+    return found;
+  };
+  const before = await least();
+  const growth = (await least()) - before;
   machine();
-  console.log(`     memory after ${CHECKS} checks ${Math.round(before)} MB`);
+  console.log(`     memory during ${CHECKS} checks, least: ${Math.round(before)} MB`);
   figure(`growth of memory over ${CHECKS} more checks`, growth, 10, "MB");
 }, { noise: /status of 503/, trace: false });
