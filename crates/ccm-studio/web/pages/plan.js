@@ -4,7 +4,7 @@ import { copy, download } from "../core/actions.js";
 import { get } from "../core/api.js";
 import { register } from "../core/commands.js";
 import { parseDiff } from "../core/diff.js";
-import { OUTCOMES, applyProblem, asMarkdown, changeText, currentRun, reveal, startApply, startPlan, stateWord, stopRun, summaryOf } from "../core/runs.js";
+import { OUTCOMES, applyProblem, asMarkdown, changeText, currentRun, leaves, reveal, startApply, startPlan, stateWord, stopRun, summaryOf } from "../core/runs.js";
 import { place } from "../core/router.js";
 import { current, selectNamed, studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
@@ -64,7 +64,7 @@ export function RunView({ run }) {
     <div class="card plancard">
       <div class="ch"><${Bar} counts=${run.counts.value} /><h2>${running ? "Working" : stateWord(run.state.value)}</h2>
         <span class="counts">${Object.entries(OUTCOMES).filter(([name]) => run.counts.value[name]).map(([name, outcome]) => html`<${Pill} key=${name} kind=${outcome.kind} icon=${outcome.glyph}>${run.counts.value[name]} ${run.isPlan ? outcome.many : outcome.word}<//>`)}</span>
-        <div class="r muted">${running ? html`<span class="bidi">${run.doing.value}</span> <progress aria-label="Progress" max=${run.total.value || 1} value=${Math.min(rows.length, run.total.value || 1)}></progress>` : `${plural(rows.length, "resource")}, ${duration(rows.reduce((sum, row) => sum + row.micros, 0))}`}</div></div>
+        <div class="r muted">${running ? html`<span class="bidi">${run.doing.value}</span> <progress aria-label="Progress" max=${run.total.value || 1} value=${Math.min(rows.length, run.total.value || 1)}></progress>` : `${plural(leaves(rows).length, "resource")}, ${duration(leaves(rows).reduce((sum, row) => sum + row.micros, 0))}`}</div></div>
       <${Rows} run=${run} rows=${rows} />
     </div>
   </div>`;
