@@ -85,7 +85,8 @@ export class Document {
     this.request = null;
     /** @type {string} what was announced last */
     this.said = "";
-    this.scheduleCheck(0);
+    // Asked for before the text is drawn, which takes longer than the answer.
+    if (this.isManifest) void this.runCheck();
     // Other facts, other findings.
     let first = true;
     this.dispose = effect(() => {

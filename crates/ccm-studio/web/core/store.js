@@ -149,6 +149,15 @@ let opening = null;
 /** Gives up loading a file. */
 export const stopOpening = () => opening?.abort();
 
+/** @param {string} path @returns {Promise<FileText>} */
+function read(path) {
+  opening = new AbortController();
+  return get(`files/${encodePath(path)}`, { signal: opening.signal });
+}
+
+/** The file of the address, asked for before the page knows what else there is. @type {{path: string, answer: Promise<FileText>} | null} */
+let early = null;
+
 /**
  * Shows a file.
  * @param {string} path
@@ -162,9 +171,10 @@ async function open(path) {
     });
     return;
   }
-  opening = new AbortController();
+  const asked = early?.path === path ? early.answer : read(path);
+  early = null;
   try {
-    const file = await get(`files/${encodePath(path)}`, { signal: opening.signal });
+    const file = await asked;
     if (place.peek().file !== path) return;
     const document = new Document(file, { kind: kindOf(path), facts: () => facts.value });
     documents.set(path, document);
@@ -254,6 +264,12 @@ export async function load() {
   if (!key()) {
     refused.value ??= "key_missing";
     return;
+  }
+  const { file } = place.peek();
+  if (file && !started) {
+    early = { path: file, answer: read(file) };
+    // Whoever opens it hears of it.
+    early.answer.catch(() => {});
   }
   // A list of many files takes its time, and the page says so meanwhile.
   await Promise.all([begin(), loadFiles()]);

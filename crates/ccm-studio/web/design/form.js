@@ -17,9 +17,30 @@ import { shown, stopAsking } from "./state.js";
 import { TypePalette } from "./welcome.js";
 
 /** Puts the focus into the form. */
-export function focusForm() {
-  const first = document.querySelector(".pane.form fieldset :is(textarea, input, select, button):not([tabindex='-1'])");
-  /** @type {HTMLElement | null} */ (first)?.focus();
+export const focusForm = () => focusWhenDrawn(".pane.form fieldset :is(textarea, input, select, button):not([tabindex='-1'])");
+
+/**
+ * Moves the focus into the form. Keys are faster than its answer: until that is there, nothing in it takes the focus.
+ * @param {string} selector
+ */
+export function focusWhenDrawn(selector) {
+  const before = document.activeElement;
+  const focus = () => {
+    if (document.activeElement === before) /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus();
+  };
+  const waits = () => {
+    const entry = selected.peek();
+    return entry !== null && !current.peek()?.broken.peek() && shown.peek()?.handle !== handleOf(entry);
+  };
+  if (!waits()) return focus();
+  const stop = shown.subscribe(() => {
+    if (waits()) return;
+    requestAnimationFrame(() => {
+      stop();
+      focus();
+    });
+  });
+  setTimeout(() => stop(), 1000);
 }
 
 export function FormPane() {

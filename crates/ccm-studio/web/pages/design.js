@@ -14,7 +14,7 @@ import { Splitter } from "../ui/split.js";
 import { contextAt } from "../design/context.js";
 import { copyAs } from "../design/copy-as.js";
 import { Files, FilesHeader } from "../design/files.js";
-import { FormPane } from "../design/form.js";
+import { FormPane, focusWhenDrawn } from "../design/form.js";
 import { addResource, canEdit, duplicate, redo, undo } from "../design/operations.js";
 import { Adder, Outline } from "../design/outline.js";
 import { Panel, panelOpen } from "../design/panel.js";
@@ -70,7 +70,8 @@ function nextPane(step) {
 /** @param {string} pane */
 function focusPane(pane) {
   if (pane === "code") return current.peek()?.view?.focus();
-  const inside = { outline: "#outline", form: ".scroll", panel: "[role=tab][aria-selected=true]" }[pane] ?? "button";
+  if (pane === "form") return focusWhenDrawn("#pane-form .scroll");
+  const inside = { outline: "#outline", panel: "[role=tab][aria-selected=true]" }[pane] ?? "button";
   /** @type {HTMLElement | null | undefined} */ (document.getElementById(`pane-${pane}`)?.querySelector(inside))?.focus();
 }
 
