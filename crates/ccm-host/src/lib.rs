@@ -112,6 +112,8 @@ struct Inner {
     system: System,
     users: Lock<users::Users>,
     whoami: OnceLock<(u32, u32)>,
+    /// What tells this process from others that had its number.
+    own_token: OnceLock<Option<String>>,
     barrier: Lock<barrier::Barrier>,
     random: Lock<random::Random>,
     /// Directories in which remains of killed runs were looked for already.

@@ -140,9 +140,11 @@ impl StateDir {
                 }
             }
         };
-        let token = own_token().map(|own| {
+        // A stream of requests takes the lock for each of them.
+        let own = self.host().inner.own_token.get_or_init(own_token);
+        let token = own.as_deref().map(|own| {
             let above = claims.iter().take(level).copied();
-            above.chain([&*own]).collect::<Vec<_>>().join("/")
+            above.chain([own]).collect::<Vec<_>>().join("/")
         });
         Ok(RunLock { _file: file, token })
     }
@@ -319,8 +321,7 @@ fn find_holder(locks: &str, device: (u32, u32), inode: u64) -> Option<u32> {
     by_inode
 }
 
-/// The token of this process. Every run makes one, so it reads no more than it
-/// needs.
+/// The token of this process.
 fn own_token() -> Option<String> {
     let stat = std::fs::read("/proc/self/stat").ok()?;
     let ticks = start_ticks(&String::from_utf8_lossy(&stat))?;
