@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         ["plan", ccm] => report::run(Path::new(ccm), report::measure_plan),
         ["edit", ccm] => report::run(Path::new(ccm), report::measure_edit),
         ["floor", "check", directory, n] => floor::check(Path::new(directory), number(n)),
+        ["floor", "read", directory, n] => floor::read(Path::new(directory), number(n)),
         ["floor", "create", directory, n] => floor::create(Path::new(directory), number(n)),
         ["generate", directory, n] => {
             let manifest = generate::manifest(Path::new(directory), number(n));
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
         ["measure", command @ ..] => measure::child(command),
         _ => {
             println!(
-                "usage: ccm-bench run|archive|plan|edit CCM | floor check|create DIR N | generate DIR N"
+                "usage: ccm-bench run|archive|plan|edit CCM | floor check|read|create DIR N | generate DIR N"
             );
             return ExitCode::from(64);
         }

@@ -53,12 +53,12 @@ pub(crate) fn measure(ccm: &str, me: &str, base: &Path) -> io::Result<()> {
         fs::write(&manifest, text)?;
         let apply = [ccm, "apply", &manifest.to_string_lossy(), "--no-sync"];
         median(1, &apply, || Ok(()))?;
-        let check = |directory: &Path| {
+        let read = |directory: &Path| {
             let directory = directory.to_string_lossy();
-            median(TIMES, &[me, "floor", "check", &directory, &N.to_string()], || Ok(()))
+            median(TIMES, &[me, "floor", "read", &directory, &N.to_string()], || Ok(()))
         };
-        let mut floor = check(&source)?;
-        let rendered = check(&target)?;
+        let mut floor = read(&source)?;
+        let rendered = read(&target)?;
         let stable = median(TIMES, &apply, || Ok(()))?;
         row(
             &format!("{N} {language} templates stable, floor: rendered files"),
