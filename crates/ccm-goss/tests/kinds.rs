@@ -9,8 +9,9 @@
 
 mod support;
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
 use ccm_goss::{KINDS, Outcome};
 use support::{fails, holds, run};
@@ -130,6 +131,11 @@ fn ports() {
     ));
     let port = tcp.1;
     drop(tcp);
+    // A process that another test starts has a copy until it runs its program.
+    let until = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(("127.0.0.1", port)).is_ok() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let lines = fails(&format!("port: {{'tcp:{port}': {{listening: true, ip: ['::']}}}}"));
     assert_eq!(lines, format!("Port: tcp:{port}: listening: expected true, found false"));
 }
