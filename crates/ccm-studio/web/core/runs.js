@@ -73,12 +73,7 @@ export class Run {
     this.outdated = signal(false);
     /** @type {Signal<Set<string>>} resources whose hidden diffs are shown */
     this.revealed = signal(new Set());
-    this.counts = computed(() => {
-      /** @type {Record<string, number>} */
-      const counts = {};
-      for (const row of leaves(this.rows.value)) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
-      return counts;
-    });
+    this.counts = computed(() => countsOf(this.rows.value));
     /** Whether the text is another one by now. */
     this.stale = computed(() => {
       const document = current.value;
@@ -140,6 +135,14 @@ export class Run {
 
 /** The rows to count: of one that applies a manifest, its resources count, which stand before it. @param {Row[]} rows */
 export const leaves = (rows) => rows.filter((row, at) => (rows[at - 1]?.depth ?? 0) <= row.depth);
+
+/** How many there are of each outcome. @param {Row[]} rows */
+export function countsOf(rows) {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const row of leaves(rows)) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
+  return counts;
+}
 
 /** @param {any} data @param {number} depth @param {number} at @returns {Row} */
 export function rowOf(data, depth, at) {

@@ -4,7 +4,7 @@ import { post } from "../core/api.js";
 import { useAnswer } from "../core/asked.js";
 import { download } from "../core/actions.js";
 import { parseDiff } from "../core/diff.js";
-import { OUTCOMES, Run, changeText, currentRun, follow, leaves, rowOf } from "../core/runs.js";
+import { OUTCOMES, Run, changeText, countsOf, currentRun, follow, leaves, rowOf } from "../core/runs.js";
 import { go, place } from "../core/router.js";
 import { studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
@@ -68,12 +68,9 @@ function Details({ shown, entry, slowest }) {
   const started = shown.started ?? entry?.started;
   const ordered = slowest ? [...rows].sort((a, b) => b.micros - a.micros) : rows;
   const health = (shown.events ?? []).flatMap((/** @type {any} */ event) => (event.health_check ?? []).map((/** @type {any} */ check) => ({ ...check, of: `${event.type}#${event.name}` })));
-  /** @type {Record<string, number>} */
-  const counts = {};
-  const counting = leaves(rows);
-  for (const row of counting) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
+  const counts = countsOf(rows);
   return html`<div class="ch"><h2 class="bidi">${shown.manifest ?? shown.title ?? "Run"}</h2><div class="r muted">${started && html`<span title=${fullDate(new Date(started))}>${when(new Date(started))}</span>`}</div></div>
-    <dl class="sums"><div><dt>total</dt><dd>${counting.length}</dd></div>${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => html`<div key=${name}><dt>${word}</dt><dd>${counts[name]}</dd></div>`)}</dl>
+    <dl class="sums"><div><dt>total</dt><dd>${leaves(rows).length}</dd></div>${Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { word }]) => html`<div key=${name}><dt>${word}</dt><dd>${counts[name]}</dd></div>`)}</dl>
     ${shown.damaged && html`<${Banner} kind="warn">Parts of this record are damaged and were left out.<//>`}
     ${shown.undo_of && html`<${Banner} kind="info">This run took back run ${shown.undo_of}.<//>`}
     ${health.length > 0 && html`<h3>Health checks</h3><ul class="rules">${health.map((/** @type {any} */ check, /** @type {number} */ index) => html`<li key=${index}><${Pill} kind=${["ok", "warn", "bad", "bad"][check.status] ?? ""}>${["OK", "WARNING", "CRITICAL", "UNKNOWN"][check.status] ?? "?"}<//><code class="bidi">${check.of}</code><span class="bidi">${check.name}</span><span class="muted bidi">${check.output}</span></li>`)}</ul>`}
