@@ -1,10 +1,10 @@
 #!/bin/bash
 # deb.sh BINARY DIRECTORY [OPTION...]
 #
-# Makes DIRECTORY/ccm_VERSION_ARCHITECTURE.deb of a binary that runs here, with
-# options for `dpkg-deb` (such as -Znone). Says the name of what was made. The
-# same binary makes the same bytes where SOURCE_DATE_EPOCH, DEBFULLNAME and
-# DEBEMAIL are the same. Needs dpkg and objdump; CCM_LICENSES as stage.sh says.
+# Makes DIRECTORY/ccm_VERSION_ARCHITECTURE.deb of a binary, with options for
+# `dpkg-deb` (such as -Znone). Says the name of what was made. The same binary
+# makes the same bytes where SOURCE_DATE_EPOCH, DEBFULLNAME and DEBEMAIL are the
+# same. Needs dpkg and readelf; CCM_LICENSES and CCM_RUNS as stage.sh says.
 set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
@@ -15,15 +15,15 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)}
 # How many threads compress shows in the result.
 export DPKG_DEB_THREADS_MAX=1
 
-IFS=' (,)' read -r _ upstream commit _ < <("$binary" --version)
+IFS=' (,)' read -r _ upstream commit _ < <("${CCM_RUNS:-$binary}" --version)
 version=${upstream/-/\~}-1 # What comes before a release is less than it.
-architecture=$(dpkg --print-architecture)
+architecture=$("$project/packaging/architecture.sh" "$binary" deb)
 maintainer="${DEBFULLNAME:-ccm} <${DEBEMAIL:-ccm@example.org}>"
 
 # What the binary is linked to, as packages.
 depends() {
     local needed libraries='' glibc
-    needed=$(objdump -p "$binary" | awk '$1 == "NEEDED" { print $2 }')
+    needed=$(readelf --dynamic --wide "$binary" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
     for library in $needed; do
         case $library in
         libc.so.6 | libm.so.6 | ld-linux-*.so.*) libraries+=$'libc6\n' ;;
@@ -34,7 +34,7 @@ depends() {
             ;;
         esac
     done
-    glibc=$(objdump -T "$binary" 2> /dev/null | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1 || true)
+    glibc=$(readelf --dyn-syms --wide "$binary" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1 || true)
     sort -u <<< "$libraries" | sed -e '/^$/d' -e "s/^libc6$/libc6 (>= ${glibc#GLIBC_})/" | paste -sd, |
         sed 's/,/, /g'
 }

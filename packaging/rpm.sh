@@ -1,11 +1,11 @@
 #!/bin/bash
 # rpm.sh BINARY DIRECTORY [PAYLOAD]
 #
-# Makes DIRECTORY/ccm-VERSION-1.ARCHITECTURE.rpm of a binary that runs here, with
-# the content of the Debian package. PAYLOAD is how rpm compresses, w6.xzdio
-# unless given. Says the name of what was made. The same binary makes the same
-# bytes where SOURCE_DATE_EPOCH and RPM_PACKAGER are the same. Needs rpmbuild;
-# CCM_LICENSES as stage.sh says.
+# Makes DIRECTORY/ccm-VERSION-1.ARCHITECTURE.rpm of a binary, with the content of
+# the Debian package. PAYLOAD is how rpm compresses, w6.xzdio unless given. Says the
+# name of what was made. The same binary makes the same bytes where
+# SOURCE_DATE_EPOCH and RPM_PACKAGER are the same. Needs rpmbuild;
+# CCM_LICENSES and CCM_RUNS as stage.sh says.
 set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
@@ -13,7 +13,7 @@ binary=$(realpath "$1") directory=$2 payload=${3:-w6.xzdio}
 project=$(cd "$(dirname "$0")/.." && pwd)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date +%s)}
 
-IFS=' (,)' read -r _ upstream commit _ < <("$binary" --version)
+IFS=' (,)' read -r _ upstream commit _ < <("${CCM_RUNS:-$binary}" --version)
 version=${upstream/-/\~} # What comes before a release is less than it.
 
 work=$(mktemp -d)
@@ -68,7 +68,7 @@ SPEC
 find "$tree" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$directory"
 directory=$(realpath "$directory")
-rpmbuild -bb --quiet --define "_topdir $work/build" --define "_rpmdir $work/made" \
+rpmbuild -bb --quiet --target "$("$project/packaging/architecture.sh" "$binary" rpm)" --define "_topdir $work/build" --define "_rpmdir $work/made" \
     --define '_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm' "$work/ccm.spec" >&2
 for file in "$work"/made/*.rpm; do
     mv "$file" "$directory/"

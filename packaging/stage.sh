@@ -7,22 +7,24 @@
 # looks, below PREFIX/share/zsh; UNITS where systemd looks, below PREFIX.
 #
 # CCM_LICENSES names the file that `cargo xtask licenses FILE` writes; without
-# it, this script calls that command.
+# it, this script calls that command. CCM_RUNS is a binary of the same version that
+# runs here, if this one does not.
 set -euo pipefail
 umask 022
 binary=$1 prefix=$2 zsh=${3:-site-functions} units=${4:-lib/systemd/system}
 project=$(cd "$(dirname "$0")/.." && pwd)
+runs=${CCM_RUNS:-$binary}
 share=$prefix/share
 doc=$share/doc/ccm
 
 install -D -m 755 "$binary" "$prefix/bin/ccm"
 mkdir -p "$share/man/man1" "$share/bash-completion/completions" \
     "$share/zsh/$zsh" "$share/fish/vendor_completions.d"
-"$binary" man --dir "$share/man/man1"
+"$runs" man --dir "$share/man/man1"
 gzip -9n "$share"/man/man1/*.1
-"$binary" completion bash > "$share/bash-completion/completions/ccm"
-"$binary" completion zsh > "$share/zsh/$zsh/_ccm"
-"$binary" completion fish > "$share/fish/vendor_completions.d/ccm.fish"
+"$runs" completion bash > "$share/bash-completion/completions/ccm"
+"$runs" completion zsh > "$share/zsh/$zsh/_ccm"
+"$runs" completion fish > "$share/fish/vendor_completions.d/ccm.fish"
 chmod 644 "$share"/man/man1/*
 
 # The unit starts the binary where this package puts it.

@@ -2,14 +2,14 @@
 # tar.sh BINARY TARGET DIRECTORY
 #
 # Makes DIRECTORY/ccm-VERSION-TARGET.tar.gz, to be unpacked over a prefix such as
-# /usr/local, with its checksum beside it. Says the name of what was made. The
-# same binary makes the same bytes where SOURCE_DATE_EPOCH is the same.
+# /usr/local. Says the name of what was made. The same binary makes the same bytes
+# where SOURCE_DATE_EPOCH is the same. CCM_LICENSES and CCM_RUNS as stage.sh says.
 set -euo pipefail
 umask 022
 binary=$(realpath "$1") target=$2 directory=$3
 project=$(cd "$(dirname "$0")/.." && pwd)
 : "${SOURCE_DATE_EPOCH:=$(date +%s)}"
-read -r _ version _ < <("$binary" --version)
+read -r _ version _ < <("${CCM_RUNS:-$binary}" --version)
 name=ccm-$version-$target
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,5 +21,4 @@ done
 mkdir -p "$directory"
 tar --create --directory "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --format=ustar \
     --owner=0 --group=0 --numeric-owner "$name" | gzip -9n > "$directory/$name.tar.gz"
-(cd "$directory" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
 echo "$directory/$name.tar.gz"

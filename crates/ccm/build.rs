@@ -1,4 +1,4 @@
-//! Tells the binary which commit it was built from, and on which day.
+//! Tells the binary which commit it was built from, and the day of that commit.
 
 #![expect(
     clippy::disallowed_methods,
@@ -10,15 +10,23 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// `git archive` writes commit and time into this file, so that a source tarball
+/// has them too.
+const ARCHIVED: &str = "commit";
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed={ARCHIVED}");
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
-    println!("cargo:rustc-env=CCM_COMMIT={}", commit().as_deref().unwrap_or("unknown"));
-    println!("cargo:rustc-env=CCM_DATE={}", date(build_time()));
+    let commit = cloned().or_else(archived);
+    let hash = commit.as_ref().and_then(|(hash, _)| hash.get(..12)).unwrap_or("unknown");
+    println!("cargo:rustc-env=CCM_COMMIT={hash}");
+    println!("cargo:rustc-env=CCM_DATE={}", date(time(commit.as_ref().map(|(_, time)| *time))));
 }
 
-/// The commit, if this is a clone and not, say, unpacked inside of another.
-fn commit() -> Option<String> {
+/// The commit and its time, if this is a clone and not, say, unpacked inside of
+/// another.
+fn cloned() -> Option<(String, u64)> {
     let top = git(&["rev-parse", "--show-toplevel"])?;
     if Path::new(&top).canonicalize().ok()? != Path::new("../..").canonicalize().ok()? {
         return None;
@@ -31,7 +39,18 @@ fn commit() -> Option<String> {
             println!("cargo:rerun-if-changed={path}");
         }
     }
-    git(&["rev-parse", "--short=12", "HEAD"])
+    parse(&git(&["log", "-1", "--format=%H %ct"])?)
+}
+
+fn archived() -> Option<(String, u64)> {
+    parse(std::fs::read_to_string(ARCHIVED).ok()?.trim())
+}
+
+/// Reads `HASH SECONDS`. In a clone the file has a placeholder instead.
+fn parse(text: &str) -> Option<(String, u64)> {
+    let (hash, time) = text.split_once(' ')?;
+    let is_hash = hash.len() >= 40 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then_some((hash.to_owned(), time.parse().ok()?))
 }
 
 fn git(args: &[&str]) -> Option<String> {
@@ -40,15 +59,17 @@ fn git(args: &[&str]) -> Option<String> {
     (output.status.success() && !text.is_empty()).then_some(text)
 }
 
-/// Now, or what is to be taken for it where the same source has to become the
-/// same binary. In seconds since 1970.
-fn build_time() -> u64 {
+/// The time that the version shows, in seconds since 1970: the one that a
+/// packager sets, that of the commit, or now.
+fn time(of_commit: Option<u64>) -> u64 {
     match std::env::var("SOURCE_DATE_EPOCH") {
         Ok(seconds) => match seconds.trim().parse() {
             Ok(seconds) => seconds,
             Err(error) => panic!("SOURCE_DATE_EPOCH is {seconds:?}: {error}"),
         },
-        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        Err(_) => of_commit.unwrap_or_else(|| {
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+        }),
     }
 }
 

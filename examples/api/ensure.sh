@@ -16,8 +16,8 @@ properties:
   name: $path
   content: |
     Hello from a shell
-  owner: "$(id -u)"
-  group: "$(id -g)"
+  owner: "{{ Facts.user.name }}"
+  group: "{{ Facts.user.group }}"
   mode: "0644"
 EOF
 )

@@ -50,6 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
         limits: LIMITS,
         checksum: None,
         creates: None,
+        allows_setuid: false,
         subject: &path,
     };
     let _ = extraction.run(&host, file, stat.size, name).and_then(|done| done.complete());

@@ -5,8 +5,9 @@
 
 use std::path::Path;
 
+use ccm_author::frame;
 use ccm_engine::{
-    Detail, Diagnosis, Diffs, Engine, Manifest, ManifestError, Observer, RunOptions, frame,
+    Detail, Diagnosis, Diffs, Engine, Manifest, ManifestError, Observer, RunOptions,
 };
 use ccm_hiera::Document;
 use ccm_host::{Cancel, System};

@@ -13,6 +13,7 @@ pub(crate) fn write(root: &Path) -> Result {
         ["ccm", "--bin", "ccm", "generated_parts"],
         ["ccm", "--test", "docs", "what_pages_show"],
         ["ccm-agent", "--test", "monitoring", "the_documentation"],
+        ["ccm-studio", "--lib", "--", "types_of_all_answers"],
     ] {
         run(Command::new("cargo")
             .args(["test", "--quiet", "--package"])

@@ -1,5 +1,5 @@
-//! Every package that ends up in a build has a licence that we can ship, and
-//! its text is shipped.
+//! Every package that ends up in a build has a licence that we can ship and comes
+//! from where it should, and the text of its licence is shipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -9,36 +9,53 @@ use serde_json::Value;
 
 use crate::{Result, metadata, root};
 
-const ALLOWED: [&str; 14] = [
-    "CDLA-Permissive-2.0",
-    "MIT",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-1-Clause",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "ISC",
-    "Zlib",
-    "0BSD",
-    "Unlicense",
-    "Unicode-3.0",
-    "MIT-0",
-    // As BSD-3-Clause, in other words.
-    "bzip2-1.0.6",
-];
-
+/// Checks what `deny.toml` says of licences, banned crates and sources. Only
+/// `cargo deny` knows the advisories, which it has to download.
 pub(crate) fn check() -> Result {
-    let metadata = metadata(&[])?;
+    let config = std::fs::read_to_string(root().join("deny.toml"))
+        .map_err(|error| format!("deny.toml: {error}"))?;
+    let (allowed, banned) = (list(&config, "allow")?, list(&config, "deny")?);
+    let metadata = metadata(&["--all-features"])?;
     let packages = metadata["packages"].as_array().ok_or("no packages")?;
-    let refused: Vec<String> = packages
-        .iter()
-        .filter_map(|package| {
-            let licence = package["license"].as_str().unwrap_or("none");
-            let name = package["name"].as_str().unwrap_or_default();
-            (!is_allowed(licence)).then(|| format!("{name} ({licence})"))
-        })
-        .collect();
-    if refused.is_empty() { Ok(()) } else { Err(refused.join(", ")) }
+    let mut refused = Vec::new();
+    let mut registry: Option<String> = None;
+    for package in packages {
+        let text = |name: &str| package[name].as_str();
+        let name = text("name").unwrap_or_default();
+        let licence = text("license").unwrap_or("none");
+        if !is_allowed(licence, &allowed) {
+            refused.push(format!("{name}: the licence {licence} is not allowed"));
+        }
+        if banned.contains(&name) {
+            refused.push(format!("{name} is banned"));
+        }
+        // One registry for all, and no repositories or archives.
+        if let Some(source) = text("source") {
+            let expected = registry.get_or_insert_with(|| source.to_owned());
+            if *expected != source || !source.starts_with("registry+") {
+                refused.push(format!("{name} comes from {source}"));
+            }
+        }
+    }
+    if !refused.is_empty() {
+        return Err(format!("\n{}", refused.join("\n")));
+    }
+    println!(
+        "{} packages: licences, bans and sources are fine; advisories are checked by the \
+         workflow `advisories`",
+        packages.len()
+    );
+    Ok(())
+}
+
+/// The strings of a list in `deny.toml`, one on each line.
+fn list<'a>(config: &'a str, name: &str) -> Result<Vec<&'a str>> {
+    let begin = format!("\n{name} = [\n");
+    let (_, rest) = config.split_once(&begin).ok_or(format!("deny.toml has no list {name}"))?;
+    let (lines, _) = rest.split_once("\n]").ok_or(format!("deny.toml: {name} does not end"))?;
+    let values = lines.lines().filter_map(|line| line.trim().strip_prefix('"'));
+    let values: Vec<&str> = values.filter_map(|line| line.strip_suffix("\",")).collect();
+    if values.is_empty() { Err(format!("deny.toml: {name} is empty")) } else { Ok(values) }
 }
 
 /// How the files begin that hold the text of a licence, in upper case.
@@ -129,16 +146,16 @@ fn texts_of(package: &Value) -> Result<Vec<String>> {
 }
 
 /// One of the alternatives must be allowed, with all of its parts.
-fn is_allowed(expression: &str) -> bool {
+fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let alternatives = expression.replace('/', " OR ").replace(['(', ')'], "");
     alternatives
         .split(" OR ")
-        .any(|parts| parts.split(" AND ").all(|part| ALLOWED.contains(&part.trim())))
+        .any(|parts| parts.split(" AND ").all(|part| allowed.contains(&part.trim())))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_allowed, write};
+    use super::{check, is_allowed, list, write};
 
     #[test]
     fn every_library_is_listed_with_a_text() {
@@ -161,6 +178,7 @@ mod tests {
 
     #[test]
     fn alternatives_and_parts() {
+        let is_allowed = |licence| is_allowed(licence, &["MIT", "Apache-2.0", "Unicode-3.0"]);
         assert!(is_allowed("MIT OR Apache-2.0"));
         assert!(is_allowed("MIT/Apache-2.0"));
         assert!(is_allowed("GPL-3.0 OR MIT"));
@@ -168,5 +186,14 @@ mod tests {
         assert!(!is_allowed("GPL-3.0"));
         assert!(!is_allowed("MIT AND GPL-3.0"));
         assert!(!is_allowed("none"));
+    }
+
+    #[test]
+    fn lists_of_the_configuration() {
+        let config =
+            "[licenses]\nallow = [\n    \"MIT\",\n    # why\n    \"ISC\",\n]\ndeny = [\n]\n";
+        assert_eq!(list(config, "allow"), Ok(vec!["MIT", "ISC"]));
+        assert!(list(config, "deny").is_err() && list(config, "other").is_err());
+        assert_eq!(check(), Ok(()));
     }
 }

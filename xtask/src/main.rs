@@ -3,33 +3,42 @@
 //! ```text
 //! cargo xtask quickstart [DIR]   build ccm and apply examples/quickstart
 //! cargo xtask test               everything that must hold before a change lands
+//! cargo xtask test --quick       lints, tests inside of crates, conformance vectors
 //! cargo xtask docs               make what is generated in docs/ current, and the book
 //! cargo xtask tidy               only the rules that no compiler knows
 //! cargo xtask bench              the benchmarks
 //! cargo xtask fuzz [RUNS]        the fuzz targets, with a nightly compiler
 //! cargo xtask schemas            write the schemas anew
-//! cargo xtask studio-test        the page of ccm studio: types, modules, browser
+//! cargo xtask studio-test        the page of ccm studio: format, types, modules, browser
+//! cargo xtask studio-format      format the page of ccm studio and its tests
 //! cargo xtask studio-vendor      make the page's vendored libraries anew
-//! cargo xtask dist               a static binary and a tarball of it
+//! cargo xtask dist [--check]     the files of a release, for all architectures
 //! cargo xtask deb [BINARY]       a Debian package, of a binary that is there
 //! cargo xtask rpm [BINARY]       an rpm package, of a binary that is there
 //! cargo xtask licenses FILE      the licenses of the libraries in ccm
+//! cargo xtask sbom FILE          the libraries in ccm, as a bill of materials
 //! ```
 
 #![expect(clippy::print_stdout, reason = "a task talks to whoever runs it")]
 
+mod dist;
 mod docs;
 mod licences;
 mod nats;
 mod quickstart;
 mod release;
+mod sbom;
 mod studio;
+mod tests;
 mod tidy;
 mod tools;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+
+use tests::Scope;
 
 type Result<T = ()> = std::result::Result<T, String>;
 
@@ -38,26 +47,30 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match args.as_slice() {
         ["test"] => test(),
+        ["test", "--quick"] => quick_test(),
         ["docs"] => docs::write(&root()),
         ["tidy"] => tidy::check(&root()),
         ["bench"] => bench(),
         ["fuzz"] => fuzz("200000"),
         ["fuzz", runs] => fuzz(runs),
         ["schemas"] => schemas(),
-        ["nats"] => nats::build(),
+        ["nats"] => nats::SERVER.build(),
         ["quickstart"] => quickstart::apply(&root(), None),
         ["quickstart", directory] => quickstart::apply(&root(), Some(Path::new(directory))),
         ["studio-test"] => studio::test(),
+        ["studio-format"] => studio::write_formatted(),
         ["studio-vendor"] => studio::vendor(),
-        ["dist"] => release::dist(),
+        ["dist", ..] => dist::dist(&args[1..]),
         ["deb"] => release::deb(None),
         ["deb", binary] => release::deb(Some(Path::new(binary))),
         ["rpm"] => release::rpm(None),
         ["rpm", binary] => release::rpm(Some(Path::new(binary))),
         ["licenses", file] => licences::write(Path::new(file)),
-        _ => Err("usage: cargo xtask test | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
-                  quickstart [DIR] | studio-test | studio-vendor | dist | deb [BINARY] | \
-                  rpm [BINARY] | licenses FILE"
+        ["sbom", file] => sbom::write(Path::new(file)),
+        _ => Err("usage: cargo xtask test [--quick] | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
+                  quickstart [DIR] | studio-test | studio-format | studio-vendor | \
+                  dist [--check] [--profile=P] | deb [BINARY] | rpm [BINARY] | licenses FILE | \
+                  sbom FILE"
             .into()),
     };
     match result {
@@ -82,7 +95,9 @@ fn schemas() -> Result {
             .args(["run", "--quiet", "--locked", "-p", "ccm", "--", "schema", name])
             .output()
             .map_err(|error| error.to_string())?;
-        let path = root().join("schemas/v1").join(format!("{name}.json"));
+        // Requests have the file name that they have in the original.
+        let file = if name == "request" { "resource_ensure_request" } else { name };
+        let path = root().join("schemas/v1").join(format!("{file}.json"));
         std::fs::write(&path, output.stdout).map_err(|error| error.to_string())?;
     }
     Ok(())
@@ -90,12 +105,7 @@ fn schemas() -> Result {
 
 fn test() -> Result {
     step("tools", tools::install)?;
-    step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
-    step("tidy", || tidy::check(&root()))?;
-    step("licences", licences::check)?;
-    step("lints", || {
-        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
-    })?;
+    lint()?;
     // Leaving features out compiles other code, and can leave code without a use.
     step("lints without features", || {
         let lint = |package: &[&str]| {
@@ -111,28 +121,28 @@ fn test() -> Result {
             .env("RUSTDOCFLAGS", "-D warnings"))
     })?;
     step("studio: tools", studio::install_in_ci)?;
-    step("tests", || {
-        // With the tests comes the binary. The system tests would otherwise
-        // build it by themselves, while others run.
-        cargo(&["test", "--workspace", "--locked", "--no-run", "--quiet"])?;
-        let target = target_directory()?;
-        let not_run = target.join("not-run.log");
-        let _ = std::fs::remove_file(&not_run);
-        // Tests of servers, services and agents mostly wait.
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = std::env::var("RUST_TEST_THREADS").unwrap_or((2 * cores).to_string());
-        let tested = run(Command::new("cargo")
-            .args(["test", "--workspace", "--locked"])
-            .env("RUST_TEST_THREADS", threads)
-            .env("CCM_BINARY", target.join("debug/ccm"))
-            .env("CCM_NOT_RUN_LOG", &not_run));
-        let log = std::fs::read_to_string(&not_run).unwrap_or_default();
-        println!("\n{log}{} tests not run", log.lines().count());
-        tested
-    })?;
-    step("studio", studio::test_if_possible)?;
+    step("tests", || tests::run(Scope::All))?;
     println!("\nxtask: all passed");
     Ok(())
+}
+
+/// What is worth its time after every edit: lints, the tests inside of crates and
+/// the conformance vectors.
+fn quick_test() -> Result {
+    lint()?;
+    step("quick tests", || tests::run(Scope::Quick))?;
+    println!("\nxtask: the quick tests passed; run `cargo xtask test` before a change lands");
+    Ok(())
+}
+
+fn lint() -> Result {
+    step("formatting", || cargo(&["fmt", "--all", "--check"]))?;
+    step("tidy", || tidy::check(&root()))?;
+    step("dependencies", licences::check)?;
+    step("workflows", workflows::check)?;
+    step("lints", || {
+        cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    })
 }
 
 fn bench() -> Result {

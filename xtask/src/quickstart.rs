@@ -20,7 +20,7 @@ pub(crate) fn apply(root: &Path, directory: Option<&Path>) -> Result {
 
 /// Writes the example's manifest into a directory of the user's, for that
 /// directory and its owner.
-pub(crate) fn write(root: &Path, directory: &Path) -> Result<PathBuf> {
+fn write(root: &Path, directory: &Path) -> Result<PathBuf> {
     let say = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(directory).map_err(say)?;
     let directory = directory.canonicalize().map_err(say)?;

@@ -8,12 +8,16 @@ use crate::{Result, cargo, root, step, target_directory};
 
 const NEEDED: [&str; 3] = ["node", "npm", "chromium"];
 
+fn page() -> PathBuf {
+    root().join("crates/ccm-studio")
+}
+
 fn tools() -> PathBuf {
-    root().join("crates/ccm-studio/browser-tests")
+    page().join("browser-tests")
 }
 
 fn vendored() -> PathBuf {
-    root().join("crates/ccm-studio/web/vendor")
+    page().join("web/vendor")
 }
 
 /// Makes the vendored libraries of the page anew.
@@ -22,8 +26,15 @@ pub(crate) fn vendor() -> Result {
     bundle(&vendored())
 }
 
+/// Formats the page and its tests.
+pub(crate) fn write_formatted() -> Result {
+    install()?;
+    format("--write")
+}
+
 /// Everything about the page that can be tested: that the vendored files are
-/// what the lock file gives, its types, its modules, and the page in a browser.
+/// what the lock file gives, how it is written, its types, its modules, and the
+/// page in a browser.
 pub(crate) fn test() -> Result {
     let binary = if let Some(binary) = std::env::var_os("CCM_BINARY") {
         binary.into()
@@ -37,6 +48,8 @@ pub(crate) fn test() -> Result {
 fn test_with(binary: &Path) -> Result {
     step("studio: tools", install)?;
     step("studio: vendored files", compare_vendored)?;
+    step("studio: formatting", || format("--check"))?;
+    step("studio: lints", lint)?;
     step("studio: types", || node(&["node_modules/typescript/lib/tsc.js", "-p", "."]))?;
     step("studio: modules", || node(&["--test", "modules/"]))?;
     step("studio: browser", || run_in_tools(node_command(&["run.js"]).env("CCM_BINARY", binary)))
@@ -56,13 +69,12 @@ fn missing() -> Vec<&'static str> {
     NEEDED.into_iter().filter(|program| !in_path(program)).collect()
 }
 
-/// All tests of the page as a part of all tests. Where programs are missing it says so; in
-/// CI, which installs what it needs, that is a failure.
-pub(crate) fn test_if_possible() -> Result {
+/// Whether the page can be tested as a part of all tests. Where programs are missing it says so;
+/// in CI, which installs what it needs, that is a failure.
+pub(crate) fn can_test() -> Result<bool> {
     let (in_ci, missing) = (in_ci(), missing());
     if missing.is_empty() && (in_ci || is_installed()) {
-        // The tests before have built it.
-        return test_with(&target_directory()?.join("debug/ccm"));
+        return Ok(true);
     }
     let why = if missing.is_empty() {
         "`cargo xtask studio-test` downloads what it needs".to_owned()
@@ -73,7 +85,7 @@ pub(crate) fn test_if_possible() -> Result {
         return Err(format!("BROWSER TEST NOT RUN: {why}"));
     }
     println!("BROWSER TEST NOT RUN: {why}");
-    Ok(())
+    Ok(false)
 }
 
 fn in_path(program: &str) -> bool {
@@ -136,6 +148,34 @@ fn contents(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
     Ok(files)
 }
 
+/// What is written by hand. The rest is made by a program, which may write it as it likes.
+const WRITTEN: [&str; 6] = [
+    "web/**/*.{js,ts,css,html,json}",
+    "browser-tests/**/*.{js,mjs,ts,json}",
+    "!web/vendor/**",
+    "!web/answers.d.ts",
+    "!browser-tests/{results,screens}/**",
+    "!**/package-lock.json",
+];
+
+fn format(how: &str) -> Result {
+    let config = "--config=browser-tests/.prettierrc.json";
+    let options = [how, "--log-level=warn", config];
+    run_in(&page(), &mut tool("prettier/bin/prettier.cjs", &[&options[..], &WRITTEN].concat()))
+}
+
+fn lint() -> Result {
+    let config = "--config=browser-tests/eslint.config.js";
+    run_in(&page(), &mut tool("eslint/bin/eslint.js", &[config, "web", "browser-tests"]))
+}
+
+/// A tool that looks at the page and its tests, from the directory above both.
+fn tool(script: &str, args: &[&str]) -> Command {
+    let mut command = node_command(&[&format!("browser-tests/node_modules/{script}")]);
+    command.args(args);
+    command
+}
+
 fn node_command(args: &[&str]) -> Command {
     let mut command = Command::new("node");
     command.args(args);
@@ -147,7 +187,11 @@ fn node(args: &[&str]) -> Result {
 }
 
 fn run_in_tools(command: &mut Command) -> Result {
-    let status = command.current_dir(tools()).status();
+    run_in(&tools(), command)
+}
+
+fn run_in(directory: &Path, command: &mut Command) -> Result {
+    let status = command.current_dir(directory).status();
     let status = status.map_err(|error| format!("{command:?}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
 }

@@ -14,6 +14,10 @@ use crate::Result;
 /// Files longer than this do not fit in the head.
 const MAX_LINES: usize = 1000;
 
+/// The page of the studio is written by hand; its lines must fit beside a diff.
+const PAGE: &str = "crates/ccm-studio/";
+const MAX_COLUMNS: usize = 120;
+
 /// Words that have no place in the project, and why.
 const FORBIDDEN: [(&str, &str); 6] = [
     ("#[ignore", "a skipped test hides a failure"),
@@ -52,6 +56,9 @@ fn check_file(name: &str, text: &str, problems: &mut String) {
     if is_rust && text.lines().count() > MAX_LINES {
         let _ = writeln!(problems, "{name}: longer than {MAX_LINES} lines");
     }
+    if is_page(name) {
+        check_columns(name, text, problems);
+    }
     if !matches!(extension, Some("rs" | "md" | "toml")) {
         return;
     }
@@ -73,6 +80,22 @@ fn check_file(name: &str, text: &str, problems: &mut String) {
     }
 }
 
+/// Whether a file is a hand-written part of the studio's page, or of its tests.
+fn is_page(name: &str) -> bool {
+    let extension = Path::new(name).extension().and_then(|extension| extension.to_str());
+    let is_written = matches!(extension, Some("js" | "mjs" | "ts" | "css" | "html"));
+    name.strip_prefix(PAGE).is_some_and(|name| is_written && !name.starts_with("web/vendor/"))
+}
+
+fn check_columns(name: &str, text: &str, problems: &mut String) {
+    for (number, line) in text.lines().enumerate() {
+        if line.chars().count() > MAX_COLUMNS {
+            let (number, limit) = (number + 1, MAX_COLUMNS);
+            let _ = writeln!(problems, "{name}:{number}: longer than {limit} characters");
+        }
+    }
+}
+
 /// Every crate that is not ours has its reason written down.
 fn check_dependencies(root: &Path, packages: &[Value], problems: &mut String) -> Result {
     let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap_or_default();
@@ -90,4 +113,22 @@ fn check_dependencies(root: &Path, packages: &[Value], problems: &mut String) ->
         let _ = writeln!(problems, "docs/dependencies.md: `{name}` has no reason there");
     }
     if names.is_empty() { Err("cargo metadata names no dependency".into()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_no_long_lines() {
+        let found = |name: &str, width: usize| {
+            let mut problems = String::new();
+            check_file(name, &format!("short\n{}\n", "é".repeat(width)), &mut problems);
+            problems
+        };
+        let name = "crates/ccm-studio/web/core/runs.js";
+        assert_eq!(found(name, 121), format!("{name}:2: longer than 120 characters\n"));
+        assert_eq!(found(name, 120), "");
+        assert_eq!(found("crates/ccm-studio/web/vendor/preact.js", 121), "");
+    }
 }

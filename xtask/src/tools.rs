@@ -1,13 +1,15 @@
 //! Programs that tests compare ccm with, or attack it by.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::workflows::ACTIONLINT;
 use crate::{Result, nats, run, target_directory};
 
 /// A program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 13] = [
+const TOOLS: [(&str, &str); 16] = [
     ("/usr/bin/strace", "strace"),
+    ("/usr/bin/bwrap", "bubblewrap"),
     ("/usr/bin/zip", "zip"),
     ("/usr/bin/unzip", "unzip"),
     ("/usr/bin/xz", "xz-utils"),
@@ -17,6 +19,8 @@ const TOOLS: [(&str, &str); 13] = [
     ("/usr/sbin/ip", "iproute2"),
     ("/lib/systemd/systemd", "systemd"),
     ("/usr/bin/lintian", "lintian"),
+    ("/usr/bin/shellcheck", "shellcheck"),
+    ("/bin/busybox", "busybox"),
     ("/usr/bin/node", "nodejs"),
     ("/usr/bin/npm", "npm"),
     ("/usr/bin/chromium", "chromium"),
@@ -27,17 +31,64 @@ const TOOLS: [(&str, &str); 13] = [
 pub(crate) fn install() -> Result {
     install_packages()?;
     install_promtool()?;
-    if nats::is_there() {
-        return Ok(());
+    if !nats::is_there() {
+        nats::SERVER.install_or_say("some tests")?;
     }
-    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
-        println!(
-            "missing: nats-server; some tests will say NOT RUN (`cargo xtask nats` builds it)"
-        );
-        return Ok(());
+    if ACTIONLINT.find()?.is_none() {
+        ACTIONLINT.install_or_say("a check")?;
     }
-    println!("building nats-server");
-    nats::build()
+    Ok(())
+}
+
+/// A program that Go builds from a module.
+pub(crate) struct Go {
+    /// Its file name.
+    pub(crate) name: &'static str,
+    /// The module with its version, which Go checks against its checksum database.
+    pub(crate) module: &'static str,
+}
+
+impl Go {
+    /// The program, if it was built or is in the search path.
+    pub(crate) fn find(&self) -> Result<Option<PathBuf>> {
+        let built = target_directory()?.join("tools").join(self.name);
+        Ok(if built.exists() { Some(built) } else { in_path(self.name) })
+    }
+
+    /// Builds the program, unless it is there.
+    pub(crate) fn build(&self) -> Result {
+        let tools = target_directory()?.join("tools");
+        if tools.join(self.name).exists() {
+            return Ok(());
+        }
+        // Where Go is installed without being in the search path.
+        let go = in_path("go").unwrap_or_else(|| "/usr/local/go/bin/go".into());
+        run(Command::new(go)
+            .args(["install", self.module])
+            .env("GOBIN", tools)
+            .env("GOFLAGS", "-buildvcs=false")
+            .env("CGO_ENABLED", "0"))
+    }
+
+    fn install_or_say(&self, what: &str) -> Result {
+        if allowed() {
+            println!("building {}", self.name);
+            return self.build();
+        }
+        println!("missing: {}; {what} will say NOT RUN (CCM_INSTALL_TOOLS=1 builds it)", self.name);
+        Ok(())
+    }
+}
+
+/// A program in the search path.
+pub(crate) fn in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|place| place.join(program)).find(|file| file.exists())
+}
+
+/// Whether tools that are missing may be installed.
+pub(crate) fn allowed() -> bool {
+    std::env::var_os("CCM_INSTALL_TOOLS").is_some()
 }
 
 fn install_packages() -> Result {
@@ -46,7 +97,7 @@ fn install_packages() -> Result {
     if missing.is_empty() {
         return Ok(());
     }
-    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
+    if !allowed() {
         println!(
             "missing: {}; some tests will say NOT RUN (CCM_INSTALL_TOOLS=1 installs them)",
             missing.join(", ")
@@ -70,7 +121,7 @@ fn install_promtool() -> Result {
     if program.exists() || Path::new("/usr/bin/promtool").exists() {
         return Ok(());
     }
-    if std::env::var_os("CCM_INSTALL_TOOLS").is_none() {
+    if !allowed() {
         println!("missing: promtool; a test will say NOT RUN (CCM_INSTALL_TOOLS=1 gets it)");
         return Ok(());
     }

@@ -12,18 +12,18 @@ mod runs;
 mod watching;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ccm_host::{Cancel, Host, ServiceManager, System, local_path};
+use ccm_host::{Cancel, Digest, Host, ServiceManager, System, local_path};
 use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
 use crate::Metrics;
 use crate::config::{Config, ConfigError};
-use crate::lasting::{Lasting, Severity};
 use crate::metrics::{RunMode, RunReason};
 use crate::monitor::{self, Monitor};
+use crate::problems::{Problems, Severity};
 use crate::registrar::Registrar;
 use crate::run::registry_name;
 use crate::schedule::{Moment, Next, RunRequest, Schedule, Times};
@@ -134,6 +134,18 @@ struct Worker {
     name: String,
     is_local: bool,
     source: Arc<Source>,
+    /// The digest of the last manifest that a run found invalid.
+    rejected: Arc<Mutex<Option<Digest>>>,
+    invalid: Invalid,
+}
+
+/// Whether the newest manifest is invalid, and who has found out.
+#[derive(Clone, Copy, Default)]
+struct Invalid {
+    /// The source: what was fetched is no manifest, or does not parse.
+    source: bool,
+    /// A run, which could not load it.
+    run: bool,
 }
 
 /// The connection, and what uses it.
@@ -175,7 +187,7 @@ pub struct Agent {
     workers: Vec<Worker>,
     data: Option<Arc<Source>>,
     schedule: Schedule,
-    lasting: Lasting,
+    problems: Problems,
     running: Option<Running>,
     stopping: Option<i32>,
     /// Applies everything once: the list of manifests stays what it is.
@@ -204,7 +216,7 @@ impl Agent {
         let host = system.begin(Cancel::default());
         let (sender, messages) = channel();
         let metrics = Arc::new(Metrics::new(settings.version, settings.commit));
-        metrics.set_resource_metrics(config.has_resource_metrics);
+        metrics.set_resource_metrics(config.resource_metrics);
         metrics.config_reload(true);
         on_config(&config);
         let cache = Cache::open(&config.cache_dir, &host)?;
@@ -216,7 +228,7 @@ impl Agent {
         let random = move |longest| random(&random_host, longest);
         let has_data = config.external_data_url.as_deref().is_none_or(is_local);
         let schedule = Schedule::new(times(&config), &config.manifests, has_data, random);
-        let service = host.service_manager();
+        let service = ServiceManager::find(&host);
         let mut agent = Self {
             settings,
             host,
@@ -233,7 +245,7 @@ impl Agent {
             workers: Vec::new(),
             data: None,
             schedule,
-            lasting: Lasting::default(),
+            problems: Problems::default(),
             running: None,
             stopping: None,
             is_once: false,
@@ -308,7 +320,9 @@ impl Agent {
                 let wait = due.map_or(LONGEST_WAIT, |due| due.saturating_sub(now));
                 match self.messages.recv_timeout(wait.min(LONGEST_WAIT)) {
                     Ok(Message::RunEnded(report)) => {
-                        let exit = report.exit;
+                        // The last valid manifest is not what was asked for.
+                        let is_invalid = report.counts.invalid.is_some();
+                        let exit = worse(report.exit, u8::from(is_invalid));
                         self.run_ended(&report);
                         break exit;
                     }
@@ -354,7 +368,7 @@ impl Agent {
     /// Logs why there is nothing new, unless the source has told so itself.
     fn not_fetched(&mut self, key: (&str, &'static str), error: String) {
         let now = self.host.since_boot();
-        log::lasting(self.lasting.set(key, Severity::Error, error, now));
+        log::problems(self.problems.set(key, Severity::Error, error, now));
     }
 
     /// Does everything whose time has come; when to do so next.
@@ -367,8 +381,8 @@ impl Agent {
             }
         };
         let next_check = self.check_run(now);
-        for entry in self.lasting.again(now) {
-            log::lasting(Some(entry));
+        for entry in self.problems.again(now) {
+            log::problems(Some(entry));
         }
         if let Some(watchdog) = self.service.watchdog()
             && self.next_watchdog.is_none_or(|due| due <= now)
@@ -376,7 +390,7 @@ impl Agent {
             self.service.tell("WATCHDOG=1");
             self.next_watchdog = Some(now + watchdog / 2);
         }
-        [next_run, next_check, self.lasting.next(), self.next_watchdog].into_iter().flatten().min()
+        [next_run, next_check, self.problems.next(), self.next_watchdog].into_iter().flatten().min()
     }
 
     /// Waits for something to happen, and takes it in. A second signal to stop is
@@ -476,8 +490,8 @@ fn worse(one: u8, other: u8) -> u8 {
 }
 
 fn times(config: &Config) -> Times {
-    let Config { interval, health_check_interval, splay, .. } = *config;
-    Times { interval, health_check_interval, splay }
+    let Config { interval, health_check_interval, .. } = *config;
+    Times { interval, health_check_interval, splay: config.splay() }
 }
 
 /// A random time up to this one.

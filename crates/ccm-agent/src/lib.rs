@@ -3,9 +3,9 @@
 
 mod agent;
 pub mod config;
-mod lasting;
 pub mod metrics;
 pub mod monitor;
+mod problems;
 mod registrar;
 pub mod run;
 pub mod schedule;

@@ -230,6 +230,17 @@ impl Metrics {
         self.set(&table::MANIFEST_AVAILABLE, &[manifest], f64::from(available));
     }
 
+    /// Whether the newest manifest is valid.
+    pub fn manifest_valid(&self, manifest: &str, valid: bool) {
+        self.set(&table::MANIFEST_VALID, &[manifest], f64::from(valid));
+    }
+
+    /// Which manifest was applied.
+    pub fn manifest_applied(&self, manifest: &str, digest: &str) {
+        self.registry.remove_all(&table::MANIFEST_APPLIED, "manifest", manifest);
+        self.set(&table::MANIFEST_APPLIED, &[manifest, digest], 1.0);
+    }
+
     /// When the copy of a manifest that is in use was fetched.
     pub fn manifest_fetched_at(&self, manifest: &str, at: Timestamp) {
         self.set(&table::MANIFEST_FETCHED, &[manifest], seconds(at));

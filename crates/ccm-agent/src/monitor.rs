@@ -17,6 +17,7 @@ const SCRAPE_LIMITS: Limits = Limits {
     header_bytes: 8 * 1024,
     body_bytes: 0,
     connections: 16,
+    guests: None,
     header_time: Duration::from_secs(5),
     body_time: Duration::from_secs(5),
     write_time: Duration::from_secs(5),
@@ -75,8 +76,7 @@ impl Monitor {
         health: impl Fn() -> Result<(), Vec<String>> + Send + Sync + 'static,
         host: &Host,
     ) -> Result<Self, Error> {
-        let socket =
-            listen(address, port, host).map_err(|source| Error::Listen { port, source })?;
+        let socket = listen(address, port).map_err(|source| Error::Listen { port, source })?;
         let host = host.clone();
         let handler = move |request: Request| {
             let response = answer(&request, &metrics, &health, &host);
@@ -92,21 +92,21 @@ impl Monitor {
     }
 }
 
-fn listen(address: Option<IpAddr>, port: u16, host: &Host) -> ccm_host::Result<ListenSocket> {
+fn listen(address: Option<IpAddr>, port: u16) -> ccm_host::Result<ListenSocket> {
     let Some(address) = address else {
         // Where there is IPv6, this is IPv4 too.
         let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
-        return match host.listen(all) {
+        return match ListenSocket::bind(all) {
             Err(ccm_host::Error::Io { source, .. })
                 if source.kind() != std::io::ErrorKind::AddrInUse
                     && source.kind() != std::io::ErrorKind::PermissionDenied =>
             {
-                host.listen((Ipv4Addr::UNSPECIFIED, port).into())
+                ListenSocket::bind((Ipv4Addr::UNSPECIFIED, port).into())
             }
             listening => listening,
         };
     };
-    host.listen((address, port).into())
+    ListenSocket::bind((address, port).into())
 }
 
 fn answer(

@@ -13,4 +13,4 @@ mod protocol;
 pub use facts::FactLayers;
 pub use process::{Asked, Ended, RunProcess, Told};
 pub(crate) use protocol::registry_name;
-pub use protocol::{DataDocument, Job, JobResult};
+pub use protocol::{Applied, DataDocument, Job, JobResult, ValidManifest};

@@ -8,7 +8,7 @@
 mod cache;
 mod error;
 mod local;
-mod look;
+mod poll;
 mod store;
 mod timer;
 mod watcher;
@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ccm_host::{Cancel, CancelReason, Digest, Fetch as _, System, local_path, url_scheme};
+use ccm_host::{Cancel, CancelReason, Digest, Host, System, local_path};
 use ccm_nats::{Nats, Notice, Notices};
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub use cache::Cache;
 pub use error::{Error, Result};
 
 use local::Local;
-use look::{Remote, State};
+use poll::{Remote, State};
 use store::Store;
 use timer::{Pace, Timer};
 use watcher::{Unseen, Watcher};
@@ -67,11 +67,12 @@ pub struct SourceSettings {
 pub struct LastGood {
     /// The downloaded content.
     pub content: SourceContent,
-    /// The SHA-256 digest of the archive or document; `None` for a local
-    /// manifest, which only the run reads.
+    /// The SHA-256 digest of the archive, the document or the local manifest.
     pub digest: Option<Digest>,
     /// When it was fetched, in seconds since 1970; now for local files.
     pub fetched: i64,
+    /// The digest of the extracted files and their names.
+    files: Option<Digest>,
     /// Keeps the files, and the cache locked.
     _store: Option<Arc<Store>>,
 }
@@ -109,6 +110,8 @@ pub enum SourceEvent {
     Failed {
         /// The failed action and its reason, without credentials.
         message: String,
+        /// Something new was fetched, and it is no manifest.
+        is_invalid: bool,
     },
     /// The first look that did not fail after some that did.
     Recovered,
@@ -156,7 +159,8 @@ impl Source {
         let SourceSettings { kind, url, interval, splay, accept } = settings;
         let events = Box::new(events);
         if let Some(path) = local_path(&url) {
-            let local = Local::new(kind, path, accept, system.clone(), events);
+            let store = cache.store(&url, SourceKind::Data);
+            let local = Local::new(kind, path, accept, system.clone(), store, events);
             return Ok(Self(Inner::Local(local)));
         }
         let cancel = Cancel::new().map_err(|error| Error::Start { reason: error.to_string() })?;
@@ -166,14 +170,12 @@ impl Source {
         if !store.watch() {
             return Err(Error::Twice { source_name: store.shown().to_owned() });
         }
-        let network = network.filter(|nats| {
-            let scheme = url_scheme(&url).unwrap_or_default();
-            nats.schemes().iter().any(|known| known.eq_ignore_ascii_case(scheme))
-        });
+        let network = network.filter(|_| Nats::serves(&url));
         let copy = store.load(&host);
         let is_suspended = copy.as_ref().is_some_and(|(record, _)| record.deleted);
         let checked = host.since_boot();
-        let state = State { copy, is_suspended, is_failing: false, checked };
+        let last_valid = copy.as_ref().and_then(|(record, _)| store.load_valid(&host, record));
+        let state = State { copy, last_valid, is_suspended, is_failing: false, checked };
         let state = Mutex::new(state);
         let system = system.clone();
         let remote = Arc::new(Remote { kind, url, accept, system, cancel, store, events, state });
@@ -215,6 +217,28 @@ impl Source {
                 let copy = state.copy.as_ref().filter(|_| !state.is_suspended);
                 copy.map(|(_, copy)| Arc::clone(copy))
             }
+        }
+    }
+
+    /// The last manifest that [`Source::confirm`] was told of, if it is another
+    /// one than this. Its files are compared with what was fetched.
+    pub fn last_valid(&self, newest: &LastGood, host: &Host) -> Option<Arc<LastGood>> {
+        let last = match &self.0 {
+            Inner::Local(local) => local.last_valid(host),
+            Inner::Remote { remote, .. } => remote.last_valid(host),
+        };
+        last.filter(|last| last.digest != newest.digest)
+    }
+
+    /// Takes note that a manifest was valid when a run applied it. The agent
+    /// keeps it until it is told of another one.
+    pub fn confirm(&self, manifest: &Arc<LastGood>, host: &Host) {
+        let kept = match &self.0 {
+            Inner::Local(local) => local.confirm(manifest, host),
+            Inner::Remote { remote, .. } => remote.confirm(manifest, host),
+        };
+        if let Err(reason) = kept {
+            tracing::warn!(source = self.name(), "cannot keep the last valid manifest: {reason}");
         }
     }
 

@@ -1,17 +1,22 @@
 //! The configuration as its vectors say.
 
+use std::sync::Arc;
+
 use ccm_agent::config::{Config, LogLevel};
-use ccm_host::Registry;
+use ccm_host::{Cancel, Registry, System};
+use ccm_nats::{ContextChoice, Nats};
 use ccm_yaml::Source;
 use serde_json::{Value, json};
 use vectors::Vectors;
 
 #[test]
 fn agent_config_conformance() {
+    let nats = Nats::new(ContextChoice::default(), "agent");
+    let host = System::default().with_fetch(Arc::new(nats)).begin(Cancel::default());
     let here = |case: &Value| case["op"] == "agent_config";
     Vectors::new("registration.jsonl", env!("CARGO_MANIFEST_DIR")).only(here).run(|case| {
         let text = case["input"].as_str().unwrap_or_default();
-        let (config, findings) = Config::parse(&Source::new("config.yaml", text));
+        let (config, findings) = Config::parse(&Source::new("config.yaml", text), host.fetchers());
         let messages: Vec<&str> = findings.iter().map(|found| found.message.as_str()).collect();
         match (config, case["want_error"] == true) {
             (None, true) => Ok(()),

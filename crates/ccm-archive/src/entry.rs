@@ -16,7 +16,7 @@ const MAX_PART: usize = 255;
 pub(crate) struct Entry {
     /// The empty name is the destination itself.
     pub(crate) name: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
     /// The twelve permission bits.
     pub(crate) mode: Mode,
     pub(crate) owner: Option<Owner>,
@@ -27,7 +27,7 @@ pub(crate) struct Entry {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Directory,
     Symlink(PathBuf),

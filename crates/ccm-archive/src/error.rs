@@ -9,6 +9,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// How the reason begins where something else was sent in the place of an archive.
 const NOT_A: &str = "not a ";
 
+/// The reason where a file would run with the rights of its owner.
+pub(crate) const SET_ID: &str = "it has a setuid or setgid bit";
+
 /// Why an archive was not extracted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -64,6 +67,10 @@ impl Error {
                 Some("check the URL; the server may have sent an error page".to_owned())
             }
             Self::Damaged { .. } => Some("download or build the archive again".to_owned()),
+            Self::Refused { reason, .. } if reason == SET_ID => {
+                let words = "nothing was written; if you trust the archive, set `allow_setuid`";
+                Some(words.to_owned())
+            }
             Self::Refused { .. } => {
                 Some("nothing was written; extract only archives from sources you trust".to_owned())
             }

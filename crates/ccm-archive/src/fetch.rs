@@ -12,10 +12,10 @@ const MAX_DOWNLOAD: u64 = 100 << 20;
 /// An extracted tree in a private directory that is removed with this value, or
 /// the copy of it in a saved plan.
 #[derive(Debug)]
-pub struct TempTree(Place);
+pub struct TempTree(Location);
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     Own(TemporaryDirectory),
     Replayed(PathBuf),
 }
@@ -24,8 +24,8 @@ impl TempTree {
     /// The directory that holds the files, until the value is dropped.
     pub fn path(&self) -> &Path {
         match &self.0 {
-            Place::Own(directory) => directory.path(),
-            Place::Replayed(path) => path,
+            Location::Own(directory) => directory.path(),
+            Location::Replayed(path) => path,
         }
     }
 }
@@ -35,22 +35,31 @@ impl TempTree {
 /// redacts them.
 pub fn fetch_tree(host: &Host, url: &str, limits: &Limits) -> Result<TempTree> {
     if let Some(RecordedFetch::Tree(path)) = host.replayed_fetch(url) {
-        return Ok(TempTree(Place::Replayed(path)));
+        return Ok(TempTree(Location::Replayed(path)));
     }
     host.fetchers().check(url)?;
     let request = tree_request(url);
     let format = tree_format(&request)?;
     let fetched = host.fetch_file(&request)?;
     let directory = host.temporary_directory("ccm-tree-")?;
-    let into = host.open_destination(directory.path())?.passing();
+    let into = Destination::open(host, directory.path())?.passing();
     extract(host, fetched, format, limits, into, &format!("{request:?}"))?;
     host.record_fetch(url, RecordedFetch::Tree(directory.path().to_owned()));
-    Ok(TempTree(Place::Own(directory)))
+    Ok(TempTree(Location::Own(directory)))
 }
 
 /// A request for a tree, with its limit.
 pub fn tree_request(url: &str) -> Request<'_> {
     Request::new(url).with_limit(MAX_DOWNLOAD)
+}
+
+/// Checks that a URL stands for a tarball that [`extract_tree`] extracts.
+///
+/// # Errors
+///
+/// Returns [`Error::Unsupported`].
+pub fn check_tree_url(url: &str) -> Result<()> {
+    tree_format(&tree_request(url)).map(drop)
 }
 
 /// Extracts a downloaded tarball into a directory that only this user can write
@@ -64,7 +73,7 @@ pub fn extract_tree(
     into: &Path,
 ) -> Result<()> {
     let format = tree_format(request)?;
-    let into = host.open_destination(into)?;
+    let into = Destination::open(host, into)?;
     extract(host, fetched, format, limits, into, &format!("{request:?}"))
 }
 
@@ -88,6 +97,7 @@ fn extract(
         format,
         limits,
         extract_mode: ExtractMode::Private,
+        allows_setuid: false,
         checksum: Some(fetched.digest),
         creates: None,
     };

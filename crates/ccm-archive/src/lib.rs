@@ -22,7 +22,7 @@ use ccm_host::{Destination, Digest, Digesting, Host};
 
 use entry::Visitor;
 pub use error::{Error, Result};
-pub use fetch::{TempTree, extract_tree, fetch_tree, tree_request};
+pub use fetch::{TempTree, check_tree_url, extract_tree, fetch_tree, tree_request};
 pub use format::Format;
 use plan::Plan;
 use write::Writer;
@@ -73,6 +73,8 @@ pub struct Extraction<'a> {
     /// A path that appears when everything else is in place, if it is one that
     /// the archive has.
     pub creates: Option<&'a Path>,
+    /// Whether entries may have setuid and setgid bits, and keep them.
+    pub allows_setuid: bool,
     /// Identifies the extraction for [`ccm_host::Host::is_incomplete`].
     pub subject: &'a Path,
 }
@@ -88,7 +90,7 @@ impl Extraction<'_> {
     where
         F: Read + Seek + Send + 'static,
     {
-        let into = host.open_extraction(self.destination, self.subject)?;
+        let into = Destination::open_marked(host, self.destination, self.subject)?;
         let creates = self.creates.and_then(|path| path.strip_prefix(self.destination).ok());
         let creates = creates.filter(|name| !name.as_os_str().is_empty());
         let job = Extractor {
@@ -96,11 +98,12 @@ impl Extraction<'_> {
             format: self.format,
             limits: &self.limits,
             extract_mode: ExtractMode::AsStored,
+            allows_setuid: self.allows_setuid,
             checksum: self.checksum,
             creates,
         };
-        let into = job.run(into, file, size).map_err(|error| error.of(name))?;
-        Ok(Extracted(into))
+        let (into, digest) = job.run(into, file, size).map_err(|error| error.of(name))?;
+        Ok(Extracted { into, digest })
     }
 }
 
@@ -108,13 +111,21 @@ impl Extraction<'_> {
 /// incomplete.
 #[derive(Debug)]
 #[must_use]
-pub struct Extracted(Destination);
+pub struct Extracted {
+    into: Destination,
+    digest: Digest,
+}
 
 impl Extracted {
+    /// The digest of the archive.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
     /// Marks the extraction as complete, after everything is on disk unless
     /// syncing is off.
     pub fn complete(self) -> Result<()> {
-        Ok(self.0.complete()?)
+        Ok(self.into.complete()?)
     }
 }
 
@@ -124,12 +135,14 @@ pub(crate) struct Extractor<'a> {
     format: Format,
     limits: &'a Limits,
     extract_mode: ExtractMode,
+    allows_setuid: bool,
     checksum: Option<Digest>,
     creates: Option<&'a Path>,
 }
 
 impl Extractor<'_> {
-    fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<Destination>
+    /// Gives back the destination, and the digest of the archive.
+    fn run<F>(&self, into: Destination, file: F, size: u64) -> Result<(Destination, Digest)>
     where
         F: Read + Seek + Send + 'static,
     {
@@ -145,7 +158,7 @@ impl Extractor<'_> {
         if again != digest {
             return Err(write::changed());
         }
-        writer.finish()
+        Ok((writer.finish()?, digest))
     }
 
     /// Hands all entries to a visitor, and back the file with the digest of

@@ -1,7 +1,8 @@
 //! The first pass: checks an archive for errors.
 //!
 //! It builds the resulting tree in memory, on top of the files on disk, so that
-//! it can resolve symlinks as they will be after the extraction.
+//! it can resolve symlinks as they will be when an entry is written. A symlink
+//! may lead anywhere, but nothing is written through one that leads outside.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -10,12 +11,12 @@ use std::path::{Component, Path, PathBuf};
 
 use ccm_host::{Destination, FileKind, Host};
 
-use crate::entry::{Contents, Entry, Kind, Piece, Visitor};
+use crate::entry::{Contents, Entry, EntryKind, Piece, Visitor};
 use crate::{Error, ExtractMode, Extractor, Result};
 
 /// How many links are followed in one name, as the system does.
 const MAX_LINKS: usize = 40;
-const SET_ID: u32 = 0o6000;
+pub(crate) const SET_ID: u32 = 0o6000;
 
 /// What would be at a name.
 #[derive(Clone, Debug)]
@@ -35,7 +36,12 @@ pub(crate) struct Plan {
     host: Host,
     into: Destination,
     extract_mode: ExtractMode,
+    allows_setuid: bool,
     nodes: HashMap<PathBuf, Node>,
+    /// Directories of the archive, by the names that it has for them.
+    directories: Vec<PathBuf>,
+    /// The archive has symlinks.
+    has_links: bool,
     /// The directory that was found good last.
     last: Option<PathBuf>,
     entries: u64,
@@ -79,7 +85,10 @@ impl Plan {
             host: job.host.clone(),
             into,
             extract_mode: job.extract_mode,
+            allows_setuid: job.allows_setuid,
             nodes: HashMap::new(),
+            directories: Vec::new(),
+            has_links: false,
             last: None,
             entries: 0,
             bytes: 0,
@@ -91,18 +100,12 @@ impl Plan {
         }
     }
 
-    /// Follows every link to its end, and asks for room.
+    /// Asks for room.
     pub(crate) fn finish(mut self) -> Result<(Checked, Destination)> {
-        let is_link = |node: &Node| matches!(node, Node::Symlink(_));
-        let links: Vec<PathBuf> = self
-            .nodes
-            .iter()
-            .filter(|(_, node)| is_link(node))
-            .map(|(name, _)| name.clone())
-            .collect();
-        for link in links {
-            self.resolve(&link, Follow::All)
-                .map_err(|reason| reason.of(&link, "it is a symlink that points"))?;
+        // Directories get their attributes in the end, by the same names.
+        let directories = std::mem::take(&mut self.directories);
+        for name in if self.has_links { &directories[..] } else { &[] } {
+            self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it is"))?;
         }
         let space = self.host.space(self.into.path())?;
         let room = if self.host.is_root() { space.free } else { space.available };
@@ -142,8 +145,7 @@ impl Plan {
         if self.last.as_deref() == Some(parent) {
             return Ok(());
         }
-        let real =
-            self.resolve(parent, Follow::Relative).map_err(|reason| reason.of(name, "it is"))?;
+        let real = self.resolve(parent, Follow::All).map_err(|reason| reason.of(name, "it is"))?;
         let mut missing = Vec::new();
         for directory in real.ancestors().filter(|path| !path.as_os_str().is_empty()) {
             match self.node(directory)? {
@@ -210,16 +212,10 @@ impl Plan {
                     if links > MAX_LINKS {
                         return Err(ResolveError::Endless);
                     }
-                    let target = if target.is_absolute() {
-                        if follow != Follow::All {
-                            return Err(ResolveError::Out);
-                        }
-                        real = PathBuf::new();
-                        let inside = target.strip_prefix(self.into.path());
-                        inside.map_err(|_| ResolveError::Out)?.to_owned()
-                    } else {
-                        target
-                    };
+                    // The writer follows no absolute link, also if it leads back in.
+                    if target.is_absolute() {
+                        return Err(ResolveError::Out);
+                    }
                     let parts = target.components().rev();
                     pending.extend(parts.map(|part| PathBuf::from(part.as_os_str())));
                 }
@@ -233,10 +229,14 @@ impl Plan {
     fn add(&mut self, entry: &Entry) -> Result<u64> {
         let name = &entry.name;
         let refused = |reason: String| Err(Error::refused(name, reason));
-        if entry.mode.bits() & SET_ID != 0 {
-            return refused("it has a setuid or setgid bit".to_owned());
+        if entry.mode.bits() & SET_ID != 0 && !self.allows_setuid {
+            let reason = match self.extract_mode {
+                ExtractMode::AsStored => crate::error::SET_ID,
+                ExtractMode::Private => "setuid and setgid bits are not allowed here",
+            };
+            return refused(reason.to_owned());
         }
-        let is_plain = matches!(entry.kind, Kind::File | Kind::Directory);
+        let is_plain = matches!(entry.kind, EntryKind::File | EntryKind::Directory);
         if self.extract_mode == ExtractMode::Private && !is_plain {
             return refused("only regular files and directories are allowed here".to_owned());
         }
@@ -246,7 +246,7 @@ impl Plan {
         self.check_parent(name)?;
         if name.as_os_str().is_empty() {
             return match entry.kind {
-                Kind::Directory => Ok(0),
+                EntryKind::Directory => Ok(0),
                 _ => refused("it would replace the target directory itself".to_owned()),
             };
         }
@@ -255,15 +255,15 @@ impl Plan {
             self.resolve(name, Follow::Parents).map_err(|reason| reason.of(name, "it is"))?;
         let there = self.node(&real)?;
         let node = match &entry.kind {
-            Kind::Directory => Node::Directory {
+            EntryKind::Directory => Node::Directory {
                 on_disk: matches!(there, Some(Node::Directory { on_disk: true })),
             },
             _ if matches!(there, Some(Node::Directory { .. })) => {
                 return refused("it would replace a directory".to_owned());
             }
-            Kind::File => Node::File { room: 0 },
-            Kind::Symlink(target) => Node::Symlink(target.clone()),
-            Kind::HardLink(existing) => {
+            EntryKind::File => Node::File { room: 0 },
+            EntryKind::Symlink(target) => Node::Symlink(target.clone()),
+            EntryKind::HardLink(existing) => {
                 let existing = self
                     .resolve(existing, Follow::Parents)
                     .map_err(|reason| reason.of(name, "it is a hard link that points"))?;
@@ -281,6 +281,11 @@ impl Plan {
                 }
             }
         };
+        match &entry.kind {
+            EntryKind::Directory => self.directories.push(name.clone()),
+            EntryKind::Symlink(_) => self.has_links = true,
+            EntryKind::File | EntryKind::HardLink(_) => {}
+        }
         let freed = if let Some(Node::File { room }) = there { room } else { 0 };
         // What was a link may be a directory now, and the other way round.
         if matches!(node, Node::Symlink(_)) || matches!(there, Some(Node::Symlink(_))) {
@@ -311,7 +316,7 @@ impl Visitor for Plan {
         }
         self.peak = self.peak.max(self.taken);
         self.taken -= i128::from(freed);
-        if entry.kind == Kind::File && size != entry.size {
+        if entry.kind == EntryKind::File && size != entry.size {
             return Err(Error::refused(&entry.name, "its content does not have the declared size"));
         }
         Ok(())
@@ -321,11 +326,9 @@ impl Visitor for Plan {
 /// Which links of a name are followed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Follow {
-    /// All, absolute ones too: they may lead back in.
+    /// All of them.
     All,
-    /// All that the writer follows: relative ones.
-    Relative,
-    /// The same, but not the last part.
+    /// All but the last part.
     Parents,
 }
 

@@ -6,7 +6,7 @@ mod sparse;
 
 use std::io::{BufRead, Read as _};
 
-use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor, clean, target};
+use crate::entry::{Contents, Entry, EntryKind, Mode, Owner, Piece, Visitor, clean, target};
 use crate::{Error, Limits, Result};
 use header::Header;
 use pax::Pax;
@@ -75,17 +75,17 @@ fn entry(
     let stored = pax.size.unwrap_or(header.size);
     let link = pax.linkpath.clone().or(said.link).unwrap_or(header.link);
     let kind = match header.kind {
-        b'0' | b'\0' | b'7' if raw_name.ends_with(b"/") && stored == 0 => Kind::Directory,
-        b'0' | b'\0' | b'7' | b'S' => Kind::File,
-        b'1' => Kind::HardLink(clean(&link)?),
-        b'2' => Kind::Symlink(target(&name, &link)?),
-        b'5' => Kind::Directory,
+        b'0' | b'\0' | b'7' if raw_name.ends_with(b"/") && stored == 0 => EntryKind::Directory,
+        b'0' | b'\0' | b'7' | b'S' => EntryKind::File,
+        b'1' => EntryKind::HardLink(clean(&link)?),
+        b'2' => EntryKind::Symlink(target(&name, &link)?),
+        b'5' => EntryKind::Directory,
         b'3' | b'4' => return refused("it is a device; ccm does not create devices"),
         b'6' => return refused("it is a FIFO; ccm does not create FIFOs"),
         b'M' | b'N' => return refused("it belongs to an archive of several volumes"),
         _ => return refused("its entry type is unknown"),
     };
-    if kind != Kind::File && stored != 0 {
+    if kind != EntryKind::File && stored != 0 {
         return refused("it has content, which its entry type does not allow");
     }
     let mut stored_left = stored;

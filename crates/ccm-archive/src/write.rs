@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use ccm_host::{Destination, EntryMetadata, Host};
 
-use crate::entry::{Contents, Entry, Kind, Mode, Owner, Piece, Visitor};
-use crate::plan::Checked;
+use crate::entry::{Contents, Entry, EntryKind, Mode, Owner, Piece, Visitor};
+use crate::plan::{Checked, SET_ID};
 use crate::{Error, ExtractMode, Extractor, Result};
 
 pub(crate) struct Writer {
     host: Host,
     into: Destination,
     extract_mode: ExtractMode,
+    allows_setuid: bool,
     checked: Checked,
     written: usize,
     is_root: bool,
@@ -37,6 +38,7 @@ impl Writer {
             host: job.host.clone(),
             into,
             extract_mode: job.extract_mode,
+            allows_setuid: job.allows_setuid,
             checked,
             written: 0,
             is_root: job.host.is_root(),
@@ -67,13 +69,15 @@ impl Writer {
     /// The bits that an entry gets in the end.
     fn mode(&self, entry: &Entry) -> u32 {
         if self.extract_mode == ExtractMode::Private {
-            let is_executable = entry.mode.bits() & 0o111 != 0 || entry.kind == Kind::Directory;
+            let is_executable =
+                entry.mode.bits() & 0o111 != 0 || entry.kind == EntryKind::Directory;
             return if is_executable { 0o700 } else { 0o600 };
         }
+        let set_id = if self.allows_setuid { SET_ID } else { 0 };
         match entry.mode {
-            Mode::Tar(bits) if self.is_root => bits & 0o1777,
-            Mode::Exact(bits) => bits & 0o777,
-            Mode::Tar(bits) | Mode::Unknown(bits) => bits & 0o777 & !self.umask,
+            Mode::Tar(bits) if self.is_root => bits & (0o1777 | set_id),
+            Mode::Exact(bits) => bits & (0o777 | set_id),
+            Mode::Tar(bits) | Mode::Unknown(bits) => bits & (0o777 | set_id) & !self.umask,
         }
     }
 
@@ -95,12 +99,12 @@ impl Writer {
         let name = &entry.name;
         match &entry.kind {
             // The destination itself is not the archive's to change.
-            Kind::Directory if name.as_os_str().is_empty() => {}
-            Kind::Directory => {
+            EntryKind::Directory if name.as_os_str().is_empty() => {}
+            EntryKind::Directory => {
                 self.into.directory(name)?;
                 self.directories.insert(name.clone(), restored);
             }
-            Kind::File => {
+            EntryKind::File => {
                 let mut file = self.into.file(name)?;
                 while let Some(piece) = contents.next()? {
                     match piece {
@@ -113,10 +117,10 @@ impl Writer {
                 }
                 file.finish(&restored)?;
             }
-            Kind::Symlink(target) => {
+            EntryKind::Symlink(target) => {
                 self.into.symlink(name, target, &restored)?;
             }
-            Kind::HardLink(existing) => self.into.hard_link(name, existing)?,
+            EntryKind::HardLink(existing) => self.into.hard_link(name, existing)?,
         }
         Ok(())
     }

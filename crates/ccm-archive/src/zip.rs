@@ -9,7 +9,7 @@ use std::path::Path;
 use ccm_host::Host;
 use flate2::Crc;
 
-use crate::entry::{Contents, Entry, Kind, Mode, NoContents, Piece, Visitor, clean, target};
+use crate::entry::{Contents, Entry, EntryKind, Mode, NoContents, Piece, Visitor, clean, target};
 use crate::{Error, Limits, Result};
 use directory::{Record, u16_at, u32_at};
 
@@ -42,7 +42,7 @@ pub(crate) fn read<F: Read + Seek>(
         file.seek(SeekFrom::Start(begin))?;
         let mut content = ZipContents::open(file, record)?;
         let (kind, mode) = kind_of(record, &raw, &name, &mut content)?;
-        let is_file = kind == Kind::File;
+        let is_file = kind == EntryKind::File;
         let entry = Entry {
             name,
             kind,
@@ -150,11 +150,11 @@ fn kind_of(
     raw: &[u8],
     name: &Path,
     content: &mut ZipContents<'_>,
-) -> Result<(Kind, Mode)> {
+) -> Result<(EntryKind, Mode)> {
     let is_directory = raw.ends_with(b"/");
     let refused = |reason: &str| Err(Error::refused(name, reason));
     let Some(mode) = record.unix_mode() else {
-        let kind = if is_directory { Kind::Directory } else { Kind::File };
+        let kind = if is_directory { EntryKind::Directory } else { EntryKind::File };
         let bits = if is_directory { 0o777 } else { 0o666 };
         let hidden = if record.is_read_only() && !is_directory { 0o222 } else { 0 };
         if is_directory && record.size != 0 {
@@ -163,15 +163,15 @@ fn kind_of(
         return Ok((kind, Mode::Unknown(bits & !hidden)));
     };
     let kind = match mode & 0o170_000 {
-        0o040_000 => Kind::Directory,
-        0o120_000 if !is_directory => Kind::Symlink(target(name, &content.small()?)?),
-        0o100_000 | 0 if is_directory => Kind::Directory,
-        0o100_000 | 0 => Kind::File,
+        0o040_000 => EntryKind::Directory,
+        0o120_000 if !is_directory => EntryKind::Symlink(target(name, &content.small()?)?),
+        0o100_000 | 0 if is_directory => EntryKind::Directory,
+        0o100_000 | 0 => EntryKind::File,
         0o020_000 | 0o060_000 => return refused("it is a device; ccm does not create devices"),
         0o010_000 => return refused("it is a FIFO; ccm does not create FIFOs"),
         _ => return refused("its entry type is unknown"),
     };
-    if kind == Kind::Directory && record.size != 0 {
+    if kind == EntryKind::Directory && record.size != 0 {
         return refused("it is a directory with content");
     }
     Ok((kind, Mode::Exact(mode & 0o7777)))

@@ -6,7 +6,7 @@ mod tests;
 
 use std::path::Path;
 
-use ccm_host::Host;
+use ccm_host::{Host, Reach};
 use ccm_model::{
     Change, Common, Data, Event, Properties as _, ResourceRef, Stage, redact_credentials,
 };
@@ -82,6 +82,7 @@ impl Declare for Apply {
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
     // At the shell, `ccm apply` applies a manifest.
     const COMMAND_LINE: Option<CommandLine> = None;
+    const REACH: Reach = Reach::Anything;
     const NO_STATUS: Option<&'static str> =
         Some("a manifest has no state of its own, only its resources have");
 
@@ -139,6 +140,7 @@ impl Manage for Apply {
         let summary = turn.run.run_child(&want.child(), turn.is_chosen, names)?;
         let (resources, failed) = (summary.resources, summary.failed);
         let reason = failure(&summary);
+        event.aggregate = summary.speaks_for_itself();
         event.changed = !summary.changed.is_empty() && reason.is_none();
         let is_triggered = turn.trigger == Trigger::Refresh && turn.awaited.is_none();
         event.refreshed = event.changed && is_triggered;
@@ -155,7 +157,7 @@ impl Manage for Apply {
             event.status = status(Self::NAME, &state, event, reason.is_some());
         }
         // It changes something only if one of its resources does.
-        let awaited = summary.awaited.filter(|_| event.changed && summary.certain == 0);
+        let awaited = summary.awaited.filter(|_| summary.certain == 0);
         match (reason, awaited) {
             (Some(reason), _) => Err(Error::NotConverged { reason }),
             (None, Some(by)) => Err(Error::Awaited { by: by.into() }),

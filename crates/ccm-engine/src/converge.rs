@@ -1,17 +1,20 @@
 //! Applies one resource: observe, decide, act, verify.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use ccm_host::Reach;
 use ccm_model::{Change, Verb};
 
+use crate::decision_log::ONLY_IN_THE_RUN;
 use crate::resource_type::State as _;
 use crate::resource_type::{Context, Diffs, Prediction, ResourceType, Trigger};
 use crate::step::Step;
-use crate::{Error, Result};
+use crate::{Error, Result, chain};
 
 /// The result of one resource.
 #[derive(Debug)]
-pub struct Outcome<S> {
+pub struct Converged<S> {
     /// The state observed last; `None` if it could not be read.
     pub state: Option<S>,
     /// Something was done, or in noop would have been.
@@ -24,13 +27,17 @@ pub struct Outcome<S> {
     pub changes: Vec<Change>,
     /// Description of the predicted actions.
     pub noop_message: Option<String>,
+    /// Steps that are left to the first boot.
+    pub deferred: Vec<String>,
     /// Unified diff of a text file.
     pub diff: Option<String>,
     /// The same for the history, without what others may not read.
     pub kept_diff: Option<String>,
+    /// The properties that are not shown, because of what was there.
+    pub hidden: &'static [&'static str],
 }
 
-impl<S> Default for Outcome<S> {
+impl<S> Default for Converged<S> {
     fn default() -> Self {
         Self {
             state: None,
@@ -39,13 +46,15 @@ impl<S> Default for Outcome<S> {
             verbs: Vec::new(),
             changes: Vec::new(),
             noop_message: None,
+            deferred: Vec::new(),
             diff: None,
             kept_diff: None,
+            hidden: &[],
         }
     }
 }
 
-impl<S> Outcome<S> {
+impl<S> Converged<S> {
     /// A step was taken, or would be.
     fn add<A>(&mut self, step: &Step<A>) {
         self.changed = true;
@@ -65,13 +74,14 @@ pub fn converge<T: ResourceType>(
     diffs: Diffs,
     keeps_diff: bool,
     cx: &mut Context<'_>,
-    outcome: &mut Outcome<T::State>,
+    outcome: &mut Converged<T::State>,
 ) -> Result<()> {
     if !noop {
         T::prepare(on)?;
     }
     outcome.state = Some(T::observe(on, want, cx)?);
     let Some(before) = &outcome.state else { return Ok(()) };
+    outcome.hidden = T::hidden(want, before);
     let mut steps = T::decide(want, before, cx.trigger)?;
     if cx.decisions.are_watched() {
         let mut state = T::evidence(on, want, before);
@@ -79,11 +89,23 @@ pub fn converge<T: ResourceType>(
             state.insert("ensure".to_owned(), before.ensure().into());
             state.insert("symlinks".to_owned(), symlinks::<T>(want, cx));
         }
+        // What a package may bring first is not what it was then.
+        if noop && before.ensure() == "absent" && brought::<T>(want, cx).is_some() {
+            state = ONLY_IN_THE_RUN.into();
+        }
         let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
         cx.decisions.decided(cx.key, state, &actions, cx.templates.host())?;
     }
+    outcome.deferred = T::deferred(want, before, cx.trigger);
+    let is_gone = || ccm_model::Properties::common(want).ensure == "absent" && steps.is_empty();
+    let brought = || brought::<T>(want, cx).filter(|_| is_gone() && before.ensure() == "absent");
+    let unsettled = cx.unsettled.clone().or_else(brought).filter(|_| noop);
+    let at_apply = std::mem::take(&mut cx.at_apply);
+    if steps.is_empty() && noop && !at_apply.is_empty() {
+        return left_to_the_run(at_apply, cx);
+    }
     if steps.is_empty() {
-        return Ok(());
+        return unsettled.map_or(Ok(()), |by| Err(Error::Awaited { by }));
     }
     if diffs != Diffs::None {
         outcome.diff = T::diff(on, want, before, &steps, diffs, cx);
@@ -97,9 +119,27 @@ pub fn converge<T: ResourceType>(
     }
     outcome.refreshed = cx.trigger == Trigger::Refresh && steps.iter().any(T::is_refresh);
     if noop {
-        let awaited = cx.awaited.filter(|_| !is_decided::<T>(want, before, &steps));
-        preview::<T>(on, &mut steps, cx, outcome)?;
-        return awaited.map_or(Ok(()), |by| Err(Error::Awaited { by: by.into() }));
+        let turn = T::decide(want, before, Trigger::Turn);
+        let awaited = cx.awaited.filter(|_| !turn.as_ref().is_ok_and(|turn| is_same(turn, &steps)));
+        preview::<T>(on, &mut steps, cx, outcome).map_err(|error| match &unsettled {
+            // It fails only if the command is to run after all.
+            Some(by) => Error::Missing {
+                reason: chain(&error),
+                hint: error.hint(),
+                by: Some(Arc::clone(by)),
+            },
+            None => error,
+        })?;
+        if !at_apply.is_empty() {
+            return left_to_the_run(at_apply, cx);
+        }
+        // As things are now, the trigger does not come.
+        let is_still = awaited.is_some_and(|awaited| !awaited.is_now);
+        if is_still && turn.is_ok_and(|turn| turn.is_empty()) {
+            (outcome.changed, outcome.noop_message) = (false, None);
+        }
+        let by = unsettled.or_else(|| awaited.map(|awaited| Arc::clone(&awaited.by)));
+        return by.map_or(Ok(()), |by| Err(Error::Awaited { by }));
     }
     cx.recorder.before(T::former(want, before))?;
     for step in &steps {
@@ -121,17 +161,23 @@ pub fn converge<T: ResourceType>(
     }
 }
 
-/// Whether the same is done without a change elsewhere.
-fn is_decided<T: ResourceType>(
-    want: &T::Properties,
-    have: &T::State,
-    steps: &[Step<T::Action>],
-) -> bool {
-    let actions = |steps: &[Step<T::Action>]| {
-        let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
-        serde_json::to_vec(&actions).ok()
-    };
-    T::decide(want, have, Trigger::Turn).is_ok_and(|turn| actions(&turn) == actions(steps))
+/// In a preview: the resource after which a package may have brought what is
+/// managed.
+fn brought<T: ResourceType>(want: &T::Properties, cx: &Context<'_>) -> Option<Arc<str>> {
+    T::places(want).into_iter().find_map(|place| cx.templates.host().packager(place))
+}
+
+/// What commands decide that a preview does not run.
+fn left_to_the_run(paths: Vec<PathBuf>, cx: &Context<'_>) -> Result<()> {
+    for path in &paths {
+        cx.templates.host().predict_something(path);
+    }
+    Err(Error::AtApply { paths })
+}
+
+/// Whether two decisions do the same.
+fn is_same<A: PartialEq>(one: &[Step<A>], other: &[Step<A>]) -> bool {
+    one.iter().map(|step| &step.action).eq(other.iter().map(|step| &step.action))
 }
 
 /// The symlinks on the way to what is managed, with what is in them.
@@ -149,13 +195,17 @@ fn preview<T: ResourceType>(
     on: &mut T::Provider,
     steps: &mut [Step<T::Action>],
     cx: &mut Context<'_>,
-    outcome: &mut Outcome<T::State>,
+    outcome: &mut Converged<T::State>,
 ) -> Result<()> {
     let mut texts = Vec::new();
     for step in steps {
         let prediction = T::predict(on, step, cx)?;
-        if prediction == Prediction::Open {
-            cx.templates.host().predict_anything(None);
+        let host = cx.templates.host();
+        match prediction {
+            Prediction::Open => host.predict_more(Reach::Anything, None),
+            Prediction::Packages => host.predict_more(Reach::Packages, None),
+            Prediction::Files => host.predict_more(Reach::Files, None),
+            Prediction::Exact | Prediction::Nothing => {}
         }
         if prediction != Prediction::Nothing {
             outcome.add(step);

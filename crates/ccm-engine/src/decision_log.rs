@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_host::{Digest, Host};
-use ccm_model::{Event, PlanOutcome};
+use ccm_model::{Event, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub struct RecordedDecision {
     /// The resource, as `type#name`.
     pub resource: String,
     /// Outcome of the resource.
-    pub outcome: PlanOutcome,
+    pub outcome: Outcome,
     /// The state that was observed or predicted, without secrets and times.
     pub state: Value,
     /// The digest of the actions; `None` if it did not come to a decision.
@@ -93,7 +93,7 @@ impl DecisionPolicy {
             let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
             let decision = log.0.entry(key.to_owned()).or_default();
             decision.resource = resource;
-            decision.outcome = PlanOutcome::of(event);
+            decision.outcome = event.outcome();
         }
     }
 }
@@ -119,7 +119,9 @@ impl DecisionLog {
             })
         };
         match self.0.get(key) {
-            Some(decision) if decision.outcome == PlanOutcome::Provisional => Ok(()),
+            Some(decision) if decision.outcome == Outcome::Provisional => Ok(()),
+            // An earlier package has brought it as it should be.
+            Some(decision) if decision.state == ONLY_IN_THE_RUN && actions == nothing() => Ok(()),
             Some(decision) if decision.actions.as_deref() == Some(actions) => {
                 if agrees(&decision.state, state) {
                     Ok(())
@@ -141,6 +143,11 @@ impl DecisionLog {
         let known: HashSet<String> = self.0.keys().filter_map(|key| manifest(key)).collect();
         manifest(key).is_some_and(|files| known.contains(&files))
     }
+}
+
+/// The digest of no actions.
+fn nothing() -> String {
+    Digest::of(b"[]").to_string()
 }
 
 /// Whether a state is the planned one, as far as that was known.
@@ -187,6 +194,9 @@ mod tests {
         record.finished(&one, "file#1".into(), &Event::default());
         record.finished(&two, "file#2".into(), &Event { skipped: true, ..Event::default() });
         record.finished(&open, "file#3".into(), &provisional);
+        let brought = key(&files, "file#4");
+        record.decided(&brought, ONLY_IN_THE_RUN.into(), &["a"], &host).unwrap();
+        record.finished(&brought, "file#4".into(), &Event::default());
         let log = log.lock().unwrap().clone();
         assert_eq!(log.get(&one).unwrap().state, serde_json::json!({"x": 2}));
         let planned = DecisionPolicy::Planned(Arc::new(log));
@@ -200,6 +210,9 @@ mod tests {
         assert!(check(&one, &[]).is_err());
         assert!(check(&two, &["a"]).unwrap_err().contains("does not manage it"));
         check(&open, &["anything"]).unwrap();
+        check(&brought, &["a"]).unwrap();
+        check(&brought, &[]).unwrap();
+        check(&brought, &["b"]).unwrap_err();
         assert!(check(&key(&files, "file#new"), &["a"]).unwrap_err().contains("not in the plan"));
         // Of a manifest that the plan does not know, everything is allowed.
         check(&key(&["m.yaml".into(), "child.yaml".into()], "file#1"), &["a"]).unwrap();

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use ccm_host::{Fetchers, Host};
+use ccm_host::{Fetchers, Host, Reach};
 use ccm_model::{Properties, ResourceRef, Severity, Stage};
+use ccm_template::Resolver;
 
 use crate::cli::CommandLine;
 use crate::manifest_run::{Child, Mode};
@@ -29,12 +30,21 @@ pub trait Declare: Sized + 'static {
     /// Why `ccm status` cannot show one, where it cannot.
     const NO_STATUS: Option<&'static str> = None;
 
+    /// What one may change beyond what a preview records of it.
+    const REACH: Reach = Reach::Files;
+
     /// Finds what the field table cannot know to be wrong. At
     /// [`Stage::Parse`] deferred properties may still hold templates.
     fn validate(want: &Self::Properties, stage: Stage, findings: &mut Findings);
 
-    /// Takes note of what the properties of the first phase say about those of
-    /// the second.
+    /// Whether the `defaults` of a block set this property of a resource with
+    /// this `ensure`.
+    fn takes_default(_property: &str, _ensure: &str) -> bool {
+        true
+    }
+
+    /// Puts properties into their usual form after each phase of templates, and
+    /// takes note of what those of the first phase say about the others.
     fn settle(_want: &mut Self::Properties) {}
 
     /// The properties that are secret in this resource, beside those that always
@@ -46,6 +56,11 @@ pub trait Declare: Sized + 'static {
     /// The resources whose change this one reacts to.
     fn subscribe(_want: &Self::Properties) -> &[ResourceRef] {
         &[]
+    }
+
+    /// Whether it acts only when a resource changes that it subscribes to.
+    fn is_refresh_only(_want: &Self::Properties) -> bool {
+        false
     }
 
     /// How much a resource may do in a manifest that may do this much.
@@ -65,6 +80,18 @@ pub trait Declare: Sized + 'static {
     /// resource can create.
     fn can_create(_want: &Self::Properties, _path: &Path) -> bool {
         false
+    }
+
+    /// The file or directory that a resource reads, as written, relative to its
+    /// manifest; no URL. `ccm validate` reports one that does not exist.
+    fn source(_want: &Self::Properties) -> Option<&str> {
+        None
+    }
+
+    /// The errors in what [`Declare::source`] names, as far as they can be found
+    /// without the run.
+    fn check_source(_want: &Self::Properties, _templates: &Resolver, _path: &Path) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -146,8 +173,13 @@ impl Findings {
 
     /// A path must be absolute, and written without detours.
     pub fn check_path(&mut self, property: &'static str, path: &str) {
+        self.check_path_of(property, "path", path);
+    }
+
+    /// The same, where the message says what the path is of.
+    pub fn check_path_of(&mut self, property: &'static str, what: &str, path: &str) {
         if !path.starts_with('/') {
-            self.add(property, format!("path must be absolute, `{path}` is not"));
+            self.add(property, format!("{what} must be absolute, `{path}` is not"));
         } else if path.contains('\0') {
             self.add(property, "a path cannot contain a NUL character");
         } else if let Some(clean) = clean(path) {
@@ -159,12 +191,7 @@ impl Findings {
     /// Checks that a URL has a known scheme and is well-formed. Returns whether
     /// it is.
     pub fn check_url(&mut self, property: &'static str, url: &str) -> bool {
-        let Err(error) = self.fetchers.check(url) else { return true };
-        let hint = error.hint();
-        let message = match error {
-            ccm_host::Error::Fetch { reason, .. } => reason,
-            error => error.to_string(),
-        };
+        let Err((message, hint)) = self.fetchers.check_written(url) else { return true };
         self.found.push(PropertyFinding::error(property, message, hint));
         false
     }

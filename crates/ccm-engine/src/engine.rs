@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Cancel, System};
-use ccm_model::{Diagnostic, Event, Request, RequestError};
+use ccm_model::{Event, Request, RequestError};
+use ccm_yaml::{Node, Source};
 use serde_json::Value;
 
-use crate::debts::RunState;
 use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
-use crate::manifest::{Children, Diagnosis, Manifest, ManifestError, ManifestLoader, SourceRef};
-use crate::manifest_run::Mode;
+use crate::manifest::{Manifest, ManifestError, ManifestLoader, SourceRef};
+use crate::manifest_run::{Above, Child, MAX_DEPTH, Mode, load_child};
 use crate::options::RunOptions;
+use crate::owed::RunState;
 use crate::plan::{PlanRecorder, Planned};
 use crate::request::{StatusError, read_status};
 use crate::resource::AnyType;
@@ -46,8 +47,10 @@ impl Engine {
         RunOptions {
             host,
             mode: Mode::default(),
+            max_depth: MAX_DEPTH,
             diffs: Diffs::None,
             decisions: DecisionPolicy::Free,
+            skips_post: false,
             selection: Selection::default(),
             detail: Detail::Decide,
             inputs: Inputs::default(),
@@ -117,21 +120,45 @@ impl Engine {
         text: String,
         options: &RunOptions,
     ) -> Result<Manifest, ManifestError> {
-        self.loader(options).load_text(name, path, text, &mut |_, _| {})
+        self.load_seen(name, path, text, options, &mut |_, _| {})
     }
 
-    /// Checks a manifest and those below it, as far as they are there.
-    pub fn validate(&self, source: &SourceRef, options: &RunOptions) -> Validation {
-        let name = source.name();
-        match self.load(source, options) {
-            Ok(manifest) => {
-                let resources = manifest.declarations.resources.len();
-                let Children { count, mut diagnoses } = manifest.check_children(self, options);
-                diagnoses.insert(0, manifest.into_diagnosis());
-                Validation { name, resources, children: count, diagnoses, error: None }
-            }
-            Err(error) => Validation { name, error: Some(error), ..Validation::default() },
-        }
+    /// As [`Engine::load_named`]. If the text is YAML, `see` gets its tree before
+    /// it is checked.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors in it.
+    pub fn load_seen(
+        &self,
+        name: &str,
+        path: &Path,
+        text: String,
+        options: &RunOptions,
+        see: &mut dyn FnMut(&Source, &Node<'_>),
+    ) -> Result<Manifest, ManifestError> {
+        self.loader(options).load_text(name, path, text, see)
+    }
+
+    /// Reads and checks the manifest that a resource of `manifest` applies.
+    /// `inputs` are those of `manifest`.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be read, or all errors in it.
+    pub fn load_child(
+        &self,
+        manifest: &Manifest,
+        child: &Child<'_>,
+        inputs: &Inputs,
+        options: &RunOptions,
+    ) -> Result<Manifest, ManifestError> {
+        let above = Above {
+            templates: &manifest.templates,
+            path: manifest.working_directory.join(child.path),
+            remote: manifest.remote.clone(),
+        };
+        load_child(&options.host, self.types, inputs, child, above)
     }
 
     /// Applies a manifest, or previews it where the options say so. Without a
@@ -232,33 +259,4 @@ pub enum EnsureError {
     /// The data that templates see cannot be resolved.
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
-}
-
-/// The result of a validation.
-#[derive(Debug, Default)]
-pub struct Validation {
-    /// Display name of the manifest.
-    pub name: String,
-    /// How many resources it has.
-    pub resources: usize,
-    /// How many manifests below it were checked.
-    pub children: usize,
-    /// Errors and warnings of these manifests.
-    pub diagnoses: Vec<Diagnosis>,
-    /// Why the manifest itself cannot be applied.
-    pub error: Option<ManifestError>,
-}
-
-impl Validation {
-    /// Whether nothing keeps the manifest from being applied.
-    pub fn is_valid(&self) -> bool {
-        self.error.is_none() && self.diagnoses.iter().all(|diagnosis| !diagnosis.has_errors())
-    }
-
-    /// Everything that was found, as other programs read it.
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let found = self.diagnoses.iter().flat_map(Diagnosis::diagnostics);
-        let error = self.error.iter().flat_map(|error| error.diagnostics(&self.name));
-        found.chain(error).collect()
-    }
 }

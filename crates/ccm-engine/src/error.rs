@@ -22,7 +22,7 @@ pub enum Error {
         tried: Vec<&'static str>,
     },
     /// The provider asked for is not one of this type.
-    #[error("unknown provider `{name}` for type `{kind}`")]
+    #[error("provider not found: type `{kind}` has no provider `{name}`")]
     UnknownProvider {
         /// The name given.
         name: String,
@@ -40,18 +40,22 @@ pub enum Error {
         resource: ResourceRef,
     },
     /// A control expression is wrong.
-    #[error("cannot evaluate control `{which}`")]
+    #[error("cannot evaluate control `{which}`{}", at(place.as_deref()))]
     Control {
         /// `if` or `unless`.
         which: &'static str,
+        /// Where it stands: file, line and column.
+        place: Option<Box<str>>,
         /// Why.
         source: TemplateError,
     },
     /// A template that is resolved when the resource is applied is wrong.
-    #[error("cannot resolve property `{property}`")]
+    #[error("cannot resolve property `{property}`{}", at(place.as_deref()))]
     Template {
         /// Which property.
         property: &'static str,
+        /// Where it stands: file, line and column.
+        place: Option<Box<str>>,
         /// Why.
         source: TemplateError,
     },
@@ -104,8 +108,14 @@ pub enum Error {
         /// The resource that decides about it.
         by: std::sync::Arc<str>,
     },
+    /// In a preview: commands that it does not run decide about these paths.
+    #[error("only the run knows the content of {} files", paths.len())]
+    AtApply {
+        /// The paths.
+        paths: Vec<PathBuf>,
+    },
     /// Everything was done and the state is still another.
-    #[error("failed to reach desired state: {reason}")]
+    #[error("desired state not achieved: {reason}")]
     NotConverged {
         /// Which attribute, what it is, what it should be.
         reason: String,
@@ -142,7 +152,7 @@ pub enum Error {
     },
     /// Owed reactions cannot be recorded, so nothing was changed.
     #[error("cannot record owed reactions, so nothing was changed")]
-    Debt {
+    Owed {
         /// Why.
         source: ccm_host::Error,
     },
@@ -155,6 +165,10 @@ pub enum Error {
     /// An error from `ccm_host`, such as a failed system call.
     #[error(transparent)]
     Host(#[from] ccm_host::Error),
+}
+
+fn at(place: Option<&str>) -> String {
+    place.map(|place| format!(" at {place}")).unwrap_or_default()
 }
 
 impl Error {
@@ -199,7 +213,7 @@ impl Error {
             Self::Template { source, .. } => source.hint.clone(),
             Self::Host(error)
             | Self::ManifestUnreadable { source: error, .. }
-            | Self::Debt { source: error } => error.hint(),
+            | Self::Owed { source: error } => error.hint(),
             Self::History { source } => {
                 let hint = source.hint().map(|hint| format!("{hint}, or run with --no-history"));
                 hint.or_else(|| Some("run with --no-history to keep no history".to_owned()))

@@ -42,7 +42,8 @@ pub(crate) fn check(
             },
         };
         result.duration = begin.elapsed();
-        tracing::debug!(name = result.name, status = %result.status, "health check");
+        let name = host.redactor().text(&result.name).into_owned();
+        tracing::debug!(name, status = %result.status, "health check");
         if result.status.is_failure() {
             event.failed = true;
             event.error.push(result.to_string());

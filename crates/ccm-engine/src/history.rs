@@ -3,14 +3,15 @@
 //! Nothing is written before the first change, so a run without changes leaves
 //! no record.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ccm_host::{Host, StateDir};
 use ccm_model::{Event, Summary};
 use ccm_state::history::{Former, Limits, RunInfo, RunJournal, prune};
 
-use crate::debts::Route;
 use crate::options::RunOptions;
+use crate::owed::Route;
 use crate::{Error, Result, chain};
 
 /// Information about a run for its history.
@@ -31,6 +32,8 @@ pub(crate) struct History {
     journal: Option<Arc<RunJournal>>,
     /// The resource at work has changed something.
     has_turn: bool,
+    /// Its name, if there are secrets in it.
+    real_name: Option<String>,
     /// Failures before the first change.
     early: Vec<(Route, Event)>,
 }
@@ -89,7 +92,12 @@ impl History {
             }
             (None, None) => return Ok(()),
         };
-        journal.turn(kind, name, route, former).map_err(failed)?;
+        let redacted = |text: &str| host.redactor().name(text).into_owned();
+        let route: Route = route.iter().map(|step| redacted(step)).collect();
+        let shown = redacted(name);
+        self.real_name = (shown != name).then(|| name.to_owned());
+        let former = self.with_real_name(former);
+        journal.turn(kind, &shown, &route, &former).map_err(failed)?;
         self.has_turn = true;
         host.set_journal(Some(journal));
         Ok(())
@@ -118,8 +126,23 @@ impl History {
 
     /// The resource is as the change has left it.
     pub(crate) fn after_change(&self, now: &Former) {
-        if let (Some(journal), Former::Properties(now)) = (&self.journal, now) {
+        if let (Some(journal), Former::Properties(now)) =
+            (&self.journal, &*self.with_real_name(now))
+        {
             journal.complete_state(now);
+        }
+    }
+
+    /// Undo finds a resource by its name, so that is among its properties if the
+    /// journal shows it redacted.
+    fn with_real_name<'f>(&self, former: &'f Former) -> Cow<'f, Former> {
+        match (&self.real_name, former) {
+            (Some(name), Former::Properties(properties)) => {
+                let mut properties = properties.clone();
+                properties["name"] = name.as_str().into();
+                Cow::Owned(Former::Properties(properties))
+            }
+            _ => Cow::Borrowed(former),
         }
     }
 

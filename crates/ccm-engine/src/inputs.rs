@@ -18,20 +18,9 @@ pub struct Inputs {
     pub external: Option<Document>,
     /// Data for resources that stand in no manifest, as a manifest's own would be.
     pub own: Option<Document>,
-    /// Data from a manifest above, which wins over the manifest's own too.
-    pub inherited: InheritedData,
-}
-
-/// The data that a manifest inherits from the one above it.
-#[derive(Clone, Debug, Default)]
-pub enum InheritedData {
-    /// Nothing: it is the first.
-    #[default]
-    Nothing,
-    /// This; external data still wins.
-    Some(Map),
-    /// Everything that the one above sees, external data included.
-    All(Map),
+    /// Data from the manifest above, passed or inherited, which wins over the
+    /// manifest's own too. What the one above sees includes external data.
+    pub inherited: Option<Map>,
 }
 
 impl Inputs {
@@ -64,34 +53,41 @@ impl Inputs {
         document: &Document,
         directory: &Path,
     ) -> Result<(Resolver, Vec<Warning>), Error> {
-        let external = match self.inherited {
-            InheritedData::Nothing | InheritedData::Some(_) => self.external_data(host)?,
-            InheritedData::All(_) => None,
-        };
+        let external = self.external_data(host)?;
+        let inherited = self.inherited(external.as_ref());
         let resolved = document.resolve_with(host, &self.facts, |data| {
-            // An inherited key has the same meaning in the child manifest.
-            if let InheritedData::Some(inherited) | InheritedData::All(inherited) = &self.inherited
-            {
-                mapmerge::shallow(data, inherited);
-            }
-            if let Some(external) = &external {
-                mapmerge::deep(data, external);
+            for over in [&inherited, &external].into_iter().flatten() {
+                mapmerge::deep(data, over);
             }
         })?;
         host.add_secrets(resolved.secrets);
         Ok((self.scope(host, resolved.data, directory), resolved.warnings))
     }
 
-    /// Where the data of a manifest comes from: its own, and what external data
-    /// lays over it. Inherited data is not part of this.
+    /// Where the data of a manifest comes from: its own, what the manifest above
+    /// passes, and external data.
     pub fn explain(&self, host: &Host, document: &Document) -> Result<Explanation, Error> {
         let mut explained = document.explain(host, &self.facts)?;
-        if let Some(external) = &self.external
-            && !matches!(self.inherited, InheritedData::All(_))
-        {
-            explained.lay_over(external.explain(host, &self.facts)?);
+        let external = self.external.as_ref().map(|external| external.explain(host, &self.facts));
+        let external = external.transpose()?;
+        let data = external.as_ref().map(Explanation::data);
+        if let Some(inherited) = self.inherited(data.as_ref()) {
+            explained.lay_over(Explanation::of_values("inherited", inherited));
+        }
+        if let Some(external) = external {
+            explained.lay_over(external);
         }
         Ok(explained)
+    }
+
+    /// What the manifest above gives. External data is laid over everything, so
+    /// it must not be in there with the lists that it appends.
+    fn inherited(&self, external: Option<&Map>) -> Option<Map> {
+        let mut inherited = self.inherited.clone()?;
+        if let Some(external) = external {
+            mapmerge::without_appended(&mut inherited, external);
+        }
+        Some(inherited)
     }
 
     fn external_data(&self, host: &Host) -> Result<Option<Map>, Error> {
@@ -108,7 +104,7 @@ impl Inputs {
             data,
             environ: self.environ.clone(),
             directory: directory.to_owned(),
-            host: host.clone(),
+            ..Scope::new(host)
         })
     }
 }

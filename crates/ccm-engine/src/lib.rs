@@ -10,22 +10,13 @@
 //! - A [`Session`] records one [`Event`](ccm_model::Event) per resource.
 
 mod apply;
-mod asked;
-pub mod check;
 mod cli;
 mod converge;
-mod debts;
-mod decision;
 mod decision_log;
 mod declare;
-pub mod edit;
 mod engine;
 mod environ;
 mod error;
-mod foreign;
-pub mod form;
-pub mod frame;
-pub mod graph;
 mod health;
 mod history;
 mod inputs;
@@ -34,7 +25,7 @@ mod manage;
 mod manifest;
 mod manifest_run;
 mod options;
-pub mod outline;
+mod owed;
 mod plan;
 mod provisional;
 mod registration;
@@ -42,46 +33,52 @@ mod request;
 mod resource;
 mod resource_type;
 mod run;
+mod run_error;
 mod saved_plan;
-pub mod schema;
 mod selection;
 mod session;
+mod state_access;
 mod step;
+mod type_hints;
 mod undo;
 mod validate;
-pub mod why;
+mod whole_run;
 
 pub use apply::Apply;
-pub use asked::{Asked, asked};
 pub use ccm_state::history::Former;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
-pub use converge::{Outcome, converge};
-pub use debts::RunState;
-pub use decision::{Decision, Decisions};
+pub use converge::{Converged, converge};
 pub use decision_log::{DecisionLog, DecisionPolicy, ONLY_IN_THE_RUN, RecordedDecision};
 pub use declare::{Declare, Ensure, Findings};
-pub use engine::{Engine, EnsureError, Validation};
+pub use engine::{Engine, EnsureError};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
-pub use foreign::type_hint;
 pub use history::HistoryInfo;
-pub use inputs::{InheritedData, Inputs};
+pub use inputs::Inputs;
+pub use lifecycle::is_managed;
 pub use manage::{Manage, Turn};
 pub use manifest::{
-    Declarations, Diagnosis, Manifest, ManifestError, SourceRef, Visited, find_manifest,
+    Declarations, Diagnosis, Manifest, ManifestError, SourceRef, WrittenProperty, find_manifest,
 };
-pub use manifest_run::{Child, Mode};
+pub use manifest_run::{Child, MAX_DEPTH, Mode, child_inputs};
 pub use options::RunOptions;
+pub use owed::RunState;
 pub use plan::Planned;
 pub use request::StatusError;
 pub use resource::{AnyResource, AnyType, Erased, find_type};
 pub use resource_type::{
-    ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef, ResourceType,
-    State, Trigger,
+    Awaited, ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef,
+    ResourceType, State, Trigger,
 };
-pub use run::{Finished, Loss, NoObserver, Observer, Run, Stop};
+pub use run::{Finished, Loss, NoObserver, Observer, Position, Run, Stop};
+pub use run_error::{RunError, RunExit};
 pub use saved_plan::{Difference, PlanRecording, SavedPlan, SavedPlanError, VerifyError};
 pub use selection::{Selection, SelectionError};
 pub use session::{DirectorySession, LastOutcome, MemorySession, NoSession, Session, SessionError};
+pub use state_access::{StateAccess, StateError, StateRequest, wait_for};
 pub use step::Step;
-pub use undo::{UndoError, UndoOptions};
+pub use type_hints::type_hint;
+pub use undo::{UndoError, UndoOptions, find_run};
+pub use whole_run::{
+    PreparedRun, RunRequest, RunResult, RunSource, Selectors, SessionRequest, open_session,
+};

@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use ccm_host::Host;
 use ccm_model::{
-    Diagnostic, Event, OwedReaction, ResourceRef, Spanned, Stage, TemplateError, Templates,
+    Diagnostic, Event, OwedReaction, REDACTED, ResourceRef, Spanned, Stage, TemplateError,
+    Templates,
 };
+use ccm_template::Resolver;
 
 use crate::manage::Turn;
 use crate::manifest::Diagnosis;
@@ -16,8 +18,8 @@ use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
 use crate::provisional;
 use crate::resource::{AnyResource, AnyType};
-use crate::resource_type::{Detail, Trigger};
-use crate::run::{Observer, Record, Stop};
+use crate::resource_type::{Awaited, Detail, Trigger};
+use crate::run::{Observer, Position, Record, Stop};
 use crate::selection::Choice;
 use crate::session::{LastOutcome, Session};
 use crate::{Error, Result, chain};
@@ -39,6 +41,8 @@ struct TurnDiffs {
     shown: Option<String>,
     /// For the history.
     kept: Option<String>,
+    /// The properties that are not shown, because of what was there.
+    hidden: &'static [&'static str],
 }
 
 /// What it means for a resource that others of its manifest have its name.
@@ -93,9 +97,11 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
             if self.choose(&*resource) == Choice::NotSelected {
                 self.record.pass_over(&*resource);
+                self.note_owing(&*resource, None);
                 continue;
             }
-            self.observer.borrow_mut().starting(&*resource, index + 1, total);
+            let position = Position { route: &self.frame.route, number: index + 1, total };
+            self.observer.borrow_mut().starting(&*resource, position);
             let line = self.frame.repeated.get(&index).copied();
             let first = line.and_then(|_| managed.get(&resource.display()).copied());
             let event = self.run_resource(&mut *resource, Repeated { line, managed: first });
@@ -146,6 +152,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     ) -> Event {
         let begin = Instant::now();
         let options = self.options;
+        let _secrets = options.host.begin_resource(resource.secret_values().resource);
         let mode = resource.mode(self.frame.mode);
         let common = resource.common();
         let mut event = Event {
@@ -153,6 +160,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             kind: Cow::Borrowed(resource.kind()),
             name: common.name.clone(),
             alias: common.alias.clone(),
+            route: self.frame.route.clone(),
             requested_ensure: common.ensure.clone(),
             noop: mode.noop,
             health_check_only: mode.health_check_only,
@@ -160,21 +168,24 @@ impl<'a> LifecycleContext<'_, 'a> {
             ..Event::default()
         };
         let mut diffs = TurnDiffs::default();
-        options.host.set_preview(mode.noop.then(|| resource.display()).as_deref());
+        let host = self.frame.templates.host();
+        if mode.noop {
+            host.begin_prediction(&resource.display());
+        }
         let done = self.steps(resource, repeated, mode, &mut event, &mut diffs);
         // Another one of this name may be the one that owes a reaction.
         let is_left_to_another = repeated.line.is_some() && is_closed(&event);
         if !is_left_to_another {
             self.settle(resource, mode, done.is_ok(), &event);
         }
+        self.note_owing(resource, Some(&event));
         if let Err(error) = &done
             && let Some(waits_for) = self.waits_for(resource, mode, error)
         {
-            options.host.predict_anything(waits_for.first().map(String::as_str));
-            if !matches!(error, Error::Awaited { .. }) {
-                event.changes = provisional::wanted(resource);
-            }
-            provisional::mark(&mut event, waits_for);
+            let origin = waits_for.first().map(String::as_str);
+            host.predict_more(resource.reach(), origin);
+            provisional::mark(&mut event, resource, error);
+            event.waits_for = waits_for;
         } else if let Err(error) = done {
             event.failed = true;
             let mut message = chain(&error);
@@ -183,12 +194,20 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
             event.error.push(message);
         }
+        if event.failed {
+            event.location = self.frame.place(resource.span()).map(String::from);
+        }
         if options.decisions.are_watched() {
             let key = self.decision_key(resource, repeated);
             options.decisions.finished(&key, resource.display(), &event);
         }
         if options.detail >= Detail::Report {
             event.properties = resource.properties();
+            for name in diffs.hidden {
+                if let Some(value) = event.properties.get_mut(name) {
+                    *value = REDACTED.into();
+                }
+            }
         }
         options.host.redactor().event(&mut event);
         let diff = diffs.shown.as_deref().map(|diff| options.host.redactor().text(diff));
@@ -214,7 +233,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         event: &mut Event,
         diffs: &mut TurnDiffs,
     ) -> Result<()> {
-        let host = &self.options.host;
+        let host = self.frame.templates.host();
         let (provider, name) = resource.select_provider(host)?;
         event.provider = Cow::Borrowed(name);
         match self.gate(resource, repeated)? {
@@ -235,7 +254,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             event.owed = self.claim(resource);
             let Self { frame, record, .. } = self;
             if !mode.noop {
-                record.debts.reacting(resource, &frame.route, &event.because, host)?;
+                record.owed.reacting(resource, &frame.route, &event.because, host)?;
             }
         }
         let is_triggered = !event.because.is_empty() || event.owed.is_some();
@@ -243,49 +262,82 @@ impl<'a> LifecycleContext<'_, 'a> {
         let trigger = if is_triggered { Trigger::Refresh } else { Trigger::Turn };
         let is_chosen = self.choose(resource) == Choice::Chosen;
         let key = self.decision_key(resource, repeated);
-        let (diff, kept_diff) = (None, None);
-        let mut turn = Turn { run: self, mode, trigger, awaited, key, is_chosen, diff, kept_diff };
+        let (diff, kept_diff, hidden) = (None, None, &[][..]);
+        let mut turn =
+            Turn { run: self, mode, trigger, awaited, key, is_chosen, diff, kept_diff, hidden };
         let managed = resource.manage(provider, &mut turn, event);
-        *diffs = TurnDiffs { shown: turn.diff, kept: turn.kept_diff };
+        *diffs = TurnDiffs { shown: turn.diff, kept: turn.kept_diff, hidden: turn.hidden };
         managed?;
         // Its health is another matter: the reaction itself is done.
         if is_triggered && !mode.noop {
-            self.record.debts.reacted(resource, &self.frame.route, host);
+            self.record.owed.reacted(resource, &self.frame.route, host);
         }
-        // In noop, what they would look at was not done.
-        if !mode.noop {
+        // In noop, what they would look at was not done; nor where it was left to
+        // the first boot.
+        if !mode.noop && event.deferred.is_empty() {
             let checks = &resource.common().health_checks;
             health::check(host, &self.frame.templates, checks, event)?;
+            event.aggregate &= !event.failed;
         }
         Ok(())
     }
 
     /// What the resource owes from earlier runs.
     fn claim(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
-        let Record { debts, session, .. } = &mut *self.record;
-        debts.claim(resource, &self.frame.route, &self.options.host, |by| {
+        let Record { owed, session, .. } = &mut *self.record;
+        owed.claim(resource, &self.frame.route, &self.options.host, |by| {
             session.last(by).is_some_and(|last| last.failed || last.unmet)
         })
     }
 
+    /// Takes note of a resource that acts only on changes and has not succeeded
+    /// since the last one: what requires it must wait. Without an event, it was
+    /// not selected.
+    fn note_owing(&mut self, resource: &dyn AnyResource, event: Option<&Event>) {
+        if !resource.is_refresh_only() {
+            return;
+        }
+        let reacts = |event: &Event| !event.because.is_empty() || event.owed.is_some();
+        let is_waiting = event.is_none_or(|event| !event.skipped && !reacts(event));
+        let Record { owed, session, .. } = &mut *self.record;
+        let is_owed = owed.is_owed(resource, &self.frame.route, &self.options.host);
+        let has_failed = event.is_some()
+            && resource.subscribe().iter().any(|reference| {
+                session.last(reference).is_some_and(|last| last.failed || last.unmet)
+            });
+        self.record.note_owing(resource, is_waiting && (is_owed || has_failed));
+    }
+
     /// Takes note of what a turn means for what is owed.
     fn settle(&mut self, resource: &dyn AnyResource, mode: Mode, is_done: bool, event: &Event) {
-        let (debts, route, host) = (&mut self.record.debts, &self.frame.route, &self.options.host);
+        let (owed, route, host) = (&mut self.record.owed, &self.frame.route, &self.options.host);
         if mode.noop || mode.health_check_only {
             return;
         }
-        debts.after_change(event, is_done, host);
+        owed.after_change(event, is_done, host);
         if is_closed(event) && is_done {
-            debts.skipped(resource, route, host);
+            owed.skipped(resource, route, host);
         } else if !is_done || event.skipped {
-            debts.kept(resource, route, host);
+            owed.kept(resource, route, host);
         }
     }
 
     /// Control, deferred templates, requirements: may this resource be managed?
     fn gate(&mut self, resource: &mut dyn AnyResource, repeated: Repeated) -> Result<Gate> {
         let templates = &self.frame.templates;
-        if !is_managed(resource, templates)? {
+        let is_managed = is_managed(resource, templates).map_err(|error| match error {
+            Error::Control { which, source, .. } => {
+                let control = resource.common().control.as_ref();
+                let written = control.and_then(|control| match which {
+                    "if" => control.r#if.as_ref(),
+                    _ => control.unless.as_ref(),
+                });
+                let place = self.frame.place(written.map(|written| written.span));
+                Error::Control { which, place, source }
+            }
+            error => error,
+        })?;
+        if !is_managed {
             return Ok(Gate::Closed);
         }
         if let Some(line) = repeated.managed {
@@ -293,15 +345,26 @@ impl<'a> LifecycleContext<'_, 'a> {
         }
         let templates = TrackingTemplates { templates, is_used: Cell::new(false) };
         if let Some(failure) = resource.resolve(Stage::Apply, &templates).into_iter().next() {
-            return Err(Error::Template { property: failure.property, source: failure.error });
+            let place = self.frame.place(failure.span);
+            return Err(Error::Template {
+                property: failure.property,
+                place,
+                source: failure.error,
+            });
         }
         // What held no template was found valid with the manifest.
         if templates.is_used.get() {
-            self.options.host.add_secrets(resource.secrets());
-            resource.check_resolved(&self.options.host)?;
+            let secrets = resource.secret_values();
+            self.options.host.add_secrets(secrets.run);
+            self.options.host.set_resource_secrets(secrets.resource);
+            resource.check_resolved(self.frame.templates.host())?;
         }
         let mut unmet = Vec::new();
         for reference in &resource.common().require {
+            if self.record.is_owing(reference) {
+                unmet.push(reference.clone());
+                continue;
+            }
             if self.record.is_passed_over(reference) {
                 let message =
                     format!("{reference} is not selected; ccm treats this requirement as met");
@@ -316,15 +379,15 @@ impl<'a> LifecycleContext<'_, 'a> {
         Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
     }
 
-    /// The resources that it subscribes to and that have changed. If only the run
-    /// can tell of all of them, also what the first one waits for.
+    /// The resources that it subscribes to and that have changed, or may change.
+    /// If only the run can tell of all of them, also what the first one waits for.
     fn changed_subscriptions(
         &mut self,
         resource: &dyn AnyResource,
         mode: Mode,
-    ) -> Result<(Vec<ResourceRef>, Option<String>)> {
+    ) -> Result<(Vec<ResourceRef>, Option<Awaited>)> {
         let mut changed = Vec::new();
-        let (mut is_certain, mut awaited) = (false, None);
+        let (mut is_certain, mut is_now, mut awaited) = (false, false, None);
         for reference in resource.subscribe() {
             if self.record.is_passed_over(reference) {
                 continue;
@@ -333,13 +396,16 @@ impl<'a> LifecycleContext<'_, 'a> {
             // What only would have changed moves nothing but a preview, and what a
             // plan says of a child in noop moves nothing but that child.
             let is_aside = self.record.is_aside(reference) && !mode.is_aside;
-            if last.changed && (mode.noop || !last.noop) && !is_aside {
+            let may_change = last.changed || last.provisional;
+            if may_change && (mode.noop || !last.noop) && !is_aside {
                 changed.push(reference.clone());
                 is_certain |= !last.provisional;
+                is_now |= last.changed;
                 awaited = awaited.or_else(|| Some(self.record.awaited_by(reference)));
             }
         }
-        Ok((changed, awaited.filter(|_| !is_certain)))
+        let awaited = awaited.filter(|_| !is_certain);
+        Ok((changed, awaited.map(|by: String| Awaited { by: by.into(), is_now })))
     }
 
     /// In a preview: the resources after which one that failed now can be judged,
@@ -353,7 +419,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         if !mode.noop || mode.health_check_only {
             return None;
         }
-        provisional::waits_for(&self.options.host, resource, error)
+        provisional::waits_for(self.frame.templates.host(), resource, error)
     }
 
     /// Hands on what is worth knowing of a manifest.
@@ -372,8 +438,10 @@ impl<'a> LifecycleContext<'_, 'a> {
 
     /// Hands on something worth knowing that stops nothing.
     pub(crate) fn warn(&mut self, resource: Option<&str>, message: &str) {
-        let resource = resource.map(str::to_owned);
-        let message = self.options.host.redactor().text(message).into_owned();
+        let redactor = self.options.host.redactor();
+        let resource = resource.map(|name| redactor.name(name).into_owned());
+        let message = redactor.text(message).into_owned();
+        drop(redactor);
         let warning = Diagnostic { resource, ..Diagnostic::warning(message) };
         self.observer.borrow_mut().warning(&warning);
         self.record.warnings.push(warning);
@@ -383,7 +451,7 @@ impl<'a> LifecycleContext<'_, 'a> {
 /// What became of something referred to. Events carry no secrets, so they are
 /// found without them.
 fn last(host: &Host, session: &mut dyn Session, reference: &ResourceRef) -> Result<LastOutcome> {
-    let found = match host.redactor().text(&reference.name) {
+    let found = match host.redactor().name(&reference.name) {
         Cow::Borrowed(_) => session.last(reference),
         Cow::Owned(name) => session
             .last(&ResourceRef::new(&*reference.kind, name))
@@ -410,23 +478,36 @@ impl Templates for TrackingTemplates<'_> {
         self.templates.script(text)
     }
 
-    fn condition(&self, expression: &str) -> std::result::Result<bool, TemplateError> {
-        self.templates.condition(expression)
-    }
-
     fn value(&self, text: &str) -> std::result::Result<govalue::Value, TemplateError> {
         self.is_used.set(true);
         self.templates.value(text)
     }
+
+    fn reads_secret(&self, text: &str) -> bool {
+        self.templates.reads_secret(text)
+    }
 }
 
-pub(crate) fn is_managed(resource: &dyn AnyResource, templates: &dyn Templates) -> Result<bool> {
+/// Whether `control` lets ccm manage a resource. A condition without a value is
+/// false, with a warning.
+///
+/// # Errors
+///
+/// Returns why a condition cannot be evaluated.
+pub fn is_managed(resource: &dyn AnyResource, templates: &Resolver) -> Result<bool> {
     let Some(control) = &resource.common().control else { return Ok(true) };
     let evaluate = |which, expression: &Option<Spanned<String>>, unset| match expression {
         None => Ok(unset),
-        Some(Spanned { value, .. }) => {
-            templates.condition(value).map_err(|source| Error::Control { which, source })
-        }
+        Some(Spanned { value, .. }) => match templates.condition(value) {
+            Err(error @ ccm_template::Error::NoValue { .. }) => {
+                let message = format!("control.{which} counts as false: {error}");
+                templates.host().warn(message);
+                Ok(false)
+            }
+            other => {
+                other.map_err(|error| Error::Control { which, place: None, source: error.into() })
+            }
+        },
     };
     Ok(evaluate("if", &control.r#if, true)? && !evaluate("unless", &control.unless, false)?)
 }

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use ccm_host::Host;
 use ccm_model::{Common, Event, ResourceRef, redact_credentials};
+use ccm_state::Extractions;
 use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
-use crate::converge::{Outcome, converge};
+use crate::converge::{Converged, converge};
 use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::lifecycle::LifecycleContext;
@@ -16,7 +17,7 @@ use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
 use crate::resource::AnyType;
 use crate::resource_type::{
-    ChangeRecorder, Context, Detail, NoRecorder, ProviderDef, ResourceType, State, Trigger,
+    Awaited, ChangeRecorder, Context, Detail, NoRecorder, ProviderDef, ResourceType, State, Trigger,
 };
 use crate::run::Record;
 use crate::{Error, Result};
@@ -28,7 +29,7 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) trigger: Trigger,
     /// In a preview: the resource after which is known whether there is such a
     /// trigger, where that is not known yet.
-    pub(crate) awaited: Option<String>,
+    pub(crate) awaited: Option<Awaited>,
     /// Its key among the decisions.
     pub(crate) key: String,
     /// Everything that it applies was selected with it.
@@ -37,6 +38,8 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) diff: Option<String>,
     /// What the history keeps of it.
     pub(crate) kept_diff: Option<String>,
+    /// The properties that its event shows redacted.
+    pub(crate) hidden: &'static [&'static str],
 }
 
 /// A type as the engine calls it. Every [`ResourceType`] is one; so is `apply`,
@@ -118,14 +121,21 @@ impl<T: ResourceType> Manage for T {
             options,
             record: &mut *turn.run.record,
         };
+        let state = options.state.directory.as_ref();
+        let extractions = state.map(|state| Extractions::new(state, turn.mode.noop));
         let mut cx = Context {
             working_directory: &frame.working_directory,
             templates: &frame.templates,
             trigger: turn.trigger,
-            awaited: turn.awaited.as_deref(),
+            awaited: turn.awaited.as_ref(),
+            unsettled: None,
+            skips_post: options.skips_post && turn.mode.noop,
+            at_apply: Vec::new(),
             detail: options.detail,
+            offline: turn.mode.offline,
             decisions: &options.decisions,
             key: &turn.key,
+            extractions: extractions.as_ref(),
             recorder: &mut recorder,
             output: &mut |line| {
                 // The redactor is free again by the time that the observer may ask it.
@@ -133,25 +143,31 @@ impl<T: ResourceType> Manage for T {
                 observer.borrow_mut().output(&line);
             },
         };
-        let mut on = (T::PROVIDERS[provider].open)(&options.host);
-        let mut outcome = Outcome::default();
+        let mut on = (T::PROVIDERS[provider].open)(frame.templates.host());
+        let mut outcome = Converged::default();
         let noop = turn.mode.noop;
         let diffs = options.diffs;
         let result = converge::<T>(&mut on, want, noop, diffs, keeps_diff, &mut cx, &mut outcome);
         turn.run.record.history.end_turn(&options.host);
-        event.changed = outcome.changed && result.is_ok();
-        event.refreshed = event.changed && outcome.refreshed;
+        // Of what awaits the run, it is known what would be done now.
+        let is_decided =
+            matches!(result, Ok(()) | Err(Error::Awaited { .. } | Error::AtApply { .. }));
+        event.changed = outcome.changed && is_decided;
+        event.refreshed = event.changed && outcome.refreshed && result.is_ok();
         event.verbs = outcome.verbs;
         event.changes = outcome.changes;
         event.noop_message = outcome.noop_message;
+        event.deferred = outcome.deferred;
         if let Some(state) = &outcome.state {
             state.ensure().clone_into(&mut event.final_ensure);
+            event.tries = state.tries();
             if options.detail >= Detail::Report {
-                event.status = status(T::NAME, state, event, result.is_err());
+                event.status = status(T::NAME, state, event, !is_decided);
             }
         }
         turn.diff = outcome.diff;
         turn.kept_diff = outcome.kept_diff;
+        turn.hidden = outcome.hidden;
         result
     }
 
@@ -167,9 +183,14 @@ impl<T: ResourceType> Manage for T {
             templates,
             trigger: Trigger::Turn,
             awaited: None,
+            unsettled: None,
+            skips_post: false,
+            at_apply: Vec::new(),
             detail: Detail::Inspect,
+            offline: false,
             decisions: &DecisionPolicy::Free,
             key: "",
+            extractions: None,
             recorder: &mut NoRecorder,
             output: &mut |_| {},
         };
@@ -200,7 +221,7 @@ impl ChangeRecorder for Recorder<'_, '_> {
         let own = own.map(|name| format!("{kind}#{name}"));
         let by = redact_credentials(&format!("{kind}#{}", common.name)).into_owned();
         let names = own.chain(frame.above.iter().cloned());
-        self.record.debts.before_change(names, &by, types, options)?;
+        self.record.owed.before_change(names, &by, types, options)?;
         let Record { history, .. } = &mut *self.record;
         history.before_change(kind, &common.name, &frame.route, &former, &options.host)
     }
@@ -220,7 +241,8 @@ pub(crate) fn status<S: State>(kind: &str, state: &S, event: &Event, failed: boo
     map.insert("ensure".into(), state.ensure().into());
     map.insert("changed".into(), event.changed.into());
     map.insert("refreshed".into(), event.refreshed.into());
-    map.insert("stable".into(), (!event.changed && !failed).into());
+    let is_stable = !event.changed && !failed && event.deferred.is_empty();
+    map.insert("stable".into(), is_stable.into());
     map.insert("noop".into(), event.noop.into());
     if let Some(message) = &event.noop_message {
         map.insert("noop_message".into(), message.as_str().into());

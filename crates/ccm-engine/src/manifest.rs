@@ -1,17 +1,14 @@
 //! Manifests: resources read from YAML. One pass reports all errors.
 
-mod children;
 mod control;
-mod deferred;
 mod jet_file;
 mod loader;
 mod references;
 mod structure;
-mod visit;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_archive::TempTree;
@@ -21,12 +18,9 @@ use ccm_template::Resolver;
 use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
-pub(crate) use children::Children;
 pub(crate) use loader::{ManifestLoader, shown};
 pub use loader::{SourceRef, find_manifest};
-pub(crate) use structure::WrittenProperty;
-pub(crate) use visit::MAX_CHILDREN;
-pub use visit::Visited;
+pub use structure::WrittenProperty;
 
 use crate::resource::{AnyResource, AnyType};
 
@@ -63,12 +57,12 @@ pub struct Declarations {
     /// Where `pre_message` and `post_message` stand.
     pub(crate) message_spans: [Span; 2],
     /// The text that the resources stand in, if a template made it.
-    pub(crate) rendered: Option<Arc<Source>>,
+    pub rendered: Option<Arc<Source>>,
     /// The template that made this text.
-    pub(crate) template: Option<PathBuf>,
+    pub template: Option<PathBuf>,
     /// Errors in `control` that are known before anything is evaluated. Each
     /// fails its resource when the manifest is applied, not the manifest.
-    pub(crate) control_errors: Vec<Finding>,
+    pub control_errors: Vec<Finding>,
     /// The line of each resource, by index, whose name another one has too. At
     /// most one of a name may be managed.
     pub(crate) repeated: HashMap<usize, usize>,
@@ -100,7 +94,8 @@ impl Diagnosis {
         self.findings.iter().any(|found| found.severity == Severity::Error)
     }
 
-    fn sort(&mut self) {
+    /// Sorts the findings by location.
+    pub fn sort(&mut self) {
         self.findings.sort_by_key(|finding| {
             (finding.source.is_some(), finding.span.map_or(0, |span| span.start))
         });
@@ -220,35 +215,25 @@ impl ManifestError {
 }
 
 impl Manifest {
-    /// Everything that was found in the manifest, with the errors that fail only
-    /// one of its resources.
-    pub(crate) fn into_diagnosis(mut self) -> Diagnosis {
-        self.diagnosis()
-    }
-
-    /// The same, and the manifest stays.
-    pub(crate) fn diagnosis(&mut self) -> Diagnosis {
-        self.check_deferred();
-        let mut diagnosis = self.warnings.clone();
-        diagnosis.findings.extend(self.declarations.control_errors.iter().cloned());
-        diagnosis.sort();
-        diagnosis
+    /// The display name of a file beside it: its path, or the URL that both come
+    /// from.
+    pub fn display_name(&self, path: &Path) -> String {
+        shown(path, self.remote.as_deref())
     }
 
     /// The manifest as it stands now: data and resources, without secrets.
     pub fn render(&self) -> Value {
         let mut rendered = Map::new();
-        let data = govalue::json::encode(self.templates.data(), govalue::json::Options::default());
-        let data = data.ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-        if let Some(Value::Object(data)) = data.filter(|data| data != &json!({})) {
+        let data = serde_json::to_value(self.templates.data());
+        if let Some(Value::Object(data)) = data.ok().filter(|data| data != &json!({})) {
             rendered.insert("data".into(), Value::Object(data));
         }
-        rendered.insert("ccm".into(), self.declarations.render());
-        let mut rendered = Value::Object(rendered);
         let host = self.templates.host();
         for resource in &self.declarations.resources {
             host.add_secrets(resource.secrets());
         }
+        rendered.insert("ccm".into(), self.declarations.render(host));
+        let mut rendered = Value::Object(rendered);
         host.redactor().value(&mut rendered);
         rendered
     }
@@ -269,16 +254,12 @@ impl Manifest {
 
     /// The text that the resources stand in: the manifest's own, or what a
     /// template made.
-    pub(crate) fn source(&self) -> &Arc<Source> {
+    pub fn source(&self) -> &Arc<Source> {
         self.declarations.rendered.as_ref().unwrap_or(&self.warnings.source)
     }
 
     /// The properties of one resource as they are written in [`Self::source`].
-    pub(crate) fn written(
-        &self,
-        types: &[&'static dyn AnyType],
-        index: usize,
-    ) -> Vec<WrittenProperty> {
+    pub fn written(&self, types: &[&'static dyn AnyType], index: usize) -> Vec<WrittenProperty> {
         let is_list = self.declarations.rendered.is_some();
         let parsed = ccm_yaml::parse_lenient(self.source());
         let written = parsed.map(|(root, _)| structure::read_written(root, types, is_list, index));
@@ -288,11 +269,7 @@ impl Manifest {
 
 impl Declarations {
     /// Something about a resource, at its place.
-    pub(crate) fn finding(
-        &self,
-        resource: &dyn AnyResource,
-        message: impl Into<String>,
-    ) -> Finding {
+    pub fn finding(&self, resource: &dyn AnyResource, message: impl Into<String>) -> Finding {
         let finding = Finding::error(resource.span(), message).of(resource.display());
         match &self.rendered {
             Some(rendered) => finding.within(rendered),
@@ -309,10 +286,12 @@ impl Declarations {
     }
 
     /// The declarations as they stand now, as the `ccm` section of a manifest.
-    fn render(&self) -> Value {
+    fn render(&self, host: &Host) -> Value {
         let resources = self.resources.iter().map(|resource| {
             let mut properties = resource.properties();
             let name = properties.as_object_mut().and_then(|map| map.shift_remove("name"));
+            let _secrets = host.begin_resource(resource.secret_values().resource);
+            host.redactor().value(&mut properties);
             let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
             json!({ resource.kind(): [{ name: properties }] })
         });

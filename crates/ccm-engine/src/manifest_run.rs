@@ -11,9 +11,10 @@ use std::sync::Arc;
 use ccm_host::Host;
 use ccm_model::{Event, Finding};
 use ccm_template::Resolver;
+use ccm_yaml::{Source, Span};
 use govalue::Map;
 
-use crate::inputs::{InheritedData, Inputs};
+use crate::inputs::Inputs;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest::{Diagnosis, Manifest, ManifestError, ManifestLoader, RemoteSource, shown};
 use crate::options::RunOptions;
@@ -21,8 +22,8 @@ use crate::resource::AnyType;
 use crate::run::{Record, Stop};
 use crate::{Error, Result};
 
-/// The first manifest is at depth 0, this one is the last that runs.
-pub(crate) const MAX_DEPTH: usize = 10;
+/// How deep manifests are nested at most, unless the user says otherwise.
+pub const MAX_DEPTH: usize = 10;
 
 /// A run applies at most this many manifests below the first.
 const MAX_MANIFESTS: usize = 1000;
@@ -72,10 +73,16 @@ impl ChildSummary {
         if is_child && event.changed && !event.failed {
             self.changed.push(format!("{}#{}", event.kind, event.name));
             self.certain += usize::from(!event.provisional);
-            self.awaited = self.awaited.take().or_else(|| event.waits_for.first().cloned());
         }
+        self.awaited = self.awaited.take().or_else(|| event.waits_for.first().cloned());
         self.failed += usize::from(event.failed);
         self.unmet += usize::from(!event.unmet_requirements.is_empty());
+    }
+
+    /// Whether the events of its resources tell everything, so that the resource
+    /// that applies the manifest adds nothing.
+    pub(crate) fn speaks_for_itself(&self) -> bool {
+        self.applied > 0 && (self.stop.is_none() || self.failed + self.unmet > 0)
     }
 
     pub(crate) fn is_without_errors(&self) -> bool {
@@ -85,6 +92,7 @@ impl ChildSummary {
 
 /// Restrictions on a run. A child manifest can add restrictions but not lift
 /// them.
+#[expect(clippy::struct_excessive_bools, reason = "each restriction holds by itself")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mode {
     /// Only say what would be done.
@@ -93,6 +101,8 @@ pub struct Mode {
     pub health_check_only: bool,
     /// A child manifest asks for noop: the real run changes nothing here either.
     pub is_aside: bool,
+    /// Starts, stops and restarts no services: the first boot does.
+    pub offline: bool,
 }
 
 impl Mode {
@@ -103,7 +113,7 @@ impl Mode {
         // child in noop is looked at like any other.
         let asks = child.noop == Some(true) && !self.health_check_only;
         let (noop, is_aside) = (self.noop || asks, self.is_aside || asks);
-        Self { noop, health_check_only, is_aside }
+        Self { noop, health_check_only, is_aside, ..self }
     }
 
     /// The properties by which a child asks for more than it can have.
@@ -137,11 +147,14 @@ pub(crate) struct ManifestFrame {
     pub(crate) above: Vec<String>,
     /// The line of each resource, by index, whose name another one has too.
     pub(crate) repeated: HashMap<usize, usize>,
+    /// The text that the resources stand in.
+    pub(crate) source: Option<Arc<Source>>,
 }
 
 impl ManifestFrame {
     /// The frame of a resource that stands in no manifest.
     pub(crate) fn outside(options: &RunOptions, templates: Resolver) -> Self {
+        let templates = if options.mode.noop { in_preview(&templates) } else { templates };
         Self {
             mode: options.mode,
             working_directory: options.working_directory.clone(),
@@ -153,15 +166,23 @@ impl ManifestFrame {
             route: Vec::new(),
             above: Vec::new(),
             repeated: HashMap::new(),
+            source: None,
         }
     }
 
+    /// Where something stands in the manifest: file, line and column.
+    pub(crate) fn place(&self, span: Option<Span>) -> Option<Box<str>> {
+        let source = self.source.as_ref()?;
+        let position = source.position(span?.start);
+        Some(format!("{}:{}:{}", source.name(), position.line, position.column).into())
+    }
+
     /// The files on the way to a manifest below this one, if it may be reached.
-    fn files_to(&self, child: &Child<'_>) -> Result<Vec<String>> {
+    fn files_to(&self, child: &Child<'_>, max_depth: usize) -> Result<Vec<String>> {
         let mut files = self.files.clone();
         files.push(shown(&self.working_directory.join(child.path), self.remote.as_deref()));
-        if files.len() > MAX_DEPTH + 1 {
-            return Err(Error::TooDeep { limit: MAX_DEPTH, files });
+        if files.len() > max_depth + 1 {
+            return Err(Error::TooDeep { limit: max_depth, files });
         }
         Ok(files)
     }
@@ -179,7 +200,8 @@ impl LifecycleContext<'_, '_> {
         way: Way,
     ) -> (ChildSummary, Option<String>) {
         let Way { route, above } = way;
-        self.enter_debts(&manifest, &route);
+        self.enter_owed(&manifest, &route);
+        let source = Some(Arc::clone(manifest.source()));
         let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
             manifest;
         self.diagnosed(&warnings);
@@ -198,6 +220,7 @@ impl LifecycleContext<'_, '_> {
             route,
             above,
             repeated: declarations.repeated,
+            source,
         };
         if let Some(message) = declarations.pre_message {
             let message = host.redactor().text(&message).into_owned();
@@ -222,7 +245,7 @@ impl LifecycleContext<'_, '_> {
         is_chosen: bool,
         names: impl Iterator<Item = String>,
     ) -> Result<ChildSummary> {
-        let files = self.frame.files_to(child)?;
+        let files = self.frame.files_to(child, self.options.max_depth)?;
         if self.record.manifests == MAX_MANIFESTS {
             return Err(Error::TooMany { limit: MAX_MANIFESTS });
         }
@@ -234,41 +257,42 @@ impl LifecycleContext<'_, '_> {
             self.warn(Some(&format!("apply#{}", child.path)), &message);
         }
         let loaded = self.load_child(child);
-        let manifest = loaded.inspect_err(|error| {
+        let mut manifest = loaded.inspect_err(|error| {
             if let ManifestError::Invalid(diagnosis) = error {
                 self.observer.borrow_mut().diagnosed(diagnosis);
             }
         })?;
         // Of the highest level, so that every line of the log carries it.
-        let span = tracing::error_span!("apply", manifest = child.path).entered();
-        self.observer.borrow_mut().entering(child.path);
+        let path = self.options.host.redactor().name(child.path).into_owned();
+        let span = tracing::error_span!("apply", manifest = path).entered();
         let mode = self.frame.mode.with(child);
         let mut way = Way { route: self.frame.route.clone(), above: self.frame.above.clone() };
         way.route.push(child.path.to_owned());
         way.above.extend(names);
-        // What a child in noop would do is not there for what comes after it.
-        let host = &self.options.host;
-        let aside = (mode.is_aside && !self.frame.mode.is_aside).then(|| host.begin_aside());
-        let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen, way);
-        if let Some(aside) = aside {
-            host.end_aside(aside);
+        if mode.is_aside && !self.frame.mode.is_aside {
+            // What a child in noop would do is not there for what comes after it.
+            manifest.templates = in_preview(&manifest.templates);
         }
+        let (summary, message) = self.run_manifest(manifest, mode, files, is_chosen, way);
         if let Some(message) = message {
             self.observer.borrow_mut().message(&message);
         }
-        self.observer.borrow_mut().leaving();
         drop(span);
-        let (path, resources, failed) = (child.path, summary.resources, summary.failed);
+        let (resources, failed) = (summary.resources, summary.failed);
         let changed = summary.changed.len();
-        tracing::info!(manifest = path, resources, changed, failed, "applied");
+        if failed > 0 {
+            tracing::error!(manifest = path, resources, changed, failed, "child manifest failed");
+        } else {
+            tracing::info!(manifest = path, resources, changed, failed, "applied");
+        }
         Ok(summary)
     }
 
     /// Learns who subscribes to what in a manifest that is about to run.
-    fn enter_debts(&mut self, manifest: &Manifest, route: &Vec<String>) {
+    fn enter_owed(&mut self, manifest: &Manifest, route: &Vec<String>) {
         let host = &self.options.host;
-        let Record { debts, session, .. } = &mut *self.record;
-        let entered = debts.enter(manifest, route, host, |reference| {
+        let Record { owed, session, .. } = &mut *self.record;
+        let entered = owed.enter(manifest, route, host, |reference| {
             session.last(reference).is_some_and(|last| last.changed && !last.noop)
         });
         if let Err(error) = entered {
@@ -282,8 +306,15 @@ impl LifecycleContext<'_, '_> {
             path: self.frame.working_directory.join(child.path),
             remote: self.frame.remote.clone(),
         };
-        load_child(&self.options.host, self.types, &self.options.inputs, child, above)
+        let host = self.frame.templates.host();
+        load_child(host, self.types, &self.options.inputs, child, above)
     }
+}
+
+/// The same templates in a preview that begins with them. Their host is the one
+/// that the resources of a manifest are given.
+fn in_preview(templates: &Resolver) -> Resolver {
+    templates.with_host(templates.host().preview())
 }
 
 /// How a run came to a manifest.
@@ -306,14 +337,8 @@ pub(crate) struct Above<'a> {
 
 /// What a child sees beside its own data; `templates` are those of the manifest
 /// above it.
-pub(crate) fn child_inputs(inputs: &Inputs, child: &Child<'_>, templates: &Resolver) -> Inputs {
-    let inherited = match child.data {
-        Some(data) => InheritedData::Some(data.clone()),
-        None => {
-            let data = templates.data().as_map();
-            InheritedData::All(data.cloned().unwrap_or_default())
-        }
-    };
+pub fn child_inputs(inputs: &Inputs, child: &Child<'_>, templates: &Resolver) -> Inputs {
+    let inherited = child.data.or_else(|| templates.data().as_map()).cloned();
     Inputs { inherited, ..inputs.clone() }
 }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use ccm_host::{Host, Registry};
 
-use crate::debts::RunState;
 use crate::decision_log::DecisionPolicy;
 use crate::inputs::Inputs;
 use crate::manifest_run::Mode;
+use crate::owed::RunState;
 use crate::resource_type::{Detail, Diffs};
 use crate::selection::Selection;
 
@@ -19,10 +19,15 @@ pub struct RunOptions {
     pub host: Host,
     /// Restrictions on the run.
     pub mode: Mode,
+    /// How deep child manifests may be nested. The first manifest is at depth 0.
+    pub max_depth: usize,
     /// Which diffs to make.
     pub diffs: Diffs,
     /// How the run uses decisions: acts on them, records them, or compares them with a plan.
     pub decisions: DecisionPolicy,
+    /// Previews run no commands on staged copies; what these would change is known
+    /// only in the run.
+    pub skips_post: bool,
     /// The resources to look at.
     pub selection: Selection,
     /// How much of each state someone will read.

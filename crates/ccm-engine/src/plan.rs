@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, Plan, PlanHost, PlanSummary, PlannedResource};
+use ccm_model::{Diagnostic, Event, Plan, PlanHost, PlanTree};
 
-use crate::manifest::Diagnosis;
+use crate::engine::Engine;
+use crate::manifest::{Diagnosis, Manifest};
 use crate::resource::AnyResource;
-use crate::run::{Finished, Observer};
+use crate::run::{Finished, Observer, Position};
 
 /// A plan, and how the preview that made it ended.
 #[derive(Debug)]
@@ -22,55 +23,41 @@ pub struct Planned {
 /// Collects what a preview finds, and lets another observer see it too.
 pub(crate) struct PlanRecorder<'a> {
     observer: &'a mut dyn Observer,
-    /// The resources of the manifests that are being run, outermost first.
-    levels: Vec<Vec<PlannedResource>>,
-    /// The resources of the manifest that ran last, for the one that applied it.
-    children: Vec<PlannedResource>,
+    tree: PlanTree,
 }
 
 impl<'a> PlanRecorder<'a> {
     pub(crate) fn new(observer: &'a mut dyn Observer) -> Self {
-        Self { observer, levels: vec![Vec::new()], children: Vec::new() }
+        Self { observer, tree: PlanTree::default() }
     }
 
     /// The plan of everything that was seen.
     pub(crate) fn into_plan(self, finished: &Finished, host: &Host) -> Plan {
-        let resources = self.levels.into_iter().next().unwrap_or_default();
-        let not_selected = finished.report.summary.not_selected;
-        let mut summary = PlanSummary { not_selected, ..PlanSummary::default() };
-        for resource in &resources {
-            resource.count(&mut summary);
-        }
         Plan {
             protocol: Cow::Borrowed(Plan::PROTOCOL),
             manifest: finished.report.manifest.clone(),
             host: this_host(host),
             created: finished.report.started,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            summary,
-            resources,
+            summary: finished.report.summary.outcomes,
+            resources: self.tree.into_rows(),
             warnings: finished.report.warnings.clone(),
+            errors: Vec::new(),
         }
     }
 }
 
 impl Observer for PlanRecorder<'_> {
-    fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
-        self.observer.starting(resource, number, total);
+    fn loaded(&mut self, manifest: &Manifest) {
+        self.observer.loaded(manifest);
+    }
+
+    fn starting(&mut self, resource: &dyn AnyResource, position: Position<'_>) {
+        self.observer.starting(resource, position);
     }
 
     fn output(&mut self, line: &str) {
         self.observer.output(line);
-    }
-
-    fn entering(&mut self, manifest: &str) {
-        self.levels.push(Vec::new());
-        self.observer.entering(manifest);
-    }
-
-    fn leaving(&mut self) {
-        self.children = self.levels.pop().unwrap_or_default();
-        self.observer.leaving();
     }
 
     fn diagnosed(&mut self, diagnosis: &Diagnosis) {
@@ -86,12 +73,23 @@ impl Observer for PlanRecorder<'_> {
     }
 
     fn finished(&mut self, event: &Event, diff: Option<&str>) {
-        let children = std::mem::take(&mut self.children);
-        let resource = PlannedResource { children, ..PlannedResource::new(event, diff) };
-        if let Some(level) = self.levels.last_mut() {
-            level.push(resource);
-        }
+        self.tree.add(event, diff);
         self.observer.finished(event, diff);
+    }
+}
+
+impl Engine {
+    /// The plan of something that cannot be run, with the reasons.
+    pub fn refused_plan(&self, manifest: String, host: &Host, errors: Vec<Diagnostic>) -> Plan {
+        Plan {
+            protocol: Cow::Borrowed(Plan::PROTOCOL),
+            manifest,
+            host: this_host(host),
+            created: host.now(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            errors,
+            ..Plan::default()
+        }
     }
 }
 

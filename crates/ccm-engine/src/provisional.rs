@@ -39,6 +39,9 @@ pub(crate) fn waits_for(
     if let Some(by) = error.awaited() {
         return origin(by);
     }
+    if matches!(error, Error::AtApply { .. }) {
+        return Some(Vec::new());
+    }
     let is_template = matches!(error, Error::Template { .. } | Error::Control { .. });
     let missed = host.missed_file().filter(|_| is_template);
     if let Some(MissedFile::Awaited(by)) = &missed {
@@ -70,17 +73,29 @@ fn likely<'s>(
     suppliers.iter().rfind(is_required).or_else(|| suppliers.iter().rfind(is_named))
 }
 
-/// Makes an event a provisional one: it counts as changed.
-pub(crate) fn mark(event: &mut Event, waits_for: Vec<String>) {
-    event.changed = true;
+/// Makes an event a provisional one. One that could not be decided counts as
+/// changed; of another, the event tells what would be done now.
+pub(crate) fn mark(event: &mut Event, resource: &dyn AnyResource, error: &Error) {
     event.provisional = true;
-    event.noop_message = Some(format!("Provisional: after {}", waits_for.join(", ")));
-    event.waits_for = waits_for;
+    match error {
+        Error::Awaited { .. } => {}
+        Error::AtApply { paths } => {
+            event.changed = true;
+            let paths: Vec<String> =
+                paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+            event.changes.push(Change::of("post").to(paths));
+        }
+        _ => {
+            event.changed = true;
+            event.verbs.clear();
+            event.changes = wanted(resource);
+        }
+    }
 }
 
 /// What the manifest says of a resource, as changes of which nobody knows what
 /// was before.
-pub(crate) fn wanted(resource: &dyn AnyResource) -> Vec<Change> {
+fn wanted(resource: &dyn AnyResource) -> Vec<Change> {
     let mut changes = vec![Change::of("ensure").to(resource.common().ensure.as_str())];
     if let Value::Object(properties) = resource.properties() {
         let shown = properties.into_iter().filter(|(name, _)| !NOT_SHOWN.contains(&name.as_str()));

@@ -49,7 +49,10 @@ fn is_due(common: &Common, event: &Event) -> bool {
 impl LifecycleContext<'_, '_> {
     /// Publishes the entries of a resource that are due.
     pub(crate) fn register(&mut self, resource: &dyn AnyResource, event: &Event) {
-        let Some(registry) = self.options.register else { return };
+        // Before the first boot, no service is there.
+        let Some(registry) = self.options.register.filter(|_| !self.options.mode.offline) else {
+            return;
+        };
         let common = resource.common();
         if common.register_when_stable.is_empty() || !is_due(common, event) {
             return;

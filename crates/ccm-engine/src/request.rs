@@ -57,7 +57,10 @@ pub(crate) fn read_status(
             return Err(Error::refused(message).into());
         }
         let is_given = |name: &str| request.properties.iter().any(|entry| entry.key.text == name);
-        let is_for_making = |field: &&Field| field.required == Required::UnlessEnsure("absent");
+        let is_for_making = |field: &&Field| match field.required {
+            Required::UnlessEnsure(words) => words.contains(&"absent"),
+            _ => false,
+        };
         let is_incomplete =
             kind.fields().iter().filter(is_for_making).any(|field| !is_given(field.name));
         if is_incomplete && !is_given("ensure") {

@@ -4,10 +4,10 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
-use ccm_host::Host;
+use ccm_host::{Host, Reach};
 use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, REDACTED, Reader, Required,
-    ResourceRef, Span, Stage, TemplateError, Templates, redact_credentials,
+    ResourceRef, SecretValues, Span, Stage, TemplateError, Templates, redact_credentials,
 };
 use ccm_template::Resolver;
 use ccm_yaml::{Entry, Source};
@@ -44,6 +44,9 @@ pub trait AnyType: Sync {
         span: Option<Span>,
         reader: &mut Reader,
     ) -> Box<dyn AnyResource>;
+    /// Whether the `defaults` of a block set this property of a resource with
+    /// this `ensure`.
+    fn takes_default(&self, property: &str, ensure: &str) -> bool;
     /// Why `ccm status` cannot show one, where it cannot.
     fn no_status(&self) -> Option<&'static str>;
 }
@@ -63,6 +66,14 @@ pub trait AnyResource: Send {
     /// Whether applying it can create a file at this absolute path, its child
     /// manifest aside.
     fn can_create(&self, path: &Path) -> bool;
+    /// Whether it acts only when a resource changes that it subscribes to.
+    fn is_refresh_only(&self) -> bool;
+    /// What it may change beyond what a preview records of it.
+    fn reach(&self) -> Reach;
+    /// The file or directory that it reads, as written; no URL.
+    fn source(&self) -> Option<&str>;
+    /// The errors in it that can be found without the run.
+    fn check_source(&self, templates: &Resolver, path: &Path) -> Vec<String>;
     /// Display name: `type#name`, without credentials.
     fn display(&self) -> String {
         redact_credentials(&format!("{}#{}", self.kind(), self.common().name)).into_owned()
@@ -81,8 +92,12 @@ pub trait AnyResource: Send {
     fn findings(&self, host: &Host) -> Vec<Finding>;
     /// What is wrong now that deferred templates are resolved.
     fn check_resolved(&self, host: &Host) -> Result<()>;
+    /// The values of its properties that are secret in the whole run.
+    fn secrets(&self) -> Vec<String> {
+        self.secret_values().run
+    }
     /// The values of its properties that are secret.
-    fn secrets(&self) -> Vec<String>;
+    fn secret_values(&self) -> SecretValues;
     /// Its properties, those that are secret redacted. Other secrets may be part
     /// of them: the run's redactor takes these out.
     fn properties(&self) -> Value;
@@ -108,7 +123,7 @@ pub struct PropertyError {
 
 impl PropertyError {
     /// The same as a finding, as close to the part that is wrong as possible.
-    pub(crate) fn finding(&self, source: Option<&Source>) -> Finding {
+    pub fn finding(&self, source: Option<&Source>) -> Finding {
         let place = self.error.place.as_ref();
         let exact = self.span.and_then(|span| place?.within(source?, span));
         let message = match exact {
@@ -187,7 +202,7 @@ impl<T: Manage> AnyType for Erased<T> {
     ) -> Box<dyn AnyResource> {
         let mut want = T::Properties::default();
         let known = reader.findings.len();
-        let properties = reader.fill(&mut want, entries, "property");
+        let properties = reader.fill(&mut want, entries);
         let name = &want.common().name;
         if !name.is_empty() {
             for finding in &mut reader.findings[known..] {
@@ -202,6 +217,10 @@ impl<T: Manage> AnyType for Erased<T> {
         let properties = properties.into();
         let places = PropertySpans { resource: span, properties, unresolved: Vec::new() };
         Box::new(Declared::<T> { want, places })
+    }
+
+    fn takes_default(&self, property: &str, ensure: &str) -> bool {
+        T::takes_default(property, ensure)
     }
 
     fn no_status(&self) -> Option<&'static str> {
@@ -247,6 +266,22 @@ impl<T: Manage> AnyResource for Declared<T> {
         T::can_create(&self.want, path)
     }
 
+    fn is_refresh_only(&self) -> bool {
+        T::is_refresh_only(&self.want)
+    }
+
+    fn reach(&self) -> Reach {
+        T::REACH
+    }
+
+    fn source(&self) -> Option<&str> {
+        T::source(&self.want)
+    }
+
+    fn check_source(&self, templates: &Resolver, path: &Path) -> Vec<String> {
+        T::check_source(&self.want, templates, path)
+    }
+
     fn has_name(&self) -> bool {
         !self.places.is_unresolved(Self::field("name"))
     }
@@ -266,8 +301,8 @@ impl<T: Manage> AnyResource for Declared<T> {
     fn resolve(&mut self, stage: Stage, templates: &dyn Templates) -> Vec<PropertyError> {
         let mut failures = Vec::new();
         self.want.resolve(stage, templates, &mut failures);
+        T::settle(&mut self.want);
         if stage == Stage::Parse {
-            T::settle(&mut self.want);
             self.places.unresolved = failures.iter().map(|(index, _)| *index as u8).collect();
         }
         let located = |(index, error): (usize, TemplateError)| {
@@ -315,8 +350,8 @@ impl<T: Manage> AnyResource for Declared<T> {
         findings.into_result()
     }
 
-    fn secrets(&self) -> Vec<String> {
-        let mut secrets = Vec::new();
+    fn secret_values(&self) -> SecretValues {
+        let mut secrets = SecretValues::default();
         self.want.secrets(&mut secrets);
         secrets
     }

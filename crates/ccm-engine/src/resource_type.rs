@@ -1,10 +1,12 @@
 //! The traits that a resource type implements.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ccm_host::Host;
 use ccm_model::Change;
+use ccm_state::Extractions;
 use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde::Serialize;
@@ -89,6 +91,11 @@ pub trait ResourceType: Declare {
         true
     }
 
+    /// What the run leaves to the first boot, of what would be done otherwise.
+    fn deferred(_want: &Self::Properties, _have: &Self::State, _why: Trigger) -> Vec<String> {
+        Vec::new()
+    }
+
     /// After acting: which attribute is not as wanted, what it is, and what it
     /// should be.
     fn mismatch(want: &Self::Properties, have: &Self::State) -> Option<String>;
@@ -105,6 +112,12 @@ pub trait ResourceType: Declare {
     /// What noop says of a step.
     fn describe(step: &Step<Self::Action>) -> String {
         step.action.to_string()
+    }
+
+    /// The properties that events show redacted because of what was there, beside
+    /// those that [`Declare::secrets`] names.
+    fn hidden(_want: &Self::Properties, _have: &Self::State) -> &'static [&'static str] {
+        &[]
     }
 
     /// What the steps would change in a text, as a unified diff.
@@ -124,6 +137,11 @@ pub trait ResourceType: Declare {
 pub trait State: fmt::Debug + Serialize {
     /// The state in the words of `ensure`.
     fn ensure(&self) -> &str;
+
+    /// How often something was tried, for types that try more than once.
+    fn tries(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// One provider of a type.
@@ -149,6 +167,10 @@ pub enum Prediction {
     Exact,
     /// It may change more than that: other files, users, programs.
     Open,
+    /// The same, by what packages bring.
+    Packages,
+    /// It brings files of which only the run can tell, below what is recorded.
+    Files,
     /// The step would change nothing.
     Nothing,
 }
@@ -160,6 +182,15 @@ pub enum Trigger {
     Turn,
     /// Something that it subscribes to has changed.
     Refresh,
+}
+
+/// In a preview: a trigger of which only the run can tell whether it comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// The resource after which it is known.
+    pub by: Arc<str>,
+    /// It comes as things are now.
+    pub is_now: bool,
 }
 
 /// How much detail of a state the caller needs.
@@ -222,13 +253,25 @@ pub struct Context<'a> {
     pub trigger: Trigger,
     /// In a preview: the resource after which is known whether there is such a
     /// trigger, where that is not known yet.
-    pub awaited: Option<&'a str>,
+    pub awaited: Option<&'a Awaited>,
+    /// In a preview, set by `observe`: the resource that may change the answer.
+    /// What is decided then holds now, and the resource is provisional.
+    pub unsettled: Option<Arc<str>>,
+    /// In a preview: run no commands on staged copies, and put into `at_apply` the
+    /// paths whose content they decide.
+    pub skips_post: bool,
+    /// In a preview, set by `observe`: paths of which only the run knows the content.
+    pub at_apply: Vec<PathBuf>,
     /// How much of the state will be read.
     pub detail: Detail,
+    /// Services are left to the first boot.
+    pub offline: bool,
     /// Sees what was decided before anything is done, if anyone wants to know.
     pub decisions: &'a DecisionPolicy,
     /// Key of the resource in the decision log; empty if decisions are not recorded.
     pub key: &'a str,
+    /// What earlier runs have extracted; `None` without a state directory.
+    pub extractions: Option<&'a Extractions>,
     /// Told of changes.
     pub recorder: &'a mut dyn ChangeRecorder,
     /// Takes lines of output while they arrive.

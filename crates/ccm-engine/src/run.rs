@@ -8,12 +8,12 @@ use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, Resou
 
 use ccm_state::history::{Former, RecordedTurn};
 
-use crate::debts::Debts;
 use crate::history::History;
 use crate::lifecycle::{LifecycleContext, Repeated};
 use crate::manifest::{Diagnosis, Manifest};
 use crate::manifest_run::{ChildSummary, ManifestFrame, Way};
 use crate::options::RunOptions;
+use crate::owed::OwedReactions;
 use crate::registration::Unpublished;
 use crate::request::read_request;
 use crate::resource::{AnyResource, AnyType};
@@ -22,14 +22,12 @@ use crate::session::{MemorySession, NoSession, Session, SessionError};
 
 /// Receives the events of a run as they happen.
 pub trait Observer {
+    /// The manifest is loaded and checked: its resources follow.
+    fn loaded(&mut self, _manifest: &Manifest) {}
     /// A resource's turn begins.
-    fn starting(&mut self, _resource: &dyn AnyResource, _number: usize, _total: usize) {}
+    fn starting(&mut self, _resource: &dyn AnyResource, _position: Position<'_>) {}
     /// A line of output from the resource at work.
     fn output(&mut self, _line: &str) {}
-    /// A manifest that a resource applies is about to run.
-    fn entering(&mut self, _manifest: &str) {}
-    /// Its resources are done.
-    fn leaving(&mut self) {}
     /// What is wrong with a manifest, or worth knowing of it.
     fn diagnosed(&mut self, _diagnosis: &Diagnosis) {}
     /// Something worth knowing that stops nothing.
@@ -38,6 +36,17 @@ pub trait Observer {
     fn message(&mut self, _text: &str) {}
     /// A resource is finished.
     fn finished(&mut self, _event: &Event, _diff: Option<&str>) {}
+}
+
+/// Where a resource is in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Position<'a> {
+    /// The child manifests on the way to it.
+    pub route: &'a [String],
+    /// Its number in its manifest, from 1.
+    pub number: usize,
+    /// How many resources its manifest has.
+    pub total: usize,
 }
 
 /// An observer that ignores everything.
@@ -97,13 +106,15 @@ pub(crate) struct Record<'a> {
     session_error: Option<SessionError>,
     /// How many manifests resources have applied.
     pub(crate) manifests: usize,
-    pub(crate) debts: Debts,
+    pub(crate) owed: OwedReactions,
     pub(crate) history: History,
     pub(crate) unpublished: Unpublished,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
     /// Those that the real run only previews, in the same way.
     aside: HashSet<String>,
+    /// Those that have not succeeded since a change that they subscribe to.
+    owing: HashSet<String>,
     /// Provisional ones, in the same way, and what they wait for.
     waiting: HashMap<String, String>,
 }
@@ -114,7 +125,7 @@ impl<'a> Record<'a> {
         session: &'a mut dyn Session,
         options: &RunOptions,
         keeps_events: bool,
-        (debts, history): (Debts, History),
+        (owed, history): (OwedReactions, History),
     ) -> Self {
         let mut summary = Summary::starting(options.host.now());
         summary.noop = options.mode.noop;
@@ -126,11 +137,12 @@ impl<'a> Record<'a> {
             last_id: EventId::default(),
             session_error: None,
             manifests: 0,
-            debts,
+            owed,
             history,
             unpublished: Unpublished::default(),
             not_selected: HashSet::new(),
             aside: HashSet::new(),
+            owing: HashSet::new(),
             waiting: HashMap::new(),
         }
     }
@@ -143,6 +155,7 @@ impl<'a> Record<'a> {
         let fresh = EventId::new(event.timestamp, host.random());
         self.last_id = if fresh > self.last_id { fresh } else { self.last_id.next() };
         event.event_id = self.last_id;
+        event.outcome = Some(event.outcome());
         let recorded = if counts_for_others {
             self.session.record(event)
         } else {
@@ -157,6 +170,7 @@ impl<'a> Record<'a> {
     /// Takes note of a resource that was not selected.
     pub(crate) fn pass_over(&mut self, resource: &dyn AnyResource) {
         self.summary.not_selected += 1;
+        self.summary.outcomes.not_selected += 1;
         self.not_selected.extend(references(resource));
     }
 
@@ -188,6 +202,22 @@ impl<'a> Record<'a> {
 
     pub(crate) fn is_aside(&self, reference: &ResourceRef) -> bool {
         !self.aside.is_empty() && self.aside.contains(&reference.to_string())
+    }
+
+    /// Takes note of whether a resource still owes a reaction after its turn.
+    pub(crate) fn note_owing(&mut self, resource: &dyn AnyResource, is_owing: bool) {
+        for reference in references(resource) {
+            if is_owing {
+                self.owing.insert(reference);
+            } else if !self.owing.is_empty() {
+                self.owing.remove(&reference);
+            }
+        }
+    }
+
+    /// Whether a resource has not succeeded since a change that it subscribes to.
+    pub(crate) fn is_owing(&self, reference: &ResourceRef) -> bool {
+        !self.owing.is_empty() && self.owing.contains(&reference.to_string())
     }
 
     pub(crate) fn is_passed_over(&self, reference: &ResourceRef) -> bool {
@@ -223,6 +253,7 @@ impl<'a> Record<'a> {
             summary,
             events: self.events.unwrap_or_default(),
             warnings: self.warnings,
+            errors: Vec::new(),
         };
         Finished { report, stop: None, losses, post_message: None }
     }
@@ -238,7 +269,7 @@ fn references(resource: &dyn AnyResource) -> impl Iterator<Item = String> {
 /// Runs a whole manifest.
 pub(crate) fn run_manifest(
     types: &'static [&'static dyn AnyType],
-    manifest: Manifest,
+    mut manifest: Manifest,
     options: &RunOptions,
     session: Option<&mut dyn Session>,
     observer: &mut dyn Observer,
@@ -254,12 +285,14 @@ pub(crate) fn run_manifest(
     let observer: RefCell<&mut dyn Observer> = RefCell::new(&mut *observer);
     let state = options.state.directory.as_ref();
     let identity = state.map(|_| manifest.identity(&options.host)).unwrap_or_default();
-    let kept = (Debts::of_manifest(&identity, options), History::new(options, Some(identity)));
+    let kept =
+        (OwedReactions::of_manifest(&identity, options), History::new(options, Some(identity)));
     let mut record = Record::new(session, options, true, kept);
     // A resource that stands in no manifest needs a frame too; this one holds
     // only until the manifest has its own.
     let files = vec![manifest.path.display().to_string()];
-    let frame = ManifestFrame::outside(options, manifest.templates.clone());
+    let frame = ManifestFrame::outside(options, manifest.templates);
+    manifest.templates = frame.templates.clone();
     let mut context = LifecycleContext {
         types,
         options,
@@ -271,7 +304,7 @@ pub(crate) fn run_manifest(
     let (ChildSummary { stop, .. }, post_message) =
         context.run_manifest(manifest, options.mode, files, false, Way::default());
     let is_whole = stop.is_none() && options.selection.is_everything();
-    context.record.debts.finish(is_whole, &options.host);
+    context.record.owed.finish(is_whole, &options.host);
     context.finish_registrations();
     context.record.finish_history(&options.host);
     context.take_warnings(None);
@@ -304,7 +337,7 @@ impl<'a> Run<'a> {
                 session,
                 &options,
                 false,
-                (Debts::default(), History::new(&options, None)),
+                (OwedReactions::default(), History::new(&options, None)),
             ),
             observer: RefCell::new(observer),
             options,
@@ -329,9 +362,9 @@ impl<'a> Run<'a> {
     pub fn ensure(&mut self, request: Request<'_>) -> Result<Event, RequestError> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
-        self.record.debts.begin_request(&self.options);
+        self.record.owed.begin_request(&self.options);
         let event = self.context().run_resource(&mut *resource, Repeated::default());
-        self.record.debts.finish_request(&self.options.host);
+        self.record.owed.finish_request(&self.options.host);
         Ok(event)
     }
 
@@ -339,6 +372,11 @@ impl<'a> Run<'a> {
     pub fn leave_state(&mut self) {
         self.options.state.directory = None;
         self.record.history = History::default();
+    }
+
+    /// The handle that its resources are given.
+    pub(crate) fn host(&self) -> &Host {
+        self.frame.templates.host()
     }
 
     /// What it was given.

@@ -18,7 +18,7 @@ use ccm_hiera::Document;
 use ccm_host::{Digest, Host, RecordedFetch, RecordedFile, RecordedSources};
 use ccm_model::Plan;
 use ccm_template::Facts;
-use govalue::{Map, Value};
+use govalue::{Exact, Map};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,12 @@ pub struct SavedPlan {
     manifest: PathBuf,
     only: Vec<String>,
     skip: Vec<String>,
+    /// Services are left to the first boot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    offline: bool,
+    /// No commands ran on staged copies.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    no_post: bool,
     facts: serde_json::Value,
     environ: BTreeMap<String, String>,
     /// Name and text of hierarchical data from outside.
@@ -116,7 +122,9 @@ impl PlanRecording {
             manifest,
             only,
             skip,
-            facts: as_json(inputs.facts.get()),
+            offline: options.mode.offline,
+            no_post: options.skips_post,
+            facts: serde_json::to_value(Exact(inputs.facts.get())).unwrap_or_default(),
             environ,
             external,
             sources: files.collect(),
@@ -183,6 +191,16 @@ impl SavedPlan {
         (self.only.clone(), self.skip.clone())
     }
 
+    /// Whether the plan leaves services to the first boot.
+    pub fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    /// Whether the preview ran no commands on staged copies.
+    pub fn skips_post(&self) -> bool {
+        self.no_post
+    }
+
     /// Gives the manifest the name that it had: of one that was fetched, the path
     /// says nothing.
     pub fn named(&self, manifest: Manifest) -> Manifest {
@@ -196,15 +214,13 @@ impl SavedPlan {
     /// Returns why the saved data cannot be read.
     pub fn inputs(&self) -> Result<Inputs, SavedPlanError> {
         let damaged = || SavedPlanError::Damaged;
-        let facts = self.facts.to_string();
-        let facts = govalue::json::decode(&facts, govalue::json::Numbers::Ints);
-        let Ok(Value::Map(facts)) = facts else { return Err(damaged()) };
+        let facts = Map::deserialize(&self.facts).map_err(|_| damaged())?;
         let external = match &self.external {
             Some((name, text)) => Some(Document::parse(name, text).map_err(|_| damaged())?),
             None => None,
         };
         Ok(Inputs {
-            facts: Facts::known((*facts).clone()),
+            facts: Facts::known(facts),
             environ: ccm_template::Scope::environ(self.environ.clone()),
             external,
             ..Inputs::default()
@@ -256,9 +272,4 @@ impl SavedPlan {
 /// Whether a path is absolute and goes up nowhere.
 fn is_plain(path: &Path) -> bool {
     path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
-}
-
-fn as_json(value: &Value) -> serde_json::Value {
-    let text = govalue::json::encode(value, govalue::json::Options::default());
-    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }

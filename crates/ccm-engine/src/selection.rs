@@ -9,7 +9,6 @@ use ccm_model::did_you_mean;
 use crate::engine::Engine;
 use crate::lifecycle::is_managed;
 use crate::manifest::Manifest;
-use crate::manifest_run::{Above, MAX_DEPTH, load_child};
 use crate::options::RunOptions;
 use crate::resource::AnyResource;
 
@@ -63,7 +62,7 @@ impl Selection {
         is_chosen: bool,
         child: Option<PathBuf>,
     ) -> Choice {
-        if self.skip.iter().any(|text| is_named(text, resource)) {
+        if self.skip.iter().any(|text| is_match(text, resource)) {
             Choice::NotSelected
         } else if is_chosen
             || self.only.is_empty()
@@ -79,16 +78,12 @@ impl Selection {
 }
 
 /// Whether a selector names a resource: as `type#name` or `type#alias`, by its
-/// alias or by a tag.
-fn is_named(selector: &str, resource: &dyn AnyResource) -> bool {
-    names(resource).iter().any(|name| name == selector)
-}
-
-/// The same, where a trailing `*` stands for anything.
+/// alias or by a tag. A trailing `*` stands for anything.
 fn is_match(selector: &str, resource: &dyn AnyResource) -> bool {
+    let names = names(resource);
     match selector.strip_suffix('*') {
-        Some(start) => names(resource).iter().any(|name| name.starts_with(start)),
-        None => is_named(selector, resource),
+        Some(start) => names.iter().any(|name| name.starts_with(start)),
+        None => names.iter().any(|name| name == selector),
     }
 }
 
@@ -136,8 +131,7 @@ impl Engine {
             if let Some(selector) = unused.filter(|_| is_complete) {
                 let hint = did_you_mean(selector, names.iter().map(String::as_str));
                 let hint = hint.unwrap_or_else(|| {
-                    "a selector is `type#name`, an alias or a tag; `--only` takes a trailing `*`"
-                        .to_owned()
+                    "a selector is `type#name`, an alias or a tag, and may end with `*`".to_owned()
                 });
                 return Err(SelectionError { flag, selector: selector.clone(), hint });
             }
@@ -166,7 +160,7 @@ impl Survey<'_> {
         let mut has_match = false;
         for resource in &manifest.declarations.resources {
             self.names.extend(names(&**resource));
-            let skipped = self.skip.iter().filter(|text| is_named(text, &**resource));
+            let skipped = self.skip.iter().filter(|text| is_match(text, &**resource));
             self.used.extend(skipped.map(|text| ("skip", text.clone())));
             for text in self.only.iter().filter(|text| is_match(text, &**resource)) {
                 self.used.insert(("only", text.clone()));
@@ -174,13 +168,11 @@ impl Survey<'_> {
             }
             let Some(child) = resource.child() else { continue };
             let path = manifest.working_directory.join(child.path);
-            if depth >= MAX_DEPTH {
+            if depth >= self.options.max_depth {
                 continue;
             }
-            let remote = manifest.remote.clone();
-            let above = Above { templates: &manifest.templates, path: path.clone(), remote };
-            let RunOptions { host, inputs, .. } = self.options;
-            match load_child(host, self.engine.types(), inputs, &child, above) {
+            let RunOptions { inputs, .. } = self.options;
+            match self.engine.load_child(manifest, &child, inputs, self.options) {
                 Ok(found) => {
                     if self.look_through(&found, depth + 1) {
                         self.entered.insert(path);

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Attributes, Content, Host};
-use ccm_model::{Event, EventId, Report, ResourceRef, SessionStart, Summary};
+use ccm_model::{Counts, Event, EventId, Report, ResourceRef, SessionStart, Summary};
 use jiff::Timestamp;
 
 /// Why a session cannot be used.
@@ -218,6 +218,12 @@ impl DirectorySession {
                 events.push(*event);
             }
         }
+        if !events.is_empty() && events.iter().all(|event| event.noop) {
+            summary.outcomes = Counts::default();
+            for event in &events {
+                summary.outcomes.add(event, true);
+            }
+        }
         Ok((summary, events))
     }
 
@@ -234,6 +240,7 @@ impl DirectorySession {
             summary,
             events,
             warnings: Vec::new(),
+            errors: Vec::new(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Undoes a run: restores what it changed in reverse order, except what was
 //! changed since.
 
+mod choice;
 mod judge;
 mod paths;
 mod undone;
@@ -18,6 +19,8 @@ use crate::plan::{PlanRecorder, Planned};
 use crate::run::{NoObserver, Observer, Run, Stop};
 use crate::session::NoSession;
 use crate::{Error, chain};
+pub use choice::find_run;
+pub(crate) use choice::{already_undone, choose_undo};
 use paths::PathUndo;
 
 /// Options of an undo.
@@ -42,19 +45,35 @@ pub enum UndoError {
         /// A name that was perhaps meant.
         hint: Option<String>,
     },
+    /// There is no such run.
+    #[error("{message}")]
+    NoRun {
+        /// Why.
+        message: String,
+    },
     /// The data that templates see cannot be resolved.
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
+    /// The history cannot be read.
+    #[error(transparent)]
+    Host(#[from] ccm_host::Error),
 }
 
 impl UndoError {
+    /// No run has changed anything.
+    pub(crate) fn none() -> Self {
+        Self::NoRun { message: "there is no run to undo".to_owned() }
+    }
+
     /// Advice on how to fix the problem, for the `hint:` line.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotChanged { hint, id, .. } => {
                 hint.clone().or_else(|| Some(format!("`ccm history show {id}` lists what it did")))
             }
+            Self::NoRun { .. } => Some("`ccm history` lists the runs that are kept".to_owned()),
             Self::Data(_) => None,
+            Self::Host(error) => error.hint(),
         }
     }
 }
@@ -74,12 +93,13 @@ impl Engine {
         observer: &mut dyn Observer,
     ) -> Result<Planned, UndoError> {
         check_selection(run, undo)?;
+        options.host.add_secrets(run.secrets.iter().cloned());
         let mut recorder = PlanRecorder::new(observer);
         let mut none = NoSession;
         let mut undoing = self.start(options, &mut none, &mut recorder)?;
         undoing.keep_events();
         let mut stop = None;
-        let mut paths = PathUndo::new(run, options, undo.force);
+        let mut paths = PathUndo::new(run, options, undoing.host(), undo.force);
         for (number, turn) in run.turns.iter().enumerate().rev() {
             if !is_selected(undo, turn) {
                 continue;
@@ -158,7 +178,7 @@ fn request(turn: &RecordedTurn, properties: &Value) -> Result<ccm_yaml::Source, 
         return Err("its former state was not recorded".to_owned());
     };
     let mut properties = properties.clone();
-    properties.insert("name".to_owned(), turn.name.as_str().into());
+    properties.entry("name").or_insert_with(|| turn.name.as_str().into());
     let request = json!({
         "protocol": Request::PROTOCOL,
         "type": turn.kind,
@@ -173,7 +193,8 @@ fn words(properties: &Value) -> String {
         Value::String(text) => format!("{key}: {text}"),
         value => format!("{key}: {value}"),
     };
-    map.iter().map(word).collect::<Vec<_>>().join(", ")
+    let told = map.iter().filter(|(key, _)| *key != "name");
+    told.map(word).collect::<Vec<_>>().join(", ")
 }
 
 /// What a resource is called, without what was secret in the run.
@@ -195,7 +216,11 @@ fn is_called(turn: &RecordedTurn, name: &str) -> bool {
     let is_alias = alias.is_some_and(|alias| {
         alias == name || name.split_once('#') == Some((turn.kind.as_str(), alias.as_str()))
     });
-    is_below || is_alias || display(turn) == name || format!("{}#{}", turn.kind, turn.name) == name
+    // A name with secrets is recorded without them, and the path with them.
+    let paths = turn.paths.iter().map(|change| change.path.to_string_lossy());
+    let mut names = paths.chain([Cow::Borrowed(turn.name.as_str())]);
+    let is_named = names.any(|own| name.split_once('#') == Some((turn.kind.as_str(), &own)));
+    is_below || is_alias || display(turn) == name || is_named
 }
 
 fn check_selection(run: &RecordedRun, undo: &UndoOptions) -> Result<(), UndoError> {

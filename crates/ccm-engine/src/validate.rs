@@ -68,7 +68,9 @@ pub(crate) fn check_table<T: Declare>(
     for (index, field) in fields.iter().enumerate() {
         let needed = match field.required {
             Required::Always => true,
-            Required::UnlessEnsure(word) => common.ensure != word && !places.is_unresolved(at),
+            Required::UnlessEnsure(words) => {
+                !words.contains(&common.ensure.as_str()) && !places.is_unresolved(at)
+            }
             Required::UnlessSet(other) => {
                 let other = fields.iter().position(|field| field.is_called(other));
                 !other.is_some_and(|other| places.has(other))
@@ -124,7 +126,9 @@ fn check_health_checks(checks: &[Spanned<HealthCheck>], findings: &mut Vec<Findi
             findings.push(Finding::error(check.span, message).hint(hint));
         }
         let rules = check.value.goss_rules.iter();
-        for mut finding in rules.flat_map(|rules| ccm_goss::check(&rules.node)) {
+        let found =
+            rules.flat_map(|rules| [ccm_goss::check(&rules.node), ccm_goss::warnings(&rules.node)]);
+        for mut finding in found.flatten() {
             finding.message = format!("health_checks: {which}: goss_rules: {}", finding.message);
             findings.push(finding);
         }

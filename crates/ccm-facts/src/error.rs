@@ -1,6 +1,10 @@
 //! Errors of facts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use ccm_model::Finding;
+use ccm_yaml::Source;
 
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -17,16 +21,12 @@ pub enum Error {
         source: ccm_host::Error,
     },
     /// The text is neither JSON nor YAML.
-    #[error("{}:{line}:{column}: {message}", path.display())]
+    #[error("{}: {}", place(document, finding), finding.message)]
     Syntax {
         /// The facts file, which ccm ignores then.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The column, from 1.
-        column: usize,
-        /// Why the parser rejects it.
-        message: String,
+        document: Arc<Source>,
+        /// Why the parser rejects it, and where.
+        finding: Box<Finding>,
     },
     /// The document is a list or a scalar.
     #[error("{} holds {found}, not a map of facts", path.display())]
@@ -54,7 +54,12 @@ impl Error {
             Self::Read { source } => source.hint(),
             Self::NotAMap { .. } => Some("write facts as `name: value`".to_owned()),
             Self::Argument { .. } => Some("write it as `name=value` or `a.b=value`".to_owned()),
-            Self::Syntax { .. } => None,
+            Self::Syntax { finding, .. } => finding.hint.clone(),
         }
     }
+}
+
+fn place(document: &Source, finding: &Finding) -> String {
+    let position = document.position(finding.span.unwrap_or_default().start);
+    format!("{}:{}:{}", document.name(), position.line, position.column)
 }

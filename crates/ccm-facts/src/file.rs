@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ccm_host::Host;
-use ccm_yaml::Source;
+use ccm_model::Finding;
+use ccm_yaml::{Source, Span};
 use govalue::{Value, json};
 
 use crate::{Error, Facts, Result};
@@ -24,12 +25,8 @@ pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
 
 /// The facts in a text. An empty one has none.
 pub(crate) fn parse(path: &Path, text: String) -> Result<Facts> {
-    let source = Source::new(path.display().to_string(), text);
-    let value = if is_json(path, source.text()) {
-        from_json(path, &source)
-    } else {
-        from_yaml(path, &source)
-    };
+    let source = Arc::new(Source::new(path.display().to_string(), text));
+    let value = if is_json(path, source.text()) { from_json(&source) } else { from_yaml(&source) };
     match value? {
         Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
         Value::Nil => Ok(Facts::new()),
@@ -46,26 +43,28 @@ fn is_json(path: &Path, text: &str) -> bool {
     }
 }
 
-fn from_json(path: &Path, source: &Source) -> Result<Value> {
+fn from_json(source: &Arc<Source>) -> Result<Value> {
     let text = source.text();
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     if body.trim().is_empty() {
         return Ok(Value::Nil);
     }
     let before = text.len() - body.len();
-    json::decode(body, json::Numbers::Ints)
-        .map_err(|error| syntax(path, source, before + error.offset, error.reason.to_owned()))
+    json::decode(body, json::Numbers::Ints).map_err(|error| {
+        let start = u32::try_from(before + error.offset).unwrap_or(u32::MAX);
+        syntax(source, Finding::error(Span { start, end: start + 1 }, error.reason))
+    })
 }
 
-fn from_yaml(path: &Path, source: &Source) -> Result<Value> {
-    let node = ccm_yaml::parse(source)
-        .map_err(|error| syntax(path, source, error.span.start as usize, error.message))?;
+fn from_yaml(source: &Arc<Source>) -> Result<Value> {
+    let node = ccm_yaml::parse(source).map_err(|error| {
+        syntax(source, Finding::error(error.span, error.message).hint(error.hint))
+    })?;
     Ok(ccm_yaml::to_value(&node))
 }
 
-fn syntax(path: &Path, source: &Source, offset: usize, message: String) -> Error {
-    let place = source.position(u32::try_from(offset).unwrap_or(u32::MAX));
-    Error::Syntax { path: path.to_owned(), line: place.line, column: place.column, message }
+fn syntax(source: &Arc<Source>, finding: Finding) -> Error {
+    Error::Syntax { document: Arc::clone(source), finding: Box::new(finding) }
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod partition;
 mod platform;
 mod route;
 mod tree;
+mod user;
 mod virtualization;
 
 use std::path::PathBuf;
@@ -141,7 +142,14 @@ fn report(host: &Host, error: &Error) {
         source = error.source();
     }
     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-    host.warn(format!("{error}{reason}; ccm ignores the file{hint}"));
+    let line = match error {
+        Error::Syntax { document, finding } => {
+            let span = finding.span.unwrap_or_default();
+            format!("\n{}", ccm_model::excerpt(document, span, &[]))
+        }
+        _ => String::new(),
+    };
+    host.warn(format!("{error}{reason}; ccm ignores the file{hint}{line}"));
 }
 
 fn machine_facts(tree: &Tree<'_>, until: Instant) -> Facts {
@@ -151,6 +159,7 @@ fn machine_facts(tree: &Tree<'_>, until: Instant) -> Facts {
     facts.insert("cpu", cpu::facts(tree));
     facts.insert("memory", memory::facts(tree));
     facts.insert("network", network::facts(tree));
+    facts.insert("user", user::facts(tree.host));
     facts.insert("partition", partitions.finish(until));
     with_any_initial(facts)
 }
@@ -199,7 +208,7 @@ mod tests {
         let host = Host::new();
         let facts = machine_facts(&Tree::at(&host, empty.path()), Instant::now());
         let facts = Value::from(facts);
-        assert_eq!(keys(&facts), ["host", "cpu", "memory", "network", "partition"]);
+        assert_eq!(keys(&facts), ["host", "cpu", "memory", "network", "user", "partition"]);
         let at = |path: &str| path.split('.').fold(&facts, |value, key| value.get(key).unwrap());
         assert_eq!(at("host.info.os").as_str(), Some("linux"));
         assert_eq!(at("host.info.platform").as_str(), Some(""));

@@ -277,5 +277,15 @@ fn a_file_that_was_asked_for_may_be_linked_but_must_be_there() {
     let missing = read_file(&Host::new(), &stage.path("missing")).unwrap_err();
     assert!(matches!(missing, Error::Read { .. }), "{missing}");
     let bad = read_file(&Host::new(), &stage.path("bad.json")).unwrap_err();
-    assert!(matches!(bad, Error::Syntax { line: 1, .. }), "{bad}");
+    assert!(matches!(bad, Error::Syntax { .. }), "{bad}");
+}
+
+#[test]
+fn a_broken_file_is_shown_at_its_line() {
+    let stage = Stage::new(&[("etc/facts.yaml", "mine: a\nmine: b\n")]);
+    stage.refused(&["duplicate key `mine`", "facts.yaml:2:1\n  |\n2 | mine: b\n  | ^^^^"]);
+    let stage = Stage::new(&[("etc/facts.yaml", "password: a\npassword: hunter2\n")]);
+    let (_, warnings) = stage.gather();
+    assert!(warnings[0].contains("2 | password: ***"), "{warnings:?}");
+    assert!(!warnings[0].contains("hunter2"), "{warnings:?}");
 }

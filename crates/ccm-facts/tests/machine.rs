@@ -78,6 +78,7 @@ fn keys_are_those_that_users_know() {
     );
     assert_eq!(keys("partition"), "partitions usage");
     assert_eq!(keys("network"), "interfaces addresses default_ipv4 default_ipv6 primaryIP");
+    assert_eq!(keys("user"), "name uid group gid home");
     assert_eq!(keys("network.interfaces.0"), "index mtu name hardwareAddr flags addrs");
 }
 
@@ -104,6 +105,23 @@ fn the_system_is_the_one_that_runs() {
     let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")).unwrap();
     assert_eq!(int(&facts, "host.info.bootTime"), boot.parse::<i64>().unwrap());
     assert!(int(&facts, "host.info.procs") > 0);
+}
+
+#[test]
+fn the_user_is_the_one_that_runs_ccm() {
+    let facts = facts();
+    for (option, fact) in [("-un", "name"), ("-gn", "group")] {
+        assert_eq!(Some(text(&facts, &format!("user.{fact}"))), run(&["id", option]).as_deref());
+    }
+    for (option, fact) in [("-u", "uid"), ("-g", "gid")] {
+        let said = run(&["id", option]).unwrap();
+        assert_eq!(int(&facts, &format!("user.{fact}")).to_string(), said);
+    }
+    let passwd = read("/etc/passwd");
+    let entry =
+        passwd.lines().find(|line| line.starts_with(&format!("{}:", text(&facts, "user.name"))));
+    let home = entry.and_then(|line| line.split(':').nth(5)).unwrap_or_default();
+    assert_eq!(text(&facts, "user.home"), home);
 }
 
 #[test]

@@ -3,19 +3,22 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ccm_host::{HTTP_METHODS, Protocol, RecordType, Transport};
+use ccm_host::Transport;
 use ccm_model::{Finding, did_you_mean};
 use ccm_yaml::Span;
 use govalue::Value;
 
-use crate::kinds::{self, Attribute, Id, KINDS, Kind, SettingType, ValueType};
+use crate::kinds::{self, Attribute, Id, KINDS, RuleKind, SettingType, ValueType};
 use crate::matcher::{self, Matcher};
+use crate::probe::dns::RecordType;
+use crate::probe::http::METHODS;
+use crate::probe::kernel_tables::Protocol;
 use crate::tree::{Item, Key, Tree, to_json};
 
 /// One entry of the rules: a thing, and what is expected of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) kind: &'static Kind,
+    pub(crate) kind: &'static RuleKind,
     /// The thing, as its kind names it.
     pub(crate) name: String,
     pub(crate) title: Option<String>,
@@ -72,6 +75,11 @@ impl Problems {
 
     pub(crate) fn add(&mut self, span: Span, message: impl Into<String>) {
         self.findings.push(Finding::error(span, message));
+    }
+
+    /// Whether a test that can never hold is wrong.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.is_strict
     }
 
     /// Something because of which a test fails, whatever the machine says.
@@ -155,7 +163,7 @@ fn unknown_kind(key: &Key, problems: &mut Problems) {
 
 /// Reads the entries of a kind; whether a placeholder decides about one.
 fn compile_kind(
-    kind: &'static Kind,
+    kind: &'static RuleKind,
     things: &Tree,
     problems: &mut Problems,
     entries: &mut Vec<Entry>,
@@ -196,7 +204,7 @@ fn compile_kind(
 }
 
 struct EntryReading<'a> {
-    kind: &'static Kind,
+    kind: &'static RuleKind,
     key: &'a Key,
     /// Whether a placeholder decides about a part.
     is_open: bool,
@@ -418,8 +426,8 @@ impl EntryReading<'_> {
 fn check_setting(name: &str, value: &Value) -> Result<(), String> {
     let text = value.as_str().unwrap_or_default();
     match name {
-        "method" if !HTTP_METHODS.contains(&text.to_ascii_uppercase().as_str()) => {
-            Err(format!("unknown method `{text}`: allowed: {}", HTTP_METHODS.join(", ")))
+        "method" if !METHODS.contains(&text.to_ascii_uppercase().as_str()) => {
+            Err(format!("unknown method `{text}`: allowed: {}", METHODS.join(", ")))
         }
         "local-address" if text.parse::<IpAddr>().is_err() => {
             Err(format!("`{text}` is not an IP address"))

@@ -3,7 +3,7 @@
 
 /// A kind of rule, with its attributes.
 #[derive(Debug)]
-pub struct Kind {
+pub struct RuleKind {
     /// Its name in rules.
     pub name: &'static str,
     /// Its name in results.
@@ -102,8 +102,8 @@ pub(crate) const COMMON: [Setting; 3] = [
 ];
 
 /// Every kind of rule.
-pub static KINDS: &[Kind] = &[
-    Kind {
+pub static KINDS: &[RuleKind] = &[
+    RuleKind {
         id: Id::File,
         name: "file",
         label: "File",
@@ -130,7 +130,7 @@ pub static KINDS: &[Kind] = &[
                 `character-device` or `block-device`. `~` and `~user` are home directories. Only \
                 a list of patterns reads a file above 64 MiB",
     },
-    Kind {
+    RuleKind {
         id: Id::Package,
         name: "package",
         label: "Package",
@@ -141,7 +141,7 @@ pub static KINDS: &[Kind] = &[
         notes: "From the database of dpkg or rpm. Versions of rpm have their release, and their \
                 epoch if there is one",
     },
-    Kind {
+    RuleKind {
         id: Id::Service,
         name: "service",
         label: "Service",
@@ -151,7 +151,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "From systemd. At least one of the two is required",
     },
-    Kind {
+    RuleKind {
         id: Id::Process,
         name: "process",
         label: "Process",
@@ -161,7 +161,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "The command name of any process, of which the kernel keeps 15 bytes",
     },
-    Kind {
+    RuleKind {
         id: Id::Port,
         name: "port",
         label: "Port",
@@ -172,7 +172,7 @@ pub static KINDS: &[Kind] = &[
         notes: "`tcp:`, `tcp6:`, `udp:` or `udp6:` and a number; without a prefix `tcp:`. A \
                 socket on `::` is `tcp6`",
     },
-    Kind {
+    RuleKind {
         id: Id::Command,
         name: "command",
         label: "Command",
@@ -187,7 +187,7 @@ pub static KINDS: &[Kind] = &[
         notes: "Run by `sh -c` in `/`. After `timeout`, ccm terminates the command and its child \
                 processes. A wrong exit status does not skip the other tests",
     },
-    Kind {
+    RuleKind {
         id: Id::Http,
         name: "http",
         label: "HTTP",
@@ -215,7 +215,7 @@ pub static KINDS: &[Kind] = &[
         notes: "`headers` are sorted lines such as `Content-Type: text/html`. ccm reads at most \
                 16 MiB of a body",
     },
-    Kind {
+    RuleKind {
         id: Id::Addr,
         name: "addr",
         label: "Addr",
@@ -229,7 +229,7 @@ pub static KINDS: &[Kind] = &[
         notes: "`tcp://HOST:PORT` or `udp://HOST:PORT`. A UDP address is reachable if the machine \
                 has a route to it",
     },
-    Kind {
+    RuleKind {
         id: Id::Dns,
         name: "dns",
         label: "DNS",
@@ -244,7 +244,7 @@ pub static KINDS: &[Kind] = &[
                 `TYPE:name`, where the type is `A`, `AAAA`, `CNAME`, `MX`, `NS`, `PTR`, `SRV`, \
                 `TXT` or `CAA`. Answers are sorted, names in them end with a dot",
     },
-    Kind {
+    RuleKind {
         id: Id::User,
         name: "user",
         label: "User",
@@ -261,7 +261,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "From the user database of the machine. `groups` are sorted",
     },
-    Kind {
+    RuleKind {
         id: Id::Group,
         name: "group",
         label: "Group",
@@ -271,7 +271,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "",
     },
-    Kind {
+    RuleKind {
         id: Id::Interface,
         name: "interface",
         label: "Interface",
@@ -285,7 +285,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "`addrs` have a prefix length: `192.0.2.7/24`",
     },
-    Kind {
+    RuleKind {
         id: Id::Mount,
         name: "mount",
         label: "Mount",
@@ -304,7 +304,7 @@ pub static KINDS: &[Kind] = &[
                 the used share in whole percent; `timeout` limits how long ccm waits for the \
                 file system",
     },
-    Kind {
+    RuleKind {
         id: Id::KernelParam,
         name: "kernel-param",
         label: "KernelParam",
@@ -314,7 +314,7 @@ pub static KINDS: &[Kind] = &[
         settings: &[],
         notes: "The file below `/proc/sys` with this name, dots as slashes",
     },
-    Kind {
+    RuleKind {
         id: Id::Matching,
         name: "matching",
         label: "Matching",
@@ -338,7 +338,7 @@ const fn setting(name: &'static str, value: SettingType) -> Setting {
     Setting { name, value }
 }
 
-impl Kind {
+impl RuleKind {
     /// The attribute that is compared under this name.
     pub(crate) fn test(&self, name: &str) -> Option<&'static Attribute> {
         self.tests.iter().find(|test| test.name == name || test.alias == Some(name))
@@ -358,6 +358,6 @@ impl Kind {
 }
 
 /// The kind of this name.
-pub(crate) fn find(name: &str) -> Option<&'static Kind> {
+pub(crate) fn find(name: &str) -> Option<&'static RuleKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }

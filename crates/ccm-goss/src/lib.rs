@@ -24,9 +24,9 @@ mod run;
 mod schema;
 mod tree;
 
-pub use kinds::{Attribute, KINDS, Kind, Setting, SettingType, ValueType};
+pub use kinds::{Attribute, KINDS, RuleKind, Setting, SettingType, ValueType};
 pub use matcher::{MATCHERS, MatcherInfo};
 pub use report::{Outcome, Report, Summary, TestResult};
-pub use rules::{Rules, RulesError, check};
+pub use rules::{Rules, RulesError, check, warnings};
 pub use run::Interrupted;
 pub use schema::schema;

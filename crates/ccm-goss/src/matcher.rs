@@ -1,5 +1,6 @@
 //! Matchers: conditions on a value.
 
+mod lines;
 mod pattern;
 mod read;
 mod semver;
@@ -8,10 +9,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use ccm_host::Host;
-use govalue::regexp::Regex;
 use govalue::{Value, json};
 
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Pattern, Regexp};
 pub(crate) use read::read;
 pub use read::{MATCHERS, MatcherInfo};
 use semver::Constraint;
@@ -38,7 +38,7 @@ pub(crate) enum Matcher {
     Suffix(String),
     Substring(String),
     /// An expression that is wrong fails the test of whatever meets it.
-    Regexp(Result<Regex, String>),
+    Regexp(Regexp),
     Compare(Order, Result<Number, String>),
     Patterns(Vec<Pattern>),
     Element(Box<Self>),
@@ -181,7 +181,7 @@ impl Matcher {
             Self::Substring(wanted) => {
                 memchr::memmem::find(&text(value), wanted.as_bytes()).is_some()
             }
-            Self::Regexp(regexp) => regexp.as_ref().map_err(Clone::clone)?.is_match(&text(value)),
+            Self::Regexp(regexp) => regexp.get()?.is_match(&text(value)),
             Self::Compare(order, wanted) => {
                 let wanted = wanted.as_ref().map_err(Clone::clone)?;
                 order.holds(number()?.compare(*wanted))

@@ -1,8 +1,10 @@
 //! Probes: read the attributes that rules test from the machine.
 
 mod command;
+pub(crate) mod dns;
 mod file;
-mod http;
+pub(crate) mod http;
+pub(crate) mod kernel_tables;
 mod matching;
 mod network;
 mod package;
@@ -15,13 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ccm_host::{Command, Host, Listener, Mount, Output, Protocol};
+use ccm_host::{Command, Host, Output};
 use govalue::{Str, Value};
 
 use crate::compile::Entry;
 use crate::kinds::{Id, SettingType};
 use crate::matcher::Found;
 use crate::run::Shared;
+use kernel_tables::{Listener, Mount, Protocol};
 
 /// One thing of the machine that is asked about.
 pub(crate) trait Probe {
@@ -87,17 +90,17 @@ impl Machine {
     }
 
     fn listeners(&self, protocol: Protocol) -> Result<&[Listener], String> {
-        let read = || self.host.listeners(protocol).map_err(|error| chain(&error));
+        let read = || kernel_tables::listeners(&self.host, protocol);
         self.listeners[protocol as usize].get_or_init(read).as_deref().map_err(Clone::clone)
     }
 
     fn processes(&self) -> Result<&HashSet<Vec<u8>>, String> {
-        let read = || self.host.process_names().map_err(|error| chain(&error));
+        let read = || kernel_tables::process_names(&self.host);
         self.processes.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
     fn mounts(&self) -> Result<&[Mount], String> {
-        let read = || self.host.mounts().map_err(|error| chain(&error));
+        let read = || kernel_tables::mounts(&self.host);
         self.mounts.get_or_init(read).as_deref().map_err(Clone::clone)
     }
 

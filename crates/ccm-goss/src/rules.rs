@@ -44,6 +44,51 @@ pub fn check(node: &Node<'_>) -> Vec<Finding> {
     }
 }
 
+/// Commands into which a placeholder puts a value as it is: the shell would run
+/// whatever is in it.
+pub fn warnings(node: &Node<'_>) -> Vec<Finding> {
+    let Item::Map(kinds) = Tree::from_node(node, Texts::Templates).item else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    let mut check = |text: &str, span: Span| {
+        if has_unquoted(text) {
+            let message =
+                "command: the shell reads what the placeholder becomes as part of the command";
+            let hint = "write {{ shellQuote(…) }}";
+            findings.push(Finding::warning(span, message).hint(Some(hint.to_owned())));
+        }
+    };
+    for (kind, entries) in kinds {
+        let Item::Map(entries) = entries.item else { continue };
+        for (key, attributes) in entries.iter().filter(|_| kind.text == "command") {
+            check(&key.text, key.span);
+            let Item::Map(attributes) = &attributes.item else { continue };
+            for (name, value) in attributes {
+                if let (true, Item::Open(text)) = (name.text == "exec", &value.item) {
+                    check(text, value.span);
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Whether a text holds a placeholder whose value is not quoted.
+fn has_unquoted(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find("{{").into_iter().chain(rest.find("${")).min() {
+        let end = if rest[at..].starts_with("{{") { "}}" } else { "}" };
+        let inner = &rest[at + 2..];
+        let (inner, behind) = inner.split_once(end).unwrap_or((inner, ""));
+        if !inner.contains("shellQuote") {
+            return true;
+        }
+        rest = behind;
+    }
+    false
+}
+
 impl Rules {
     /// Reads rules, with their placeholders resolved. Without `templates` a
     /// placeholder is as good as any other text.
@@ -63,14 +108,14 @@ impl Rules {
             .map_err(RulesError::Invalid)
     }
 
-    /// The passwords in them, and the headers that look like one.
+    /// The passwords in them, and the values of headers.
     pub fn secrets(&self) -> impl Iterator<Item = String> {
         self.entries.iter().flat_map(|entry| {
             let settings = &entry.settings;
             let headers = settings.texts("request-headers").filter_map(crate::compile::header);
-            let headers = headers.filter(|(name, _)| ccm_model::is_secret_name(name));
+            let headers = headers.flat_map(|(name, value)| ccm_model::header_secrets(name, value));
             let password = settings.text("password").into_iter();
-            let secrets = password.chain(headers.map(|(_, value)| value));
+            let secrets = password.chain(headers);
             secrets.filter(|secret| !secret.is_empty()).map(str::to_owned)
         })
     }

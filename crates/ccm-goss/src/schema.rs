@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::kinds::{COMMON, KINDS, Kind, SettingType, ValueType};
+use crate::kinds::{COMMON, KINDS, RuleKind, SettingType, ValueType};
 
 /// What `goss_rules` accepts: a map of rules, or a text that becomes one. Texts
 /// and keys that match `placeholder` may become anything.
@@ -23,7 +23,7 @@ fn or_open(schema: &Value, placeholder: &str) -> Value {
     json!({"anyOf": [schema, {"type": "string", "pattern": placeholder}]})
 }
 
-fn entries(kind: &Kind, placeholder: &str) -> Value {
+fn entries(kind: &RuleKind, placeholder: &str) -> Value {
     let tests = kind.tests.iter().flat_map(|test| {
         let expected = expected(test.value);
         std::iter::once(test.name)

@@ -2,7 +2,7 @@
 
 use ccm_model::{TemplateError, Templates, has_placeholder};
 use ccm_yaml::{Kind, Node, Span};
-use govalue::Value;
+use govalue::{Exact, Value};
 
 /// A part of the rules with its place.
 #[derive(Clone, Debug)]
@@ -143,17 +143,5 @@ impl Tree {
 
 /// A value as JSON shows it.
 pub(crate) fn to_json(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Nil => serde_json::Value::Null,
-        Value::Bool(flag) => (*flag).into(),
-        Value::Int(number) => (*number).into(),
-        Value::Float(number) => serde_json::Number::from_f64(*number)
-            .map_or_else(|| value.to_string().into(), Into::into),
-        Value::Array(items) => items.iter().map(to_json).collect(),
-        Value::Map(map) => serde_json::Value::Object(
-            map.iter().map(|(key, value)| (key.value().to_string(), to_json(value))).collect(),
-        ),
-        Value::String(text) => text.to_str_lossy().into_owned().into(),
-        other => other.to_string().into(),
-    }
+    serde_json::to_value(Exact(value)).unwrap_or_default()
 }

@@ -209,10 +209,6 @@ impl Templates for Two {
         self.text(text)
     }
 
-    fn condition(&self, _: &str) -> Result<bool, TemplateError> {
-        Ok(true)
-    }
-
     fn value(&self, text: &str) -> Result<govalue::Value, TemplateError> {
         match text {
             "{{ yes }}" => Ok(true.into()),
@@ -281,14 +277,16 @@ fn commands_that_do_not_end() {
     let dir = tempfile::tempdir().unwrap();
     let mark = dir.path().join("alive");
     let begin = Instant::now();
-    let script = format!("(sleep 3; touch {}) & sleep 60", mark.display());
+    let script = format!("(sleep 60; touch {0}) & echo $! > {0}.pid; sleep 60", mark.display());
     let report =
         run(&format!("command: {{'{script}': {{exit-status: 0, stdout: [x], timeout: 200}}}}"));
     let output = report.output();
     assert_eq!(report.summary.failed, 2, "{output}");
     assert!(output.contains("did not finish within 200ms and was terminated"), "{output}");
     assert!(begin.elapsed() < Duration::from_secs(3));
-    std::thread::sleep(Duration::from_secs(4));
+    let pid = std::fs::read_to_string(dir.path().join("alive.pid")).unwrap();
+    let pid = pid.trim().parse().unwrap();
+    ccm_testkit::wait_until("the end of what it started", || !ccm_testkit::is_alive(pid));
     assert!(!mark.exists(), "what it started was ended with it");
 }
 
@@ -463,11 +461,8 @@ fn beside(stage: &Path) {
         );
     }
     // Those that are done end in their own time.
-    let begin = Instant::now();
-    while waiting_threads() != 1 {
-        assert!(begin.elapsed() < Duration::from_secs(10), "{} threads wait", waiting_threads());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let threads = std::fmt::from_fn(|f| write!(f, "1 thread, not {}", waiting_threads()));
+    ccm_testkit::wait_until(threads, || waiting_threads() == 1);
     let begin = Instant::now();
     let usage =
         read(&format!("mount: {{{at}: {{exists: true, usage: 5, timeout: 300}}}}")).unwrap();
@@ -481,6 +476,24 @@ fn waiting_threads() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names = threads.map(|thread| std::fs::read_to_string(thread.path().join("comm")));
     names.flatten().filter(|name| name.trim() == "work").count()
+}
+
+/// Compiling expressions counts as part of the tests.
+#[test]
+fn expressions_are_compiled_within_the_time_limit() {
+    // Many of them, so that even a fast machine needs longer.
+    let slow: String = (0..8000)
+        .map(|n| {
+            format!("  x{n}: {{content: a, matches: {{match-regexp: '(\\pL{{20}}x{n}){{20}}'}}}}\n")
+        })
+        .collect();
+    let rules = format!("matching:\n{slow}");
+    let begin = std::time::Instant::now();
+    let report = run_within(&rules, Duration::from_millis(300));
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    // The output shows the first failures only, which a fast machine has tried.
+    let last = report.results.last().and_then(|result| result.reason.clone()).unwrap_or_default();
+    assert!(last.contains("timeout for all tests"), "{last}: {}", report.output());
 }
 
 proptest! {

@@ -11,7 +11,6 @@ mod support;
 
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::{Duration, Instant};
 
 use ccm_goss::{KINDS, Outcome};
 use support::{fails, holds, run};
@@ -132,10 +131,8 @@ fn ports() {
     let port = tcp.1;
     drop(tcp);
     // A process that another test starts has a copy until it runs its program.
-    let until = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(("127.0.0.1", port)).is_ok() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let is_closed = || TcpStream::connect(("127.0.0.1", port)).is_err();
+    ccm_testkit::wait_until("the port to be closed", is_closed);
     let lines = fails(&format!("port: {{'tcp:{port}': {{listening: true, ip: ['::']}}}}"));
     assert_eq!(lines, format!("Port: tcp:{port}: listening: expected true, found false"));
 }
@@ -230,6 +227,16 @@ fn mounts() {
 fn kernel_parameters() {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     holds(&format!("kernel-param: {{kernel.osrelease: {{value: '{}'}}}}", release.trim()));
+    // The kernel gives these only to the first read of a file.
+    for name in ["kernel.pid_max", "kernel.printk", "vm.lowmem_reserve_ratio"] {
+        let output = std::process::Command::new("cat")
+            .arg(format!("/proc/sys/{}", name.replace('.', "/")))
+            .output()
+            .unwrap();
+        let value = String::from_utf8(output.stdout).unwrap();
+        assert!(value.trim().len() > 1, "{name}: {value}");
+        holds(&format!("kernel-param: {{{name}: {{value: {:?}}}}}", value.trim()));
+    }
     let lines = fails("kernel-param: {kernel.no-such: {value: 1}}");
     assert!(
         lines.starts_with("KernelParam: kernel.no-such: value: expected 1: cannot "),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ccm_yaml::{Comments, Kind, Node, Source, parse_annotated, to_value};
+use ccm_yaml::{Comments, Kind, Node, Source, Span, parse_annotated, to_value};
 use govalue::{Map, Value, json};
 
 use crate::rules::Annotations;
@@ -16,14 +16,7 @@ pub struct Document {
     pub(crate) annotations: Annotations,
     pub(crate) data_key: String,
     /// The source text, if it is a separate document.
-    written: Option<Arc<Written>>,
-}
-
-/// The text of a document, kept to show places in it.
-#[derive(Debug)]
-struct Written {
-    name: String,
-    text: String,
+    written: Option<Arc<Source>>,
 }
 
 impl Document {
@@ -35,15 +28,15 @@ impl Document {
 
     /// As [`Document::parse`], with the data under another key.
     pub fn parse_keyed(name: &str, text: &str, data_key: &str) -> Result<Self, Error> {
-        let written = Written { name: name.to_owned(), text: text.to_owned() };
-        let document = Self::read(name, text, data_key)?;
-        Ok(Self { written: Some(Arc::new(written)), ..document })
+        let source = Arc::new(Source::new(name, text));
+        let document = Self::read(&source, data_key)?;
+        Ok(Self { written: Some(source), ..document })
     }
 
     /// The name and the text that it was read from, if it is a document of its
     /// own.
     pub fn written(&self) -> Option<(&str, &str)> {
-        self.written.as_ref().map(|written| (written.name.as_str(), written.text.as_str()))
+        self.written.as_ref().map(|source| (source.name(), source.text()))
     }
 
     /// The rules in the comments of its keys.
@@ -53,49 +46,46 @@ impl Document {
 
     /// The same error with its position, where the text is known.
     pub(crate) fn located(&self, error: Error) -> Error {
-        let Some(written) = &self.written else { return error };
-        let source = Source::new(&written.name, &written.text);
-        let span = ccm_yaml::parse(&source).ok().and_then(|root| error.locate(&root, &source));
+        let Some(document) = self.written.clone() else { return error };
+        let span = ccm_yaml::parse(&document).ok().and_then(|root| error.locate(&root, &document));
         let Some(span) = span else { return error };
-        let (name, position) = (written.name.clone(), source.position(span.start));
-        Error::Located { name, position, error: Box::new(error) }
+        Error::Located { document, span, error: Box::new(error) }
     }
 
     /// Display name of the text it was read from.
     pub(crate) fn name(&self) -> Option<&str> {
-        self.written.as_ref().map(|written| &*written.name)
+        self.written.as_ref().map(|source| source.name())
     }
 
     /// The line of every key of the data and the overrides, by its path from the
     /// top; nothing where the text is not known.
     pub(crate) fn key_lines(&self) -> HashMap<Vec<String>, usize> {
         let mut lines = HashMap::new();
-        let Some(written) = &self.written else { return lines };
-        let source = Source::new(&written.name, &written.text);
-        if let Ok(root) = ccm_yaml::parse(&source) {
-            add_lines(&root, &source, &mut Vec::new(), &mut lines, &|key| {
+        let Some(source) = &self.written else { return lines };
+        if let Ok(root) = ccm_yaml::parse(source) {
+            add_lines(&root, source, &mut Vec::new(), &mut lines, &|key| {
                 key == self.data_key || key == "overrides"
             });
         }
         lines
     }
 
-    fn read(name: &str, text: &str, data_key: &str) -> Result<Self, Error> {
-        let begins_json = text.trim_start().starts_with(['{', '[']);
-        let source = Source::new(name, text);
-        if begins_json {
-            let value = json::decode(text, json::Numbers::Ints).map_err(|error| Error::Json {
-                name: name.to_owned(),
-                position: source.position(error.offset as u32),
-                source: error,
+    fn read(source: &Arc<Source>, data_key: &str) -> Result<Self, Error> {
+        let text = source.text();
+        let wrong = |span, message, hint| Error::Located {
+            document: Arc::clone(source),
+            span,
+            error: Box::new(Error::Syntax { message, hint }),
+        };
+        if text.trim_start().starts_with(['{', '[']) {
+            let value = json::decode(text, json::Numbers::Ints).map_err(|error| {
+                let start = error.offset as u32;
+                wrong(Span { start, end: start + 1 }, error.reason.to_owned(), None)
             })?;
             return Self::new(value, Annotations::default(), data_key);
         }
-        let (root, comments) = parse_annotated(&source).map_err(|error| Error::Yaml {
-            name: name.to_owned(),
-            position: source.position(error.span.start),
-            source: error,
-        })?;
+        let (root, comments) = parse_annotated(source)
+            .map_err(|error| wrong(error.span, error.message, error.hint))?;
         let annotations = Annotations::read(&root, &comments, data_key);
         Self::new(to_value(&root), annotations, data_key)
     }

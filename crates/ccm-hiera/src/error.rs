@@ -1,7 +1,9 @@
 //! Errors in hierarchical data.
 
-use ccm_model::did_you_mean;
-use ccm_yaml::{Kind, Node, Position, Source, Span};
+use std::sync::Arc;
+
+use ccm_model::{Finding, did_you_mean};
+use ccm_yaml::{Kind, Node, Source, Span};
 
 use crate::Failure;
 
@@ -9,25 +11,13 @@ use crate::Failure;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The document is not YAML.
-    #[error("{name}:{}:{}: {source}", position.line, position.column)]
-    Yaml {
-        /// Display name of the document.
-        name: String,
-        /// Line and column in the document.
-        position: Position,
-        /// Why the YAML parser rejects it.
-        source: ccm_yaml::SyntaxError,
-    },
-    /// The document is not JSON.
-    #[error("{name}:{}:{}: {source}", position.line, position.column)]
-    Json {
-        /// Display name of the document.
-        name: String,
-        /// Line and column in the document.
-        position: Position,
-        /// Why the JSON parser rejects it.
-        source: govalue::json::ParseError,
+    /// The document is neither YAML nor JSON.
+    #[error("{message}")]
+    Syntax {
+        /// Why the parser rejects it.
+        message: String,
+        /// Advice on how to fix it.
+        hint: Option<String>,
     },
     /// The document is something other than a map.
     #[error("hierarchical data must be a map, not {found}")]
@@ -71,13 +61,13 @@ pub enum Error {
         /// Why the placeholder cannot be resolved.
         source: ccm_template::Error,
     },
-    /// An error in a document of its own, with its position there.
-    #[error("{name}:{}:{}: {error}", position.line, position.column)]
+    /// An error in a document of its own, with its place there.
+    #[error("{}: {error}", place(document, *span))]
     Located {
-        /// Display name of the document.
-        name: String,
-        /// Line and column in the document.
-        position: Position,
+        /// The document.
+        document: Arc<Source>,
+        /// The bytes of it that are at fault.
+        span: Span,
         /// The error that was found at this location.
         error: Box<Self>,
     },
@@ -101,6 +91,7 @@ impl Error {
                 .or_else(|| Some(format!("allowed keys: {}", KEYS.join(", ")))),
             Self::Template { source, .. } => source.hint(),
             Self::Located { error, .. } => error.hint(),
+            Self::Syntax { hint, .. } => hint.clone(),
             Self::Host(error) => error.hint(),
             _ => None,
         }
@@ -113,6 +104,17 @@ impl Error {
             Self::Template { source, .. } => source.brief(),
             other => other.to_string(),
         }
+    }
+
+    /// The document that the error is in and its findings there, if it is in one
+    /// of its own.
+    pub fn findings(&self) -> Option<(&Arc<Source>, Vec<Finding>)> {
+        let Self::Located { document, span, error } = self else { return None };
+        let findings = match &**error {
+            Self::Rules { failures } => failures.iter().map(Failure::finding).collect(),
+            error => vec![Finding::error(*span, error.brief()).hint(error.hint())],
+        };
+        Some((document, findings))
     }
 
     /// Where the error is within the document that is being resolved.
@@ -130,9 +132,15 @@ impl Error {
                 let exact = error.own_place().and_then(|place| place.within(source, whole));
                 Some(exact.unwrap_or(whole))
             }
+            Self::Rules { failures } => failures.first().map(|failure| failure.span),
             _ => None,
         }
     }
+}
+
+fn place(document: &Source, span: Span) -> String {
+    let position = document.position(span.start);
+    format!("{}:{}:{}", document.name(), position.line, position.column)
 }
 
 /// The keys of `hierarchy`.
@@ -149,6 +157,11 @@ fn span(root: &Node<'_>, path: &[&str]) -> Option<Span> {
         Kind::Sequence(items) => span(items.get(first.parse::<usize>().ok()?)?, rest),
         Kind::Scalar(_) => None,
     }
+}
+
+/// Where an entry of the hierarchy stands.
+pub fn entry_span(root: &Node<'_>, index: usize) -> Option<Span> {
+    span(root, &["hierarchy", "order", &index.to_string()])
 }
 
 /// Where a key of a section stands.

@@ -16,7 +16,7 @@
 //! let error = document.resolve(&host, &Facts::default(), None).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "key `address` is required but has no value\n\
+//!     "data.yaml:5:3: key `address` is required but has no value\n\
 //!      key `address` fails its validation `isIPv4(value)`",
 //! );
 //! # Ok::<(), Error>(())
@@ -26,19 +26,19 @@ mod document;
 mod error;
 pub mod mapmerge;
 mod provenance;
-mod reach;
 mod resolve;
 mod rules;
 mod source;
+mod unreachable;
 pub mod validator;
 
 pub use document::Document;
-pub use error::Error;
+pub use error::{Error, entry_span};
 pub use provenance::{EntryState, Explanation, HierarchyEntry, Origin, Provider};
-pub use reach::Unreached;
 pub use resolve::Resolution;
 pub use rules::{Failure, Reason, Rule, Warning};
 pub use source::DataSource;
+pub use unreachable::Unreached;
 
 /// The key that data stands under.
 pub const DATA: &str = "data";

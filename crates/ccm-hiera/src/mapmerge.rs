@@ -31,6 +31,34 @@ pub fn deep(target: &mut Map, over: &Map) {
     }
 }
 
+/// Takes lists that [`deep`] would append out of where they already are, so that
+/// doing so again does not repeat them.
+///
+/// ```
+/// use govalue::{Map, Value, json};
+///
+/// let value = |text| json::decode(text, json::Numbers::Ints).unwrap();
+/// let mut seen = value(r#"{"a": [1, 2], "b": {"c": [3]}, "d": [4]}"#).as_map().unwrap().clone();
+/// let over = value(r#"{"a": [2], "b": {"c": [3]}, "d": [5]}"#);
+/// ccm_hiera::mapmerge::without_appended(&mut seen, over.as_map().unwrap());
+/// assert_eq!(Value::from(seen).to_string(), "map[a:[1] b:map[c:[]] d:[4]]");
+/// ```
+pub fn without_appended(target: &mut Map, over: &Map) {
+    for (key, value) in over.iter() {
+        match (target.get_key_mut(key), value) {
+            (Some(Value::Map(below)), Value::Map(above)) => {
+                without_appended(Arc::make_mut(below), above);
+            }
+            (Some(Value::Array(below)), Value::Array(above)) if !above.is_empty() => {
+                if let Some(start) = below.windows(above.len()).rposition(|run| run == &above[..]) {
+                    Arc::make_mut(below).drain(start..start + above.len());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Overrides the keys of one map with those of another.
 pub fn shallow(target: &mut Map, over: &Map) {
     for (key, value) in over.iter() {

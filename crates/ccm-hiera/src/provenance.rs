@@ -166,6 +166,22 @@ impl Document {
 }
 
 impl Explanation {
+    /// Data that stands in no document, as one level of this name.
+    pub fn of_values(level: &str, values: Map) -> Self {
+        let (name, data_key) = (level.to_owned(), level.to_owned());
+        let levels = vec![Level { name, entry: None, values: values.clone() }];
+        let layers = Layers {
+            file: None,
+            lines: HashMap::new(),
+            root: Map::new(),
+            data_key,
+            levels,
+            merge: Merge::Deep,
+            values,
+        };
+        Self { documents: vec![layers], ..Self::default() }
+    }
+
     /// Overrides this with other data, as external data overrides a manifest's.
     pub fn lay_over(&mut self, above: Self) {
         self.entries.extend(above.entries);

@@ -281,7 +281,7 @@ mod tests {
             ),
             (
                 "hierarchy: {order: [a, '{{ nope }}']}",
-                "h.yaml:1:28: in `hierarchy.order.1`: unknown name nope (1:1)\n | nope\n | ^^^^",
+                "h.yaml:1:28: in `hierarchy.order.1`: unknown name nope\n --> expression:1:1\n  |\n1 | nope\n  | ^^^^",
                 None,
             ),
         ] {

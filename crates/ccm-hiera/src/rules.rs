@@ -67,6 +67,13 @@ pub enum Reason {
     },
 }
 
+impl Failure {
+    /// The same as a finding in the document of the rule.
+    pub fn finding(&self) -> ccm_model::Finding {
+        ccm_model::Finding::error(self.span, self.to_string())
+    }
+}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let key = &self.key;

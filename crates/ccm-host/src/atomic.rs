@@ -22,7 +22,7 @@ use crate::file::mode;
 use crate::{Digest, Error, FileKind, Host, Image, Result, Stat};
 
 use temporary::abandoned;
-pub(crate) use temporary::{Temporary, is_temporary_name, rename_to_free};
+pub(crate) use temporary::{Temporary, is_temporary_name, not_renamed, rename_to_free};
 
 /// Owner, group and permission bits of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -221,7 +221,7 @@ impl Host {
             .map_err(Error::io("open", directory))?;
         let names = crate::remove::list(&open, directory)?;
         let is_left = |name: &std::ffi::CString| {
-            is_temporary_name(name.to_bytes()) && abandoned(&open, name).is_some()
+            is_temporary_name(name.to_bytes()) && abandoned(self, &open, name).is_some()
         };
         Ok(names.into_iter().filter(is_left).map(|name| crate::remove::lossless(&name)).collect())
     }
@@ -242,8 +242,9 @@ impl Host {
             }
             // The lock is held until the name is gone: nobody can take it for
             // the file of a living run in between.
-            if let Some(_lock) = abandoned(directory, name) {
-                tracing::debug!(directory = %path.display(), name = ?name, "removing a leftover temporary file of a killed run");
+            if let Some(_lock) = abandoned(self, directory, name) {
+                let shown = self.redactor().text(&path.to_string_lossy()).into_owned();
+                tracing::debug!(directory = shown, name = ?name, "removing a leftover temporary file of a killed run");
                 let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
             }
         }
@@ -403,7 +404,7 @@ mod tests {
         let error = host.replace(&missing, Content::Bytes(b"x"), &mine(0o644)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("directory {} does not exist", dir.path().join("no").display())
+            format!("{} is not a directory: it does not exist", dir.path().join("no").display())
         );
         assert_eq!(names(dir.path()), ["d"]);
     }

@@ -34,7 +34,7 @@ impl Host {
     /// The counters so far. A cached value is valid as long as they are the
     /// same.
     pub fn changes(&self) -> ChangeCounters {
-        let predictions = self.inner.predictions.load(Ordering::Relaxed);
+        let predictions = self.view.predictions.load(Ordering::Relaxed);
         let files = self.inner.barrier.hold().changes + predictions;
         ChangeCounters { commands: self.inner.commands.load(Ordering::Relaxed), files }
     }
@@ -42,7 +42,7 @@ impl Host {
     /// The run's cached value of this type, created on first use and shared by
     /// all clones of the host.
     pub fn cached<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        let mut values = self.inner.cache.values.hold();
+        let mut values = self.view.cache.values.hold();
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // The key is the type, so the value is of it.
         Arc::clone(value).downcast().unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll, eventfd, poll};
@@ -45,6 +45,8 @@ struct Shared {
     wake: Option<OwnedFd>,
     /// Kept open for `wake`.
     _timer: Option<OwnedFd>,
+    /// Whether commands are killed, also one that is about to be set.
+    is_killing: AtomicBool,
     /// Shared with the tokens of [`Cancel::part`].
     leavings: Arc<Leavings>,
 }
@@ -187,12 +189,12 @@ impl Cancel {
         }
     }
 
-    /// Kills the command that runs now, also one that a cancelled run waits for.
+    /// Kills the command that runs now, also one that a cancelled run waits for,
+    /// and every later one of this token: the run may have started one that it has
+    /// not told of yet.
     pub fn kill_command(&self) {
-        let group = self.shared.leavings.command.load(Ordering::Relaxed);
-        if let Some(group) = rustix::process::Pid::from_raw(group) {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.shared.is_killing.store(true, Ordering::SeqCst);
+        kill_group(self.shared.leavings.command.load(Ordering::SeqCst));
     }
 
     /// Readable once the token is cancelled.
@@ -210,7 +212,16 @@ impl Cancel {
 
     /// Says which process group must not outlive a sudden end.
     pub(crate) fn set_command(&self, group: i32) {
-        self.shared.leavings.command.store(group, Ordering::Relaxed);
+        self.shared.leavings.command.store(group, Ordering::SeqCst);
+        if self.shared.is_killing.load(Ordering::SeqCst) {
+            kill_group(group);
+        }
+    }
+}
+
+fn kill_group(group: i32) {
+    if let Some(group) = rustix::process::Pid::from_raw(group) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }
 
@@ -218,7 +229,7 @@ fn new_event() -> std::io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-fn timespec(duration: Duration) -> Timespec {
+pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(duration.subsec_nanos()),
@@ -260,6 +271,16 @@ mod tests {
         assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
         assert!(begin.elapsed() < Duration::from_secs(30));
         assert_eq!(cancel.reason(), Some(CancelReason::Deadline));
+    }
+
+    /// Whoever kills may be faster than the run that has just started a command.
+    #[test]
+    fn a_command_that_starts_too_late_is_killed_too() {
+        let cancel = Cancel::new().unwrap();
+        cancel.kill_command();
+        let host = System::default().begin(cancel);
+        let ended = host.run(&Command::new("sleep", ["20"]), &mut |_, _| {});
+        assert!(matches!(&ended, Ok(output) if output.exit == Exit::Signal(9)), "{ended:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs commands. All processes are started here.
 
 mod lookup;
+mod run_as;
 mod wait;
 
 use std::collections::{HashMap, VecDeque};
@@ -16,6 +17,8 @@ use std::time::Duration;
 use crate::extended::name_of;
 use crate::lock::Lock;
 use crate::{ChangeCounters, Error, Host, Result};
+
+pub use run_as::{Identity, RUN_AS, become_command};
 
 /// Where system tools are looked for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -45,6 +48,7 @@ pub struct Command {
     args: Vec<OsString>,
     directory: PathBuf,
     environment: Environment,
+    identity: Identity,
     variables: Vec<(&'static str, &'static str)>,
     timeout: Option<Duration>,
     capture: usize,
@@ -143,6 +147,7 @@ impl Command {
             args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
             directory: PathBuf::from("/"),
             environment: Environment::System,
+            identity: Identity::default(),
             variables: Vec::new(),
             timeout: None,
             capture: CAPTURE,
@@ -163,6 +168,13 @@ impl Command {
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
+        self
+    }
+
+    /// Runs it as another user, with another group or umask, in a new session.
+    #[must_use]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
         self
     }
 
@@ -210,7 +222,7 @@ impl Command {
     }
 
     /// What was run, for messages.
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.args);
         words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
@@ -236,11 +248,15 @@ impl Host {
         let program = lookup::find(&command.program, &path, &command.directory)
             .map_err(|error| self.awaited_program(command, &path, error))?;
         let held = self.hold_directory(&command.directory)?;
+        let directory = self.working_directory(&command.directory, held.as_ref());
+        if command.identity.is_set() {
+            return self.run_as(command, &command.identity, program, directory, on_line);
+        }
         let mut child = std::process::Command::new(program);
         child
             .arg0(&command.program)
             .args(&command.args)
-            .current_dir(self.working_directory(&command.directory, held.as_ref()))
+            .current_dir(directory)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -322,6 +338,7 @@ impl Host {
     /// Checks that a command can be started, without starting it: its directory
     /// and its program are there, or in a preview will be.
     pub fn check_command(&self, command: &Command) -> Result<()> {
+        self.resolve_identity(&command.identity)?;
         let directory = &command.directory;
         match self.stat(directory)? {
             Some(stat) if stat.kind == crate::FileKind::Directory => {}
@@ -431,12 +448,15 @@ mod tests {
     fn a_timeout_ends_the_whole_group() {
         let dir = tempfile::tempdir().unwrap();
         let marker = dir.path().join("alive");
-        let script = format!("(sleep 2; touch {}) & sleep 60", marker.display());
+        let script =
+            format!("(sleep 60; touch {0}) & echo $! > {0}.pid; sleep 60", marker.display());
         let begin = Instant::now();
         let error = run(&sh(&script).timeout(Some(Duration::from_millis(200)))).unwrap_err();
         assert!(matches!(error, Error::Timeout { .. }), "{error}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
-        std::thread::sleep(Duration::from_millis(2500));
+        let pid = std::fs::read_to_string(dir.path().join("alive.pid")).unwrap();
+        let pid = pid.trim().parse().unwrap();
+        ccm_testkit::wait_until("a grandchild to end", || !ccm_testkit::is_alive(pid));
         assert!(!marker.exists(), "a grandchild outlived the timeout");
     }
 
@@ -534,6 +554,6 @@ mod tests {
         let forbidden = run(&Command::new("/etc/passwd", [""; 0])).unwrap_err();
         assert!(matches!(forbidden, Error::Spawn { .. }), "{forbidden}");
         let nowhere = run(&sh("true").directory("/nonexistent")).unwrap_err();
-        assert_eq!(nowhere.to_string(), "directory /nonexistent does not exist");
+        assert_eq!(nowhere.to_string(), "/nonexistent is not a directory: it does not exist");
     }
 }

@@ -1,8 +1,7 @@
 //! A directory below which files are created, and never elsewhere.
 //!
-//! The kernel resolves every name beneath the open directory, so a symlink to a
-//! path outside it is an error, even if another process creates it at the last
-//! moment. Every entry is completed under a temporary name and replaces the old
+//! Every name is resolved beneath the open directory, so a symlink to a path
+//! outside it is an error, even if another process creates it at the last moment. Every entry is completed under a temporary name and replaces the old
 //! one atomically.
 
 mod begin;
@@ -14,11 +13,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
+use crate::beneath::{self, Links};
 use crate::file::mode;
+use crate::journal::DigestsByInode;
 use crate::marker::Marker;
 use crate::{Error, FileKind, Host, Image, Result, Stat};
 use begin::Made;
@@ -52,6 +53,8 @@ pub struct Destination {
     final_name: Option<PathBuf>,
     /// The same when it is made.
     held: Option<Held>,
+    /// Digests of files that got further names, for the history.
+    linked: DigestsByInode,
 }
 
 /// Something complete under its temporary name.
@@ -268,10 +271,18 @@ impl Destination {
             }
             linked
         })?;
-        let after =
-            self.host.journal().is_some().then(|| {
-                self.host.image_below(&parent, Path::new(&temporary), &self.path.join(name))
-            });
+        let path = self.path.join(name);
+        let (host, linked) = (&self.host, &mut self.linked);
+        let after = host.journal().is_some().then(|| {
+            host.image_at(&*parent, Path::new(&temporary), &path, |file, stat| {
+                if let Some(digest) = linked.find(stat) {
+                    return Ok(Some(digest));
+                }
+                let digest = Some(host.digest(file, &path, stat.size)?);
+                linked.add(stat, digest);
+                Ok(digest)
+            })
+        });
         let placed =
             after.transpose().and_then(|after| self.place(&parent, &temporary, name, after));
         self.last = None;
@@ -471,7 +482,7 @@ impl Destination {
         {
             return Ok(Some(Arc::clone(directory)));
         }
-        match open_beneath(&self.top, parent) {
+        match beneath::open(&self.top, parent, DIRECTORY, Links::Follow) {
             Ok(directory) => {
                 let directory = Arc::new(directory);
                 self.last = Some((parent.to_owned(), Arc::clone(&directory)));
@@ -517,37 +528,6 @@ fn remove(parent: &OwnedFd, name: &Path) -> Result<(), Errno> {
         other => other,
     };
     if removed == Err(Errno::NOENT) { Ok(()) } else { removed }
-}
-
-/// Opens a directory; links are followed as long as they stay beneath.
-fn open_beneath(top: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(top, name, DIRECTORY, Mode::empty(), resolve) {
-        // An old kernel, or a sandbox that knows only old calls.
-        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(top, name),
-        // The kernel could not be sure while something was being renamed.
-        Err(Errno::AGAIN) => rustix::fs::openat2(top, name, DIRECTORY, Mode::empty(), resolve),
-        other => other,
-    }
-}
-
-/// Opens a directory without following any link.
-fn open_step_by_step(top: &OwnedFd, name: &Path) -> Result<OwnedFd, Errno> {
-    let flags = DIRECTORY | OFlags::NOFOLLOW;
-    let mut at = rustix::fs::openat(top, ".", flags, Mode::empty())?;
-    for part in name.components() {
-        let std::path::Component::Normal(part) = part else { return Err(Errno::XDEV) };
-        at = match rustix::fs::openat(&at, part, flags, Mode::empty()) {
-            // With both flags the system says so of a link too.
-            Err(Errno::NOTDIR) if !is_directory(at.as_fd(), Path::new(part)) => {
-                let stat = rustix::fs::statat(&at, part, AtFlags::SYMLINK_NOFOLLOW)?;
-                let is_link = Stat::new(&stat).kind == FileKind::Symlink;
-                return Err(if is_link { Errno::LOOP } else { Errno::NOTDIR });
-            }
-            other => other?,
-        };
-    }
-    Ok(at)
 }
 
 impl Drop for Destination {

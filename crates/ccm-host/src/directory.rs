@@ -53,7 +53,8 @@ impl Drop for TemporaryDirectory {
 }
 
 impl Host {
-    /// Makes `path` a directory with these attributes, its parents (0755) too.
+    /// Makes `path` a directory with these attributes, its parents too: they are
+    /// no wider than it.
     /// A failure leaves no new directory behind. Every step is relative to a
     /// directory that is held open, so no other user can redirect it.
     pub fn create_directory(&self, path: &Path, wanted: &Attributes) -> Result<()> {
@@ -78,6 +79,8 @@ impl Host {
         let (parent, _) = self.open_parent(first)?;
         let dev = Stat::of(&*parent, first)?.dev;
         let mut parent: Arc<OwnedFd> = parent;
+        let above = parent_mode(wanted.mode);
+        let mut made_above: Option<(Arc<OwnedFd>, PathBuf)> = None;
         for (at, path) in missing.iter().enumerate() {
             let name = path.file_name().unwrap_or_default();
             self.record_directory(&*parent, Path::new(name), path)?;
@@ -88,6 +91,9 @@ impl Host {
                 Err(errno) => return Err(Error::io("create directory", path)(errno)),
             }
             let is_ours = made.0.len() == at + 1;
+            if let Some((directory, path)) = made_above.take() {
+                self.set_made_mode(&directory, &path, above)?;
+            }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())
                 .map_err(Error::io("open", path))?;
@@ -117,18 +123,23 @@ impl Host {
                 }
                 rustix::fs::fchmod(&directory, mode(wanted.mode))
                     .map_err(Error::io("set the mode of", path))?;
-            } else if is_ours {
-                // Whatever the umask says: parents are reachable.
-                rustix::fs::fchmod(&directory, mode(0o755))
-                    .map_err(Error::io("set the mode of", path))?;
-            }
-            if is_ours || is_last {
                 self.complete_record(path, &directory, None)?;
+            } else if is_ours {
+                // At once: a setgid bit from above would pass its group on. Its
+                // owner has to make something in it first.
+                self.set_made_mode(&directory, path, 0o700 | above)?;
             }
             self.inner.barrier.hold().file_changed(path, dev);
             parent = Arc::new(directory);
+            let is_wider = is_ours && !is_last && above & 0o700 != 0o700;
+            made_above = is_wider.then(|| (Arc::clone(&parent), path.to_path_buf()));
         }
         Ok(())
+    }
+
+    fn set_made_mode(&self, directory: &OwnedFd, path: &Path, bits: u32) -> Result<()> {
+        rustix::fs::fchmod(directory, mode(bits)).map_err(Error::io("set the mode of", path))?;
+        self.complete_record(path, directory, None)
     }
 
     /// Creates a directory for the caller alone, under the system's temporary
@@ -170,7 +181,8 @@ impl Host {
             return self.is_predicted_empty(path, is_new);
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let (parent, name) = self.open_parent(path)?;
+        let place = self.on_disk(path, false);
+        let (parent, name) = self.open_parent(&place)?;
         let directory = rustix::fs::openat(&*parent, name, flags, Mode::empty())
             .map_err(Error::io("open", path))?;
         let entries = rustix::fs::Dir::new(directory).map_err(Error::io("list", path))?;
@@ -206,6 +218,12 @@ impl Host {
     }
 }
 
+/// The mode of a parent that is made for a directory of this mode: nobody gets
+/// further than there, and only its owner can change it.
+pub(crate) fn parent_mode(mode: u32) -> u32 {
+    0o755 & mode | 0o100
+}
+
 /// The directories that were made: where, and under which name.
 #[derive(Default)]
 struct Made(Vec<(Arc<OwnedFd>, OsString)>);
@@ -233,7 +251,25 @@ mod tests {
         let path = dir.path().join("a/b/c");
         host.create_directory(&path, &Attributes { uid, gid, mode: 0o750 }).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o750);
-        assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, 0o755);
+        assert_eq!(std::fs::metadata(dir.path().join("a")).unwrap().mode() & 0o7777, 0o750);
+        for (mode, above) in [
+            (0o755, 0o755),
+            (0o777, 0o755),
+            (0o770, 0o750),
+            (0o700, 0o700),
+            (0o711, 0o711),
+            (0o555, 0o555),
+            (0o077, 0o155),
+            (0o000, 0o100),
+        ] {
+            let top = dir.path().join(format!("{mode:o}"));
+            let path = top.join("a/b");
+            host.create_directory(&path, &Attributes { uid, gid, mode }).unwrap();
+            for (path, wanted) in [(&top, above), (&top.join("a"), above), (&path, mode)] {
+                let found = std::fs::metadata(path).unwrap().mode() & 0o7777;
+                assert_eq!(found, wanted, "{} is {found:o}", path.display());
+            }
+        }
         assert!(host.is_empty_directory(&path).unwrap());
         assert!(!host.is_empty_directory(dir.path()).unwrap());
     }

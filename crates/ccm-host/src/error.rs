@@ -104,6 +104,19 @@ pub enum Error {
         /// The user who owns the target.
         target: u32,
     },
+    /// A symlink of root in a directory that other users can change: they can
+    /// put another one in its place.
+    #[error(
+        "{} is a symlink in a directory that other users can change, and points to something that \
+         belongs to user {target}: ccm does not follow it as root",
+        path.display()
+    )]
+    LooseLink {
+        /// The symlink on the way to the managed path.
+        path: PathBuf,
+        /// The user who owns the target.
+        target: u32,
+    },
     /// A file that decides what ccm does as root, and that other users can
     /// change.
     #[error("refusing to read {} as root: {doubt}", path.display())]
@@ -303,6 +316,36 @@ pub enum Error {
         /// The time it had.
         after: Duration,
     },
+    /// A command as another user or group, and ccm may not become it.
+    #[error("cannot run as {who}: ccm does not run as root")]
+    NotRoot {
+        /// The user or group.
+        who: String,
+    },
+    /// A user given by number, without an entry in the user database.
+    #[error("user {uid} has no entry in the user database, so ccm does not know its group")]
+    NoPrimaryGroup {
+        /// The number.
+        uid: u32,
+    },
+    /// A command whose process could not become another user or group.
+    #[error("cannot run as {who}")]
+    Become {
+        /// The user or group.
+        who: String,
+        /// The error of the system call.
+        source: io::Error,
+    },
+    /// A directory that another user may not enter.
+    #[error("cannot enter {} as {who}", path.display())]
+    Enter {
+        /// The directory of the command.
+        path: PathBuf,
+        /// The user or group.
+        who: String,
+        /// The error of the system call.
+        source: io::Error,
+    },
     /// The run was interrupted while a command ran.
     #[error("{command} was terminated because the run was interrupted")]
     Interrupted {
@@ -319,7 +362,7 @@ fn not_a_directory(path: &Path) -> String {
     let path_shown = path.display();
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            format!("directory {path_shown} does not exist")
+            format!("{path_shown} is not a directory: it does not exist")
         }
         _ => format!("{path_shown} is not a directory"),
     }
@@ -345,6 +388,15 @@ impl Error {
             Self::UnknownGroup { .. } => {
                 Some("create the group in an earlier resource, or use a numeric ID".to_owned())
             }
+            Self::NotRoot { .. } => {
+                Some("run ccm as root, or as the user that the command needs".to_owned())
+            }
+            Self::NoPrimaryGroup { .. } => {
+                Some("set `group`, or create the user in an earlier resource".to_owned())
+            }
+            Self::Enter { .. } => {
+                Some("set `cwd` to a directory that this user can enter".to_owned())
+            }
             Self::CommandNotFound { path, .. } => Some(format!("searched {path}")),
             Self::PlantedFile { .. } => {
                 Some("without `write: in_place`, ccm replaces the file".to_owned())
@@ -352,6 +404,11 @@ impl Error {
             Self::MountPoint { .. } => Some("unmount it first".to_owned()),
             Self::ForeignLink { .. } => {
                 Some("let root own the symlink, or declare the path that it points to".to_owned())
+            }
+            Self::LooseLink { .. } => {
+                let hint = "let only root write to that directory, or declare the path that the \
+                            symlink points to";
+                Some(hint.to_owned())
             }
             Self::UnknownScheme { known, .. } => {
                 Some(format!("available schemes: {}", known.join(", ")))
@@ -393,12 +450,18 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
+    /// Whether the reason is that the user may not look at a path.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether something is missing that another resource can create: a user, a
     /// group, a program, a file or a directory.
     pub fn is_about_something_missing(&self) -> bool {
         match self {
             Self::UnknownUser { .. }
             | Self::UnknownGroup { .. }
+            | Self::NoPrimaryGroup { .. }
             | Self::CommandNotFound { .. }
             | Self::Unpredictable { .. } => true,
             Self::NotADirectory { path } => !path.exists(),

@@ -292,6 +292,22 @@ impl Fetchers {
         checked.map_err(|reason| Request::new(url).failed(reason))
     }
 
+    /// The same in words for whoever wrote the URL: the reason, and advice.
+    ///
+    /// # Errors
+    ///
+    /// Returns both. The reason does not repeat a URL that is written wrongly, as
+    /// a part of it may be a password.
+    pub fn check_written(&self, url: &str) -> Result<(), (String, Option<String>)> {
+        self.check(url).map_err(|error| {
+            let hint = error.hint();
+            match error {
+                Error::Fetch { reason, .. } => (reason, hint),
+                error => (error.to_string(), hint),
+            }
+        })
+    }
+
     /// The implementation for a URL. The last one registered for a scheme wins.
     fn find(&self, url: &str) -> Result<&dyn Fetch> {
         let scheme = url_scheme(url).ok_or_else(|| Request::new(url).failed("it is not a URL"))?;

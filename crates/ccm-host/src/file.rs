@@ -113,7 +113,9 @@ impl Host {
         match self.seen_target(path)? {
             Seen::File(_, content) => self.open_predicted(path, &content),
             Seen::Absent => Err(Error::io("open", path)(Errno::NOENT)),
-            Seen::OnDisk | Seen::Directory(..) => self.open_on_disk(path),
+            Seen::OnDisk | Seen::Directory(..) | Seen::Link(_) => {
+                self.open_on_disk(&self.on_disk(path, true))
+            }
         }
     }
 
@@ -151,19 +153,25 @@ impl Host {
     }
 }
 
+/// The largest parameter below `/proc/sys` that ccm reads whole.
+const KERNEL_FILE: u64 = 64 << 10;
+
 /// Reads an open file of at most `limit` bytes.
 pub(crate) fn read_all(file: File, stat: Stat, path: &Path, limit: u64) -> Result<Vec<u8>> {
     let too_large = || Error::TooLarge { path: path.to_owned(), limit };
     if stat.size > limit {
         return Err(too_large());
     }
-    let mut bytes = Vec::with_capacity(stat.size as usize + 1);
+    // Files of the kernel have no size, and it gives some of them only to the
+    // first read.
+    let room = if stat.size == 0 { limit.min(KERNEL_FILE) } else { stat.size };
+    let mut bytes = Vec::with_capacity(room as usize + 1);
     let first = rustix::io::retry_on_intr(|| {
         rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))
     });
     first.map_err(Error::io("read", path))?;
     // A first read of just the known size has met the end: there was room for
-    // one byte more. Files in /proc, and those that grow, go on.
+    // one byte more. Files without a size, and those that grow, go on.
     if bytes.len() as u64 != stat.size || stat.size == 0 {
         let rest = (limit + 1).saturating_sub(bytes.len() as u64);
         file.take(rest).read_to_end(&mut bytes).map_err(Error::std_io("read", path))?;
@@ -220,6 +228,32 @@ mod tests {
         std::fs::write(&path, b"one\nab\xffc").unwrap();
         let error = Host::new().read_text(&path, 100).unwrap_err();
         assert!(matches!(error, Error::NotUtf8 { line: 2, offset: 3, .. }), "{error}");
+    }
+
+    /// The kernel gives many of its parameters only to the first read of a file.
+    #[test]
+    fn parameters_of_the_kernel_are_read_whole() {
+        let at_once = |path: &Path| {
+            let mut buffer = vec![0; 1 << 20];
+            let file = File::open(path).ok()?;
+            let count = rustix::io::read(&file, &mut *buffer).ok()?;
+            Some(String::from_utf8_lossy(&buffer[..count]).into_owned())
+        };
+        let mut compared = 0;
+        for directory in ["/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs", "/proc/sys/net/ipv4"]
+        {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let before = at_once(&path);
+                let Ok((text, _)) = Host::new().read_text(&path, 1 << 20) else { continue };
+                // Some change all the time.
+                if before.is_some() && before == at_once(&path) {
+                    assert_eq!(Some(text), before, "{}", path.display());
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 50, "{compared}");
     }
 
     #[test]

@@ -156,6 +156,25 @@ impl Folder {
         Ok((read_all(file.into(), stat, &path, limit)?, stat))
     }
 
+    /// Whether what is read is judged: as root, and not of a private copy.
+    pub fn is_judged(&self) -> bool {
+        self.guard != Guard::None
+    }
+
+    /// Judges a file as if it was read; nothing of this name is fine.
+    pub fn check(&self, name: &OsStr) -> Result<()> {
+        let path = self.path.join(name);
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(Error::io("open", &path)(errno)),
+        };
+        let stat = Stat::of(&file, &path)?;
+        self.judge(&path, || file_doubt(&file, &stat, &path))
+    }
+
     /// Reads a text of at most `limit` bytes; `None` when there is nothing of
     /// this name. Links and everything else but regular files are errors.
     pub fn read_text(&self, name: &OsStr, limit: u64) -> Result<Option<(String, Stat)>> {

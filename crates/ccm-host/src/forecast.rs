@@ -2,19 +2,19 @@
 //! machine.
 //!
 //! A preview changes nothing. Instead of acting, its steps record here what they
-//! would create, change or remove. While a preview is on, the functions that read
-//! the file system answer as if that had happened, so that the next resource is
-//! decided against the machine as the run would leave it.
+//! would create, change or remove. The handle of a preview ([`Host::preview`])
+//! answers as if that had happened, so that the next resource is decided against
+//! the machine as the run would leave it.
 //!
 //! Recording a step fails where the step itself would fail for a reason that is
 //! visible beforehand: a missing parent directory, a directory that the user
 //! cannot write, a read-only file system, an owner that the user cannot set.
 
-mod aside;
 mod check;
 mod in_place;
 mod links;
 mod lookup;
+mod values;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -26,11 +26,13 @@ use std::sync::atomic::Ordering;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
-pub use aside::Aside;
 pub use lookup::PredictedEntries;
 pub(crate) use lookup::Seen;
 
-use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+use crate::cache::RunCache;
+use crate::directory::parent_mode;
+use crate::lock::Lock;
+use crate::{Attributes, Error, FileKind, Host, Result, Stat, View};
 
 /// What the steps of a preview have recorded so far.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,8 @@ pub(crate) struct Forecast {
     inodes: HashMap<(u64, u64), (Stat, PredictedContent)>,
     /// Resources that may change more than what is recorded.
     suppliers: Vec<Supplier>,
+    /// Resources that change files, in order.
+    changers: Vec<Arc<str>>,
     /// The resource that is previewed now.
     current: Arc<str>,
     /// Cached directories, by path as written.
@@ -62,7 +66,7 @@ pub(crate) struct Forecast {
     /// A file that something wanted to read is not there, or not yet.
     missed: Option<MissedFile>,
     /// Predictions of providers.
-    values: aside::Values,
+    values: values::Values,
 }
 
 /// What is known of a directory that something is to be done in.
@@ -84,7 +88,27 @@ pub struct Supplier {
     /// What it waits for itself: the resource that makes the difference. Its own
     /// name if it waits for nothing.
     pub origin: Arc<str>,
+    /// What it may change.
+    pub reach: Reach,
 }
+
+/// What a resource may change beyond what a preview has recorded of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Files at places that are recorded, such as those of an archive.
+    Files,
+    /// Whatever packages bring: files below the directories that packages use,
+    /// users, services. Their scripts can do anything else.
+    Packages,
+    /// Anything, anywhere: it runs a command.
+    Anything,
+}
+
+/// The directories that packages use.
+const PACKAGE_DIRECTORIES: [&str; 13] = [
+    "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/run", "/sbin",
+    "/srv", "/usr", "/var",
+];
 
 /// One path, and the resource that decides what is there.
 #[derive(Clone, Debug)]
@@ -103,6 +127,8 @@ enum Predicted {
         stat: Stat,
         is_new: bool,
     },
+    /// A symlink, whose text is among the `links`.
+    Link(Stat),
     /// Something; what it is, only the run can know.
     Something,
 }
@@ -136,34 +162,44 @@ pub enum NewContent<'a> {
 }
 
 impl Host {
-    /// Begins the preview of a resource, or with `None` ends previewing: reads
-    /// then see the machine as it is.
-    pub fn set_preview(&self, resource: Option<&str>) {
-        let was_preview = self.inner.is_preview.swap(resource.is_some(), Ordering::Relaxed);
-        if let Some(resource) = resource {
-            let mut forecast = self.inner.forecast.hold();
+    /// A handle of the same run for a preview. Reads through it see what is
+    /// predicted through it, and what was predicted through this handle so far.
+    /// This handle sees nothing of it.
+    #[must_use]
+    pub fn preview(&self) -> Self {
+        let View { forecast, predictions, .. } = &*self.view;
+        let view = View {
+            is_preview: true,
+            forecast: Lock::new(forecast.hold().clone()),
+            predictions: predictions.load(Ordering::Relaxed).into(),
+            cache: RunCache::default(),
+        };
+        Self { inner: Arc::clone(&self.inner), view: Arc::new(view) }
+    }
+
+    /// In a preview: this resource makes the predictions from now on.
+    pub fn begin_prediction(&self, resource: &str) {
+        if self.is_preview() {
+            let mut forecast = self.view.forecast.hold();
             forecast.current = resource.into();
             forecast.missed = None;
             forecast.absent = None;
-        } else if was_preview {
-            // What is real from now on may be anything.
-            self.inner.forecast.hold().forget_parents();
         }
     }
 
     /// Whether reads see what earlier steps would leave behind.
-    pub fn is_preview(&self) -> bool {
-        self.inner.is_preview.load(Ordering::Relaxed)
+    pub(crate) fn is_preview(&self) -> bool {
+        self.view.is_preview
     }
 
     /// Records that the resource previewed now may change more of the machine
     /// than a preview can tell: a package, a command, an archive. With `origin`,
     /// it waits itself for that resource.
-    pub fn predict_anything(&self, origin: Option<&str>) {
-        let mut forecast = self.inner.forecast.hold();
+    pub fn predict_more(&self, reach: Reach, origin: Option<&str>) {
+        let mut forecast = self.view.forecast.hold();
         let name = Arc::clone(&forecast.current);
         let origin = origin.map_or_else(|| Arc::clone(&name), Arc::from);
-        let supplier = Supplier { name, origin };
+        let supplier = Supplier { name, origin, reach };
         if forecast.suppliers.last() != Some(&supplier) {
             forecast.suppliers.push(supplier);
         }
@@ -173,13 +209,37 @@ impl Host {
 
     /// The resources of this preview that may change more than can be told.
     pub fn suppliers(&self) -> Vec<Supplier> {
-        self.inner.forecast.hold().suppliers.clone()
+        self.view.forecast.hold().suppliers.clone()
+    }
+
+    /// The resources of this preview that change files, in order.
+    pub fn file_changers(&self) -> Vec<Arc<str>> {
+        self.view.forecast.hold().changers.clone()
+    }
+
+    /// The last resource of this preview that may change anything, and what it
+    /// waits for.
+    pub fn changer(&self) -> Option<Supplier> {
+        let forecast = self.view.forecast.hold();
+        forecast.suppliers.iter().rfind(|supplier| supplier.reach != Reach::Files).cloned()
+    }
+
+    /// In a preview: the resource after which a package may have brought something
+    /// to a path where nothing is now.
+    pub fn packager(&self, path: &Path) -> Option<Arc<str>> {
+        let is_used = PACKAGE_DIRECTORIES.iter().any(|directory| path.starts_with(directory));
+        if !is_used {
+            return None;
+        }
+        let forecast = self.view.forecast.hold();
+        let supplier = forecast.suppliers.iter().rfind(|one| one.reach == Reach::Packages)?;
+        Some(Arc::clone(&supplier.origin))
     }
 
     /// Whether a file that something wanted to read since the resource began
     /// was missing.
     pub fn missed_file(&self) -> Option<MissedFile> {
-        self.inner.forecast.hold().missed.clone()
+        self.view.forecast.hold().missed.clone()
     }
 
     /// Records a file. Fails where [`Host::replace`] would.
@@ -208,8 +268,11 @@ impl Host {
         let (parent, place) = self.predicted_parent(path)?;
         self.check_replaceable(path, &parent)?;
         self.check_owner(path, &Attributes { uid, gid, mode: 0 })?;
-        self.record(place.clone(), Predicted::Something);
-        self.inner.forecast.hold().links.insert(place, target.to_owned());
+        let size = target.as_os_str().len() as u64;
+        let wanted = Attributes { uid, gid, mode: 0o777 };
+        let stat = self.new_stat(FileKind::Symlink, &wanted, size, parent.dev);
+        self.record(place.clone(), Predicted::Link(stat));
+        self.view.forecast.hold().links.insert(place, target.to_owned());
         Ok(())
     }
 
@@ -223,7 +286,7 @@ impl Host {
         (stat.uid, stat.gid) = (wanted.uid, wanted.gid);
         stat.mode = have.mode & kept | wanted.mode;
         let place = self.resolved(path);
-        let known = self.inner.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
+        let known = self.view.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
         let what = match (have.kind, known) {
             (FileKind::Directory, Some(Predicted::Directory { is_new, .. })) => {
                 Predicted::Directory { stat, is_new }
@@ -239,7 +302,7 @@ impl Host {
 
     /// What a file on disk holds, which another of its names may have changed.
     fn content_by_other_name(&self, have: &Stat) -> PredictedContent {
-        let forecast = self.inner.forecast.hold();
+        let forecast = self.view.forecast.hold();
         let other = forecast.inodes.get(&(have.dev, have.ino));
         other.map_or(PredictedContent::Unchanged, |(_, content)| content.clone())
     }
@@ -249,7 +312,7 @@ impl Host {
     fn record_inode(&self, have: &Stat, what: &Predicted) {
         if let (true, Predicted::File(stat, content)) = (have.ino != 0, what) {
             let key = (have.dev, have.ino);
-            self.inner.forecast.hold().inodes.insert(key, (*stat, content.clone()));
+            self.view.forecast.hold().inodes.insert(key, (*stat, content.clone()));
         }
     }
 
@@ -262,7 +325,9 @@ impl Host {
         self.check_owner(path, wanted)?;
         for directory in &missing {
             let is_last = directory == path;
-            let attributes = if is_last { *wanted } else { self.made_in(&parent) };
+            let mode = parent_mode(wanted.mode);
+            let attributes =
+                if is_last { *wanted } else { Attributes { mode, ..self.made_in(&parent) } };
             let stat = self.new_stat(FileKind::Directory, &attributes, 0, parent.dev);
             self.record(self.resolved(directory), Predicted::Directory { stat, is_new: true });
             parent = stat;
@@ -289,7 +354,7 @@ impl Host {
     /// with `is_recursive`, [`Host::remove_tree`] would.
     pub fn predict_removal(&self, path: &Path, is_recursive: bool) -> Result<()> {
         let place = self.resolved(path);
-        let known = self.inner.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
+        let known = self.view.forecast.hold().entries.get(&place).map(|entry| entry.what.clone());
         if matches!(known, Some(Predicted::Something)) {
             // Whatever it is: the step before this one makes it.
             self.record(place, Predicted::Absent);
@@ -323,7 +388,7 @@ impl Host {
     pub fn predict_unknown_content(&self, directory: &Path) {
         let place = self.resolved(directory);
         self.forget_below(&place);
-        let mut forecast = self.inner.forecast.hold();
+        let mut forecast = self.view.forecast.hold();
         let current = Arc::clone(&forecast.current);
         forecast.unknown.push((place, current));
         forecast.forget_parents();
@@ -343,7 +408,7 @@ impl Host {
                 Ok(file)
             }
             PredictedContent::CopyOf(source) => self.open_on_disk(source),
-            PredictedContent::Unchanged => self.open_on_disk(path),
+            PredictedContent::Unchanged => self.open_on_disk(&self.on_disk(path, true)),
         }
     }
 
@@ -379,7 +444,7 @@ impl Host {
     }
 
     fn record(&self, place: PathBuf, what: Predicted) {
-        let mut forecast = self.inner.forecast.hold();
+        let mut forecast = self.view.forecast.hold();
         let by = Arc::clone(&forecast.current);
         for directory in place.ancestors().skip(1) {
             // What is above a known directory is known.
@@ -392,13 +457,16 @@ impl Host {
             forecast.forget_parents();
         }
         forecast.links.remove(&place);
+        if forecast.changers.last() != Some(&by) {
+            forecast.changers.push(Arc::clone(&by));
+        }
         forecast.entries.insert(place, Entry { by, what });
         drop(forecast);
         self.count_prediction();
     }
 
     fn forget_below(&self, place: &Path) {
-        let mut forecast = self.inner.forecast.hold();
+        let mut forecast = self.view.forecast.hold();
         if forecast.above.contains_key(place) {
             forecast.entries.retain(|path, _| path == place || !path.starts_with(place));
             forecast.links.retain(|path, _| path == place || !path.starts_with(place));
@@ -414,7 +482,7 @@ impl Host {
 
     /// What is cached of the machine is no longer true in the preview.
     fn count_prediction(&self) {
-        self.inner.predictions.fetch_add(1, Ordering::Relaxed);
+        self.view.predictions.fetch_add(1, Ordering::Relaxed);
     }
 }
 

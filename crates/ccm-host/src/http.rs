@@ -3,7 +3,7 @@
 //! ccm follows redirects itself instead of leaving it to the HTTP client, so
 //! that it never sends credentials and headers to another host.
 
-mod probe;
+mod exchange;
 mod proxy;
 mod resolve;
 mod url;
@@ -22,10 +22,11 @@ use ureq::http::{HeaderMap, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::transport::DefaultConnector;
 
-pub use probe::{HTTP_METHODS, HttpAnswer, HttpProbe};
+pub use exchange::{HttpAnswer, HttpError, HttpRequest, Tls, TlsPart};
 use proxy::Proxy;
 use resolve::TimedResolver;
-use url::{Url, basic};
+pub use url::Url;
+use url::basic;
 pub(crate) use url::{percent_decoded, without_credentials};
 use watch::Watch;
 
@@ -95,7 +96,8 @@ impl Exchange<'_> {
         let direct = Agent::with_parts(config.clone(), DefaultConnector::default(), TimedResolver);
         let mut is_trusted = true;
         for _ in 0..=MAX_REDIRECTS {
-            tracing::debug!(url = url.shown(), "downloading");
+            let shown = host.redactor().text(&url.shown()).into_owned();
+            tracing::debug!(url = shown, "downloading");
             let proxy = Proxy::find(host, &url).map_err(|reason| self.fail(reason))?;
             let special = proxy.as_ref().and_then(|proxy| proxy.agent(config.clone(), &url));
             let agent = special.as_ref().unwrap_or(&direct);
@@ -122,17 +124,7 @@ impl Exchange<'_> {
             let next = next.ok_or_else(|| {
                 self.fail(format!("the server answered {status} without a `Location` header"))
             })?;
-            let next = url.join(next).map_err(|reason| {
-                self.fail(format!(
-                    "the server answered {status}, with an invalid `Location` header: {reason}"
-                ))
-            })?;
-            if url.is_downgraded_by(&next) {
-                return Err(self.fail(format!(
-                    "the server redirects from https to {}, which ccm does not follow",
-                    next.shown()
-                )));
-            }
+            let next = url.redirect(status, next).map_err(|reason| self.fail(reason))?;
             is_trusted &= url.trusts(&next);
             url = next;
         }

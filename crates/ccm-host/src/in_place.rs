@@ -274,8 +274,7 @@ mod tests {
                 chown(&directory, Some(OTHER), Some(OTHER)).unwrap();
             }
             let wanted = Attributes { uid: wanted, gid: wanted, mode: 0o600 };
-            let preview = Host::new();
-            preview.set_preview(Some("file#f"));
+            let preview = Host::new().preview();
             let predicted =
                 preview.predict_in_place(&path, Some(crate::NewContent::Bytes(b"new")), &wanted);
             let written = host.write_in_place(&path, Some(bytes("new")), &wanted);
@@ -311,8 +310,7 @@ mod tests {
         for (path, wanted, words) in
             [(&path, foreign, "set the owner of"), (&read_only, mine(0o444), "cannot open")]
         {
-            let preview = Host::new();
-            preview.set_preview(Some("file#f"));
+            let preview = Host::new().preview();
             let content = crate::NewContent::Bytes(b"new");
             for error in [
                 preview.predict_in_place(path, Some(content), &wanted).unwrap_err(),

@@ -16,10 +16,10 @@ pub struct StandardInput {
     cancel: Cancel,
 }
 
-impl Host {
-    /// Standard input, which ends when a signal comes.
-    pub fn standard_input(&self) -> StandardInput {
-        StandardInput { cancel: self.cancel().clone() }
+impl StandardInput {
+    /// The standard input of this process, until the run is cancelled.
+    pub fn of(host: &Host) -> Self {
+        Self { cancel: host.cancel().clone() }
     }
 
     /// All of standard input as text.
@@ -27,10 +27,10 @@ impl Host {
     /// # Errors
     ///
     /// Returns that it cannot be read, is not UTF-8, or is longer than `limit`.
-    pub fn read_standard_input(&self, limit: u64) -> Result<String> {
+    pub fn read_text(self, limit: u64) -> Result<String> {
         let path = Path::new("standard input");
         let mut bytes = Vec::new();
-        let read = self.standard_input().take(limit + 1).read_to_end(&mut bytes);
+        let read = self.take(limit + 1).read_to_end(&mut bytes);
         read.map_err(Error::std_io("read", path))?;
         if bytes.len() as u64 > limit {
             return Err(Error::TooLarge { path: path.to_owned(), limit });

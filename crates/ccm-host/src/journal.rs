@@ -6,6 +6,7 @@
 
 mod image;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::atomic::not_renamed;
 use crate::{Attributes, Digest, Error, FileKind, Host, Result, Stat};
 
 pub use image::{Image, path_text};
@@ -59,6 +61,32 @@ impl FormerFile<'_> {
     }
 }
 
+/// Digests of files with several names, so that each of them is read once while
+/// a resource changes. The time tells that a file was written to meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct DigestsByInode(HashMap<(u64, u64), (u64, jiff::Timestamp, Digest)>);
+
+impl DigestsByInode {
+    pub(crate) fn find(&self, stat: &Stat) -> Option<Digest> {
+        let (size, mtime, digest) = self.0.get(&(stat.dev, stat.ino))?;
+        ((*size, *mtime) == (stat.size, stat.mtime)).then_some(*digest)
+    }
+
+    fn forget(&mut self, stat: &Stat) {
+        self.0.remove(&(stat.dev, stat.ino));
+    }
+
+    pub(crate) fn add(&mut self, stat: &Stat, digest: Option<Digest>) {
+        if let Some(digest) = digest {
+            self.0.insert((stat.dev, stat.ino), (stat.size, stat.mtime, digest));
+        }
+    }
+}
+
+fn has_other_names(file: &File) -> bool {
+    rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 1)
+}
+
 /// Where a change is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
@@ -87,6 +115,7 @@ pub trait Journal: fmt::Debug + Send + Sync {
 impl Host {
     /// Records all changes from now on, or none.
     pub fn set_journal(&self, journal: Option<Arc<dyn Journal>>) {
+        self.inner.kept.set(DigestsByInode::default());
         self.inner.is_recorded.store(journal.is_some(), Ordering::Relaxed);
         self.inner.journal.set(journal);
     }
@@ -143,7 +172,7 @@ impl Host {
     }
 
     /// What has a name in an open directory. `digest` gets files to read.
-    fn image_at(
+    pub(crate) fn image_at(
         &self,
         parent: impl AsFd,
         name: &Path,
@@ -194,7 +223,22 @@ impl Host {
         let mut is_read = false;
         let image = self.image_at(parent, name, path, |file, stat| {
             is_read = true;
-            journal.keep(&mut FormerFile { host: self, path, file, size: stat.size })
+            let has_other_names = has_other_names(file);
+            let mut kept = self.inner.kept.hold();
+            if let Some(digest) = kept.find(stat) {
+                if !has_other_names {
+                    // Its number is free for another file soon.
+                    kept.forget(stat);
+                }
+                return Ok(Some(digest));
+            }
+            drop(kept);
+            let digest =
+                journal.keep(&mut FormerFile { host: self, path, file, size: stat.size })?;
+            if has_other_names {
+                self.inner.kept.hold().add(stat, digest);
+            }
+            Ok(digest)
         })?;
         match &image {
             Image::Other => {
@@ -359,6 +403,7 @@ impl Host {
         (uid, gid): (u32, u32),
     ) -> Result<()> {
         let (parent, name) = self.open_parent(path)?;
+        self.sweep(&parent, path.parent().unwrap_or(Path::new("/")));
         let temporary = self.random_name(".ccm-");
         self.record_change(&*parent, name, path, |_| {
             Some(Image::Symlink { uid, gid, target: target.to_owned() })
@@ -371,7 +416,7 @@ impl Host {
             .map_err(Error::io("set the owner of", path))
             .and_then(|()| {
                 rustix::fs::renameat(&*parent, &*temporary, &*parent, name)
-                    .map_err(|errno| Error::Rename { path: path.to_owned(), source: errno.into() })
+                    .map_err(|errno| not_renamed(path, errno))
             });
         if let Err(error) = made {
             let _ = rustix::fs::unlinkat(&*parent, &*temporary, AtFlags::empty());
@@ -456,7 +501,7 @@ mod tests {
             ("tree", |h, p, _| h.remove_tree(p)),
             ("link", |h, p, _| h.replace_with_symlink(p, Path::new("to"), h.whoami())),
             ("extracted", |h, p, _| {
-                let mut into = h.open_extraction(p, Path::new("x.tar"))?;
+                let mut into = crate::Destination::open_marked(h, p, Path::new("x.tar"))?;
                 into.begin()?;
                 let mut file = into.file(Path::new("sub/f"))?;
                 file.write(b"content")?;

@@ -6,26 +6,27 @@
 
 mod atomic;
 mod barrier;
+mod beneath;
 mod cache;
 mod cancel;
 mod command;
+mod connect;
 mod destination;
 mod digest;
 mod directory;
-mod dns;
 mod error;
 mod extended;
 mod fetch;
 mod file;
 mod folder;
 mod forecast;
+mod getent;
 mod http;
 mod in_place;
 mod incoming;
 mod input;
 mod inspect;
 mod journal;
-mod kernel_tables;
 mod listen;
 mod lock;
 mod machine;
@@ -33,8 +34,8 @@ mod marker;
 mod network;
 mod output;
 mod pending;
+pub mod process;
 mod random;
-mod reach;
 mod remove;
 mod resolve;
 mod run_lock;
@@ -62,30 +63,28 @@ use std::sync::{Arc, OnceLock};
 pub use atomic::{Attributes, Content};
 pub use cache::ChangeCounters;
 pub use cancel::{Cancel, CancelReason};
-pub use command::{Command, Environment, Exit, Output, Stream};
+pub use command::{Command, Environment, Exit, Identity, Output, RUN_AS, Stream, become_command};
+pub use connect::{Connection, Transport};
 pub use destination::{Destination, EntryMetadata, NewFile};
 pub use digest::{Digest, Digesting};
 pub use directory::TemporaryDirectory;
-pub use dns::RecordType;
 pub use error::{Error, Result};
 pub use fetch::{
     Body, Fetch, Fetched, Fetchers, Progress, Request, Validators, local_path, url_scheme,
 };
 pub use file::{FileKind, Stat};
 pub use folder::Folder;
-pub use forecast::{Aside, MissedFile, NewContent, PredictedEntries, Supplier};
-pub use http::{HTTP_METHODS, HttpAnswer, HttpProbe};
+pub use forecast::{MissedFile, NewContent, PredictedEntries, Reach, Supplier};
+pub use http::{HttpAnswer, HttpError, HttpRequest, Tls, TlsPart, Url};
 pub use incoming::Incoming;
 pub use input::StandardInput;
-pub use inspect::{Checksum, Inspected, NodeKind};
+pub use inspect::{Inspected, NodeKind};
 pub use journal::{FormerFile, Image, Journal, Place, path_text};
-pub use kernel_tables::{Listener, Mount, Protocol};
 pub use listen::{ListenSocket, SocketFile};
-pub use machine::{Space, Uname, ignored_signals};
+pub use machine::{Space, Uname};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use pending::PendingQuery;
-pub use reach::Transport;
 pub use run_lock::{DirectoryLock, LockError, LockHolder, RunLock};
 pub use service_manager::{SERVICE_VARIABLES, ServiceManager};
 pub use services::{Lookup, Publish, Registry};
@@ -105,6 +104,20 @@ use lock::Lock;
 #[derive(Clone, Debug, Default)]
 pub struct Host {
     inner: Arc<Inner>,
+    view: Arc<View>,
+}
+
+/// What reads through a handle see: the machine itself, or what the steps of a
+/// preview would leave of it.
+#[derive(Debug, Default)]
+struct View {
+    is_preview: bool,
+    /// Predictions of the preview.
+    forecast: Lock<forecast::Forecast>,
+    /// How many predictions were recorded.
+    predictions: AtomicU64,
+    /// What providers know of the machine as it is seen here.
+    cache: cache::RunCache,
 }
 
 #[derive(Debug, Default)]
@@ -138,19 +151,28 @@ struct Inner {
     warnings: Lock<Warnings>,
     /// Redactor with the secrets of this run.
     redactor: Lock<Redactor>,
-    /// Predictions of a preview.
-    forecast: Lock<forecast::Forecast>,
-    is_preview: AtomicBool,
-    /// How many predictions were recorded.
-    predictions: AtomicU64,
     sources: Lock<sources::Sources>,
     progress: Lock<fetch::ProgressSink>,
     /// How many commands ran that may have changed something.
     commands: AtomicU64,
-    cache: cache::RunCache,
     /// Where changes are recorded before they are made.
     journal: Lock<Option<Arc<dyn Journal>>>,
+    /// Contents of files with several names that are in the journal.
+    kept: Lock<journal::DigestsByInode>,
     is_recorded: AtomicBool,
+}
+
+/// As long as it lives, the values of a resource are redacted.
+#[derive(Debug)]
+pub struct ResourceSecrets {
+    host: Host,
+    former: Vec<String>,
+}
+
+impl Drop for ResourceSecrets {
+    fn drop(&mut self) {
+        self.host.set_resource_secrets(std::mem::take(&mut self.former));
+    }
 }
 
 /// Limit on the number of warnings in one run.
@@ -179,12 +201,26 @@ impl Host {
     }
 
     fn of(system: System, cancel: Cancel) -> Self {
-        Self { inner: Arc::new(Inner { system, cancel, ..Inner::default() }) }
+        let inner = Arc::new(Inner { system, cancel, ..Inner::default() });
+        Self { inner, view: Arc::default() }
     }
 
     /// Adds values to redact in everything that leaves the run.
     pub fn add_secrets(&self, values: impl IntoIterator<Item = String>) {
         self.inner.redactor.hold().add(values);
+    }
+
+    /// Redacts these values too while the guard lives: in what belongs to the
+    /// resource at work, and not in what belongs to others.
+    #[must_use]
+    pub fn begin_resource(&self, values: Vec<String>) -> ResourceSecrets {
+        let former = self.inner.redactor.hold().set_resource(values);
+        ResourceSecrets { host: self.clone(), former }
+    }
+
+    /// Replaces what is secret in the resource at work: it is known by now.
+    pub fn set_resource_secrets(&self, values: Vec<String>) {
+        self.inner.redactor.hold().set_resource(values);
     }
 
     /// The redactor of this run.

@@ -61,19 +61,19 @@ impl Drop for SocketFile {
     }
 }
 
-impl Host {
+impl ListenSocket {
     /// Listens at an address; port 0 is any free one.
     ///
     /// # Errors
     ///
     /// Returns why the system did not allow it.
-    pub fn listen(&self, address: SocketAddr) -> Result<ListenSocket> {
+    pub fn bind(address: SocketAddr) -> Result<Self> {
         let at = PathBuf::from(address.to_string());
         let failed = |source| Error::Io { action: "listen on", path: at.clone(), source };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        Ok(ListenSocket::Tcp(listener, address))
+        Ok(Self::Tcp(listener, address))
     }
 
     /// Listens on a unix socket that only this user can open: the socket has
@@ -84,7 +84,7 @@ impl Host {
     ///
     /// Fails if the path exists, if other users can write to the directory, or
     /// if a system call fails.
-    pub fn listen_unix(&self, path: &Path) -> Result<ListenSocket> {
+    pub fn bind_unix(host: &Host, path: &Path) -> Result<Self> {
         let failed =
             |source: io::Error| Error::Io { action: "listen on", path: path.to_owned(), source };
         let Some(name) = path.file_name() else {
@@ -98,13 +98,13 @@ impl Host {
         let directory =
             rustix::fs::open(parent, flags, Mode::empty()).map_err(Error::io("open", parent))?;
         let stat = Stat::of(&directory, parent)?;
-        if stat.uid != self.whoami().0 || stat.mode & 0o022 != 0 {
+        if stat.uid != host.whoami().0 || stat.mode & 0o022 != 0 {
             return Err(Error::SharedDirectory { path: parent.to_owned() });
         }
         // Who can rename it can put another socket in the place of this one.
-        if self.is_root() {
+        if host.is_root() {
             let walk =
-                Walk::from_root(&self.absolute(parent)?).map_err(Error::io("open", parent))?;
+                Walk::from_root(&host.absolute(parent)?).map_err(Error::io("open", parent))?;
             if let Some(doubt) = walk.way.iter().find_map(step_doubt) {
                 return Err(Error::SharedDirectory { path: doubt.path });
             }
@@ -146,7 +146,7 @@ impl Host {
             SocketFile { directory, path: path.to_owned(), made: (stat.st_dev, stat.st_ino) };
         let backlog = Backlog::new(BACKLOG).map_err(|errno| failed(errno.into()))?;
         nix::sys::socket::listen(&made, backlog).map_err(|errno| failed(errno.into()))?;
-        Ok(ListenSocket::Unix(UnixListener::from(made), file))
+        Ok(Self::Unix(UnixListener::from(made), file))
     }
 }
 
@@ -177,11 +177,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
         let host = Host::new();
-        let socket = host.listen_unix(&path).unwrap();
+        let socket = ListenSocket::bind_unix(&host, &path).unwrap();
         let found = std::fs::symlink_metadata(&path).unwrap();
         assert_eq!(found.permissions().mode() & 0o777, 0o600);
         UnixStream::connect(&path).unwrap();
-        let second = host.listen_unix(&path).unwrap_err();
+        let second = ListenSocket::bind_unix(&host, &path).unwrap_err();
         assert!(format!("{second:?}").contains("AddrInUse"), "{second:?}");
         drop(socket);
         assert!(std::fs::symlink_metadata(&path).is_err());
@@ -194,13 +194,13 @@ mod tests {
         let host = Host::new();
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "std leaves it behind");
-        let socket = host.listen_unix(&path).unwrap();
+        let socket = ListenSocket::bind_unix(&host, &path).unwrap();
         // Someone else has the name by now: it stays.
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "mine").unwrap();
         drop(socket);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
-        assert!(host.listen_unix(&path).is_err());
+        assert!(ListenSocket::bind_unix(&host, &path).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
     }
 
@@ -211,11 +211,13 @@ mod tests {
         held.lock().unwrap();
         let (send, result) = std::sync::mpsc::channel();
         let path = dir.path().join("s");
-        std::thread::spawn(move || send.send(Host::new().listen_unix(&path).map(drop)));
+        std::thread::spawn(move || {
+            send.send(ListenSocket::bind_unix(&Host::new(), &path).map(drop))
+        });
         let error = result.recv_timeout(PATIENCE * 10).unwrap().unwrap_err();
         assert!(matches!(error, Error::Io { action: "lock", .. }), "{error:?}");
         drop(held);
-        Host::new().listen_unix(&dir.path().join("s")).unwrap();
+        ListenSocket::bind_unix(&Host::new(), &dir.path().join("s")).unwrap();
     }
 
     #[test]
@@ -227,9 +229,9 @@ mod tests {
         let own = dir.path().join("own");
         std::fs::create_dir(&own).unwrap();
         std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).unwrap();
-        Host::new().listen_unix(&own.join("s")).unwrap();
+        ListenSocket::bind_unix(&Host::new(), &own.join("s")).unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
-        let error = Host::new().listen_unix(&own.join("s")).unwrap_err();
+        let error = ListenSocket::bind_unix(&Host::new(), &own.join("s")).unwrap_err();
         assert!(matches!(error, Error::SharedDirectory { .. }), "{error}");
     }
 
@@ -237,11 +239,11 @@ mod tests {
     fn a_directory_that_others_can_write_to_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o777)).unwrap();
-        let error = Host::new().listen_unix(&dir.path().join("s")).unwrap_err();
+        let error = ListenSocket::bind_unix(&Host::new(), &dir.path().join("s")).unwrap_err();
         assert!(matches!(error, Error::SharedDirectory { .. }), "{error}");
         let long = dir.path().join("x".repeat(120));
         std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o700)).unwrap();
-        assert!(Host::new().listen_unix(&long).is_err());
-        assert!(Host::new().listen_unix(Path::new("/")).is_err());
+        assert!(ListenSocket::bind_unix(&Host::new(), &long).is_err());
+        assert!(ListenSocket::bind_unix(&Host::new(), Path::new("/")).is_err());
     }
 }

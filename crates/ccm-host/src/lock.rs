@@ -9,6 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Lock<T>(Mutex<T>);
 
 impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
     pub(crate) fn hold(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -33,16 +33,6 @@ pub struct Space {
     pub inodes_free: u64,
 }
 
-/// The signals that this process ignores, one bit each from 1 on.
-///
-/// Asking for the disposition itself takes `unsafe` code; the kernel also
-/// prints it. Where it cannot be read, nothing counts as ignored.
-pub fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
-}
-
 impl Host {
     /// The result of `uname`.
     pub fn uname(&self) -> Uname {

@@ -35,7 +35,7 @@ pub(crate) fn name_for(subject: &Path) -> String {
 
 impl Host {
     /// Whether an extraction into this directory began and did not end, or has
-    /// not ended yet. `subject` is what [`Host::open_extraction`] was given.
+    /// not ended yet. `subject` is what [`crate::Destination::open_marked`] was given.
     ///
     /// A marker counts when it belongs to root, to the caller, or to the owner
     /// of the directory, who could remove any file in it as well.

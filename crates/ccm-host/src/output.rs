@@ -25,19 +25,17 @@ pub struct OutputFile {
     path: PathBuf,
 }
 
-impl Host {
+impl OutputFile {
     /// Checks that a result can be written to `path`: it is in a directory, and
     /// is nothing yet or a regular file of the user running ccm or of root.
     /// Nothing is opened, created or changed.
-    pub fn output_file(&self, path: &Path) -> Result<OutputFile> {
-        let (parent, _) = self.open_parent(path)?;
-        let file = OutputFile { host: self.clone(), parent, path: path.to_owned() };
+    pub fn new(host: &Host, path: &Path) -> Result<Self> {
+        let (parent, _) = host.open_parent(path)?;
+        let file = Self { host: host.clone(), parent, path: path.to_owned() };
         file.check()?;
         Ok(file)
     }
-}
 
-impl OutputFile {
     /// Replaces the file atomically by one that only its owner can read, whatever
     /// permissions it had.
     pub fn write_private(&self, bytes: &[u8]) -> Result<()> {
@@ -56,7 +54,7 @@ impl OutputFile {
         let (mut temporary, _) = Temporary::create(&self.host, &self.parent, directory)?;
         temporary.file.write_all(bytes).map_err(Error::std_io("write", path))?;
         // A second name of the file may be how someone made it look like ours.
-        let kept = before.filter(|&(_, links)| links == 1).map(|(found, _)| found.mode & 0o777);
+        let kept = before.filter(|&(_, is_linked)| !is_linked).map(|(found, _)| found.mode & 0o777);
         rustix::fs::fchmod(&temporary.file, mode(bits(kept)))
             .map_err(Error::io("set the mode of", path))?;
         // Fails if another user has created something there since the check.
@@ -68,12 +66,12 @@ impl OutputFile {
         self.path.file_name().map_or(Path::new(""), Path::new)
     }
 
-    /// What is there, and how many names it has, if it may be replaced.
-    fn check(&self) -> Result<Option<(Stat, u64)>> {
+    /// What is there, and whether it has another name, if it may be replaced.
+    fn check(&self) -> Result<Option<(Stat, bool)>> {
         let path = &*self.path;
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let (found, links) = match rustix::fs::statat(&*self.parent, self.name(), flags) {
-            Ok(found) => (Stat::new(&found), found.st_nlink),
+        let (found, is_linked) = match rustix::fs::statat(&*self.parent, self.name(), flags) {
+            Ok(found) => (Stat::new(&found), found.st_nlink > 1),
             Err(Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(Error::io("inspect", path)(errno)),
         };
@@ -84,7 +82,7 @@ impl OutputFile {
         if found.uid != 0 && found.uid != self.host.whoami().0 {
             return Err(Error::Foreign { path: path.to_owned(), uid: found.uid });
         }
-        Ok(Some((found, links)))
+        Ok(Some((found, is_linked)))
     }
 }
 
@@ -103,13 +101,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r");
         let host = Host::new();
-        host.output_file(&path).unwrap().write(b"one", 0o600).unwrap();
+        OutputFile::new(&host, &path).unwrap().write(b"one", 0o600).unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), permissions(&path)), (b"one".into(), 0o600));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        host.output_file(&path).unwrap().write(b"two", 0o600).unwrap();
+        OutputFile::new(&host, &path).unwrap().write(b"two", 0o600).unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), permissions(&path)), (b"two".into(), 0o644));
         std::fs::hard_link(&path, dir.path().join("other")).unwrap();
-        host.output_file(&path).unwrap().write(b"three", 0o600).unwrap();
+        OutputFile::new(&host, &path).unwrap().write(b"three", 0o600).unwrap();
         assert_eq!(permissions(&path), 0o600);
         assert_eq!(std::fs::read(dir.path().join("other")).unwrap(), b"two");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
@@ -119,7 +117,7 @@ mod tests {
     fn what_appears_after_the_check_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("r");
-        let output = Host::new().output_file(&path).unwrap();
+        let output = OutputFile::new(&Host::new(), &path).unwrap();
         symlink(dir.path().join("elsewhere"), &path).unwrap();
         assert!(matches!(output.write(b"x", 0o600), Err(Error::Symlink { .. })));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -5,10 +5,10 @@ use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::{Error, Host, Image, Result, Stat};
+use crate::{Error, Host, Image, Result, Stat, beneath};
 
 /// How many directories are held open at once. What lies deeper is first moved
 /// up, so that no depth exhausts the descriptors.
@@ -148,22 +148,10 @@ pub(crate) fn lossless(name: &CStr) -> std::ffi::OsString {
 
 /// Opens a directory for removal: not through a link, not into a mount.
 pub(crate) fn open_below(parent: &OwnedFd, name: &Path, path: &Path) -> Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    match rustix::fs::openat2(parent, name, flags, Mode::empty(), resolve) {
-        Ok(directory) => Ok(directory),
-        Err(Errno::XDEV) => Err(Error::MountPoint { path: path.to_owned() }),
-        // An old kernel, or a sandbox that knows only old calls.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let directory = rustix::fs::openat(parent, name, flags, Mode::empty())
-                .map_err(Error::io("open", path))?;
-            if Stat::of(&directory, path)?.dev != Stat::of(parent, path)?.dev {
-                return Err(Error::MountPoint { path: path.to_owned() });
-            }
-            Ok(directory)
-        }
-        Err(errno) => Err(Error::io("open", path)(errno)),
-    }
+    beneath::open_directory(parent, name).map_err(|errno| match errno {
+        Errno::XDEV => Error::MountPoint { path: path.to_owned() },
+        errno => Error::io("open", path)(errno),
+    })
 }
 
 pub(crate) fn list(directory: &OwnedFd, path: &Path) -> Result<Vec<CString>> {
@@ -239,7 +227,7 @@ mod tests {
 
     #[test]
     fn depth_does_not_exhaust_descriptors() {
-        use rustix::fs::{Mode, mkdirat, openat};
+        use rustix::fs::{Mode, OFlags, mkdirat, openat};
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().join("deep");
         std::fs::create_dir(&top).unwrap();

@@ -18,10 +18,10 @@ pub struct ServiceManager {
     watchdog: Option<Duration>,
 }
 
-impl Host {
+impl ServiceManager {
     /// The service manager that the environment names.
-    pub fn service_manager(&self) -> ServiceManager {
-        let socket = self.env("NOTIFY_SOCKET").and_then(|name| {
+    pub fn find(host: &Host) -> Self {
+        let socket = host.env("NOTIFY_SOCKET").and_then(|name| {
             let address = match name.as_bytes() {
                 [b'@', rest @ ..] => SocketAddr::from_abstract_name(rest),
                 [b'/', ..] => SocketAddr::from_pathname(&name),
@@ -32,25 +32,14 @@ impl Host {
             socket.set_nonblocking(true).ok()?;
             Some((socket, address.ok()?))
         });
-        let number = |name| self.env(name)?.to_str()?.parse::<u64>().ok();
+        let number = |name| host.env(name)?.to_str()?.parse::<u64>().ok();
         let is_for_us =
             number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let watchdog = number("WATCHDOG_USEC").filter(|&limit| limit > 0 && is_for_us);
         let watchdog = watchdog.filter(|_| socket.is_some()).map(Duration::from_micros);
-        ServiceManager { socket, watchdog }
+        Self { socket, watchdog }
     }
 
-    /// Whether standard error is the journal, which adds timestamps.
-    pub fn logs_to_journal(&self) -> bool {
-        // The variable names the file, so that it is not taken for that of
-        // another one which has inherited it.
-        let Some(stream) = self.env("JOURNAL_STREAM") else { return false };
-        let Ok(stat) = rustix::fs::fstat(std::io::stderr()) else { return false };
-        stream.to_str() == Some(&*format!("{}:{}", stat.st_dev, stat.st_ino))
-    }
-}
-
-impl ServiceManager {
     /// Sends a message such as `READY=1`; does nothing without a service manager.
     pub fn tell(&self, message: &str) {
         if let Some((socket, address)) = &self.socket {

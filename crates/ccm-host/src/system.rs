@@ -40,6 +40,14 @@ impl System {
         self
     }
 
+    /// The same with everything that one network brings: its URLs, its answers to
+    /// template functions, and a place for registrations.
+    #[must_use]
+    pub fn with_network<N: Fetch + Lookup + Publish + 'static>(self, network: &Arc<N>) -> Self {
+        let (fetch, lookup) = (Arc::clone(network), Arc::clone(network));
+        self.with_fetch(fetch).with_lookup(lookup).with_publisher(Arc::clone(network) as _)
+    }
+
     /// The same with something that answers template functions.
     #[must_use]
     pub fn with_lookup(mut self, lookup: Arc<dyn Lookup>) -> Self {

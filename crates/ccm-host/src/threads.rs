@@ -63,7 +63,8 @@ fn follow(mut job: Job, jobs: &Receiver<Job>, idle: &Weak<Idle>) {
 mod tests {
     use std::collections::HashSet;
     use std::thread::ThreadId;
-    use std::time::Duration;
+
+    use ccm_testkit::wait_until;
 
     use super::*;
 
@@ -72,9 +73,7 @@ mod tests {
         host.in_thread(move || sender.send(std::thread::current().id()).unwrap()).unwrap();
         let id = id.recv().unwrap();
         // It is idle a moment after its work.
-        while host.inner.idle.0.hold().is_empty() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("the thread to be idle", || !host.inner.idle.0.hold().is_empty());
         id
     }
 
@@ -90,13 +89,7 @@ mod tests {
         drop(release);
         let idle = Arc::downgrade(&host.inner.idle);
         drop(host);
-        for _ in 0..1000 {
-            if idle.strong_count() == 0 {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        panic!("idle threads outlive their run");
+        wait_until("idle threads to end with their run", || idle.strong_count() == 0);
     }
 
     #[test]

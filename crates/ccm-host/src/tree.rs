@@ -7,14 +7,15 @@ mod files;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::atomic::is_temporary_name;
+use crate::beneath::{self, Links};
 use crate::extended::{is_foreign, remove_lists};
 use crate::file::mode;
 use crate::forecast::Seen;
@@ -53,7 +54,7 @@ impl Host {
         if matches!(self.seen_target(path)?, Seen::Absent | Seen::Directory(_, true)) {
             return Ok(None);
         }
-        match self.open_managed(path) {
+        match self.open_managed(&self.on_disk(path, true)) {
             Ok(directory) => self.tree_in(&directory, path).map(Some),
             Err(Error::NotADirectory { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -95,7 +96,7 @@ impl Tree {
     pub fn open(&self, place: &Path) -> Result<TreeEntry> {
         let path = self.path.join(place);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = match beneath(&self.root, place, flags) {
+        let file = match self.open_at(place, flags) {
             Ok(file) => file,
             Err(Errno::NOENT) => return self.without_following(place),
             Err(Errno::XDEV | Errno::LOOP) => return Ok(TreeEntry::Astray),
@@ -162,7 +163,7 @@ impl Tree {
         match rustix::fs::mkdirat(&parent, name, mode(0o700)) {
             Ok(()) => {}
             Err(Errno::EXIST) => {
-                return match beneath(&self.root, place, OFlags::PATH | OFlags::DIRECTORY) {
+                return match self.open_at(place, OFlags::PATH | OFlags::DIRECTORY) {
                     Ok(_) => Ok(()),
                     Err(Errno::XDEV | Errno::LOOP) => Err(Error::LeadsOutside { path }),
                     Err(_) => Err(Error::NotADirectory { path }),
@@ -189,7 +190,7 @@ impl Tree {
 
     /// Whether a place is a directory, or a link to one in the tree.
     pub fn is_directory(&self, place: &Path) -> Result<bool> {
-        match beneath(&self.root, place, OFlags::PATH | OFlags::DIRECTORY) {
+        match self.open_at(place, OFlags::PATH | OFlags::DIRECTORY) {
             Ok(_) => Ok(true),
             Err(Errno::NOENT) => Ok(false),
             Err(Errno::XDEV | Errno::LOOP) => {
@@ -296,9 +297,7 @@ impl Tree {
         folders.sort();
         for name in folders {
             let inner = place.join(&name);
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
-            let below = match rustix::fs::openat2(directory, &name, flags, Mode::empty(), resolve) {
+            let below = match beneath::open_directory(directory, Path::new(&name)) {
                 Ok(below) => below,
                 // A mount; or gone, or swapped for a link, since the listing.
                 Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
@@ -315,11 +314,16 @@ impl Tree {
         Ok(())
     }
 
+    /// Opens what a place leads to, as long as that is in the tree.
+    fn open_at(&self, place: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        beneath::open(&self.root, place, flags, Links::Follow)
+    }
+
     fn parent<'p>(&self, place: &'p Path) -> rustix::io::Result<(OwnedFd, &'p Path)> {
         let name = place.file_name().ok_or(Errno::INVAL)?;
         let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
-        let directory = beneath(&self.root, parent, OFlags::PATH | OFlags::DIRECTORY)?;
+        let directory = self.open_at(parent, OFlags::PATH | OFlags::DIRECTORY)?;
         Ok((directory, Path::new(name)))
     }
 }
@@ -333,11 +337,6 @@ pub struct Entries {
     pub directories: Vec<PathBuf>,
     /// Why there may be more in it, where a directory could not be listed.
     pub unknown: Option<Error>,
-}
-
-fn beneath(root: impl AsFd, place: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(root, place, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
 /// The outermost part of the way to a path that is something else.

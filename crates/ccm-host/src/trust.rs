@@ -6,6 +6,7 @@
 //! is read. Directories that only root can change stay what they were when
 //! they were judged, so they are judged once.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -184,6 +185,12 @@ impl Host {
             let (file, stat) = self.open(path)?;
             return Ok((file, stat, None));
         }
+        // Nor are the symlinks on the way that ccm itself would make.
+        let place = self.on_disk(absolute, true);
+        let (path, absolute) = match &place {
+            Cow::Borrowed(_) => (path, absolute),
+            Cow::Owned(place) => (place.as_path(), place.as_path()),
+        };
         let doubt = match absolute.parent() {
             Some(parent) => self.directory_doubt(parent)?,
             None => None,

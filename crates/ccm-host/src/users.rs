@@ -8,11 +8,13 @@ use std::sync::{Arc, MutexGuard};
 
 use nix::unistd::{Gid, Group, Uid, User};
 
-use crate::{Error, Host, Result};
+use crate::{Error, Host, Result, getent};
 
 /// A user as the user database has it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
+    /// Its name.
+    pub name: String,
     /// Numeric ID.
     pub uid: u32,
     /// Numeric ID of the primary group.
@@ -74,7 +76,7 @@ impl Host {
         if let Some(&known) = users.uids.get(name) {
             return known;
         }
-        let id = User::from_name(name).ok().flatten().map(|user| user.uid.as_raw());
+        let id = user_named(name).ok().flatten().map(|user| user.uid.as_raw());
         users.uids.insert(name.to_owned(), id);
         id
     }
@@ -85,51 +87,65 @@ impl Host {
         if let Some(&known) = users.gids.get(name) {
             return known;
         }
-        let id = Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw());
+        let id = group_named(name).ok().flatten().map(|group| group.gid.as_raw());
         users.gids.insert(name.to_owned(), id);
         id
     }
 
     /// A user as the database has it now, whatever was looked up before.
     pub fn account(&self, name: &str) -> Result<Option<Account>> {
-        let failed =
-            |errno: nix::Error| Error::std_io("look up the user", Path::new(name))(errno.into());
-        let Some(user) = User::from_name(name).map_err(failed)? else { return Ok(None) };
-        let of = CString::new(name).map_err(|_| failed(nix::Error::EINVAL))?;
-        let ids = nix::unistd::getgrouplist(&of, user.gid).map_err(failed)?;
-        let mut groups: Vec<String> = ids
-            .into_iter()
-            .map(|gid| self.current_group_name(gid.as_raw()).unwrap_or_else(|| gid.to_string()))
-            .collect();
+        let found = user_named(name).map_err(|errno| lookup_failed(name, errno))?;
+        found.map(|user| self.account_from(user)).transpose()
+    }
+
+    /// The same for a user given by number.
+    pub fn account_of(&self, uid: u32) -> Result<Option<Account>> {
+        user_with(uid).map(|user| self.account_from(user)).transpose()
+    }
+
+    fn account_from(&self, user: User) -> Result<Account> {
+        let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
+        let name_of = |gid: u32| self.current_group_name(gid).unwrap_or_else(|| gid.to_string());
+        let mut groups: Vec<String> =
+            self.group_ids(&user.name, gid)?.into_iter().map(name_of).collect();
         groups.sort_unstable();
         groups.dedup();
-        let (uid, gid) = (user.uid.as_raw(), user.gid.as_raw());
-        Ok(Some(Account { uid, gid, groups, home: user.dir, shell: user.shell }))
+        Ok(Account { name: user.name, uid, gid, groups, home: user.dir, shell: user.shell })
+    }
+
+    /// The groups that the database lists for a user, with `gid` as the primary one.
+    pub(crate) fn group_ids(&self, name: &str, gid: u32) -> Result<Vec<u32>> {
+        let of = CString::new(name).map_err(|_| lookup_failed(name, nix::Error::EINVAL))?;
+        let mut ids = nix::unistd::getgrouplist(&of, Gid::from_raw(gid))
+            .map_err(|errno| lookup_failed(name, errno))?;
+        if getent::IS_NEEDED {
+            ids.extend(getent::groups_of(name));
+        }
+        Ok(ids.into_iter().map(Gid::as_raw).collect())
     }
 
     /// The id of a group as the database has it now.
     pub fn current_group(&self, name: &str) -> Result<Option<u32>> {
-        let found = Group::from_name(name)
+        let found = group_named(name)
             .map_err(|errno| Error::std_io("look up the group", Path::new(name))(errno.into()))?;
         Ok(found.map(|group| group.gid.as_raw()))
     }
 
     /// The name of a user as the database has it now.
     pub fn current_user_name(&self, uid: u32) -> Option<String> {
-        User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
+        user_with(uid).map(|user| user.name)
     }
 
     /// The name of a group as the database has it now.
     pub fn current_group_name(&self, gid: u32) -> Option<String> {
-        Group::from_gid(Gid::from_raw(gid)).ok().flatten().map(|group| group.name)
+        group_with(gid).map(|group| group.name)
     }
 
     /// The name of a user, or its number where it has none.
     pub fn user_name(&self, uid: u32) -> Arc<str> {
         let names = &mut self.users().names;
         Arc::clone(names.entry(uid).or_insert_with(|| {
-            let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
-            user.map_or_else(|| uid.to_string(), |user| user.name).into()
+            user_with(uid).map_or_else(|| uid.to_string(), |user| user.name).into()
         }))
     }
 
@@ -137,8 +153,7 @@ impl Host {
     pub fn group_name(&self, gid: u32) -> Arc<str> {
         let names = &mut self.users().group_names;
         Arc::clone(names.entry(gid).or_insert_with(|| {
-            let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
-            group.map_or_else(|| gid.to_string(), |group| group.name).into()
+            group_with(gid).map_or_else(|| gid.to_string(), |group| group.name).into()
         }))
     }
 
@@ -152,6 +167,30 @@ impl Host {
     pub fn is_root(&self) -> bool {
         self.whoami().0 == 0
     }
+}
+
+fn user_named(name: &str) -> nix::Result<Option<User>> {
+    let found = User::from_name(name)?;
+    Ok(found.or_else(|| getent::IS_NEEDED.then(|| getent::user_named(name)).flatten()))
+}
+
+fn group_named(name: &str) -> nix::Result<Option<Group>> {
+    let found = Group::from_name(name)?;
+    Ok(found.or_else(|| getent::IS_NEEDED.then(|| getent::group_named(name)).flatten()))
+}
+
+fn user_with(uid: u32) -> Option<User> {
+    let found = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    found.or_else(|| getent::IS_NEEDED.then(|| getent::user_with(uid)).flatten())
+}
+
+fn group_with(gid: u32) -> Option<Group> {
+    let found = Group::from_gid(Gid::from_raw(gid)).ok().flatten();
+    found.or_else(|| getent::IS_NEEDED.then(|| getent::group_with(gid)).flatten())
+}
+
+fn lookup_failed(name: &str, errno: nix::Error) -> Error {
+    Error::std_io("look up the user", Path::new(name))(errno.into())
 }
 
 /// An id given in digits. The largest one means "leave as it is" to the
@@ -190,6 +229,8 @@ mod tests {
         assert_eq!((root.uid, root.gid), (0, 0));
         assert!(root.groups.contains(&"root".to_owned()) && root.groups.is_sorted());
         assert!(root.home.is_absolute());
+        assert_eq!(host.account_of(0).unwrap(), Some(root));
+        assert_eq!(host.account_of(4_000_123).unwrap(), None);
         assert_eq!(host.account("nobody-here").unwrap(), None);
         assert_eq!(host.account("a\0b").ok().flatten(), None);
         assert_eq!(host.current_group("root").unwrap(), Some(0));

@@ -14,8 +14,10 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use crate::beneath::is_no_answer;
 use crate::extended::has_access_list;
 use crate::forecast::Seen;
+use crate::trust::step_doubt;
 use crate::{Error, FileKind, Host, Result, Stat};
 
 /// As many as the kernel follows.
@@ -33,13 +35,33 @@ pub(crate) struct Step {
     pub(crate) target: Option<Stat>,
     /// The group's right to write may stand for an access list.
     pub(crate) is_listed: bool,
+    /// Others can put a symlink in the place of this one: the directory that it
+    /// lies in.
+    loose_in: Option<Stat>,
 }
 
 impl Step {
     fn new(path: &Path, stat: Stat, file: &OwnedFd) -> Self {
         let is_question = stat.kind == FileKind::Directory && stat.mode & 0o020 != 0;
         let is_listed = is_question && has_access_list(file);
-        Self { path: path.to_owned(), stat, target: None, is_listed }
+        Self { path: path.to_owned(), stat, target: None, is_listed, loose_in: None }
+    }
+
+    /// Whether a symlink leads to something of whoever may have put it there.
+    fn leads_to_own(&self) -> bool {
+        let Some(target) = self.target.filter(|_| self.stat.kind == FileKind::Symlink) else {
+            return true;
+        };
+        match (self.stat.uid, self.loose_in) {
+            (0, None) => true,
+            // Any symlink of root that lies around can be renamed to this one.
+            (0, Some(directory)) if directory.uid != 0 => target.uid == directory.uid,
+            (0, Some(directory)) => {
+                let is_shared_with = |bit| directory.mode & bit != 0 && target.mode & bit != 0;
+                is_shared_with(0o002) || is_shared_with(0o020) && target.gid == directory.gid
+            }
+            (owner, _) => target.uid == owner,
+        }
     }
 }
 
@@ -170,7 +192,9 @@ impl Walk {
                 let target = rustix::fs::readlinkat(&found, "", Vec::new())?;
                 let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
                 items.push_front(Item::EndOfLink(self.way.len()));
-                self.way.push(Step::new(&path, stat, &found));
+                let above = self.way.iter().rev().find(|step| step.path == *at);
+                let loose_in = above.filter(|step| step_doubt(step).is_some()).map(|it| it.stat);
+                self.way.push(Step { loose_in, ..Step::new(&path, stat, &found) });
                 self.push(items, &target)?;
             }
             FileKind::File | FileKind::Other => self.last = Some((name, Some(stat))),
@@ -203,7 +227,7 @@ impl Host {
     /// Opens a directory that something managed lies in. As root, a symlink on
     /// the way that belongs to another user must lead to something of that same
     /// user: otherwise whoever owns a directory on the way decides what root
-    /// changes.
+    /// changes. A symlink of root that others can rename counts as theirs.
     pub(crate) fn open_managed(&self, path: &Path) -> Result<OwnedFd> {
         let failed = |errno| match errno {
             Errno::NOENT | Errno::NOTDIR => Error::NotADirectory { path: path.to_owned() },
@@ -216,20 +240,17 @@ impl Host {
         let resolve = ResolveFlags::NO_SYMLINKS;
         match rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), resolve) {
             Ok(directory) => return Ok(directory),
-            // There is one, or the kernel is too old for the question.
-            Err(Errno::LOOP | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => {}
+            // There is one, or the kernel cannot tell.
+            Err(errno) if errno == Errno::LOOP || is_no_answer(errno) => {}
             Err(errno) => return Err(failed(errno)),
         }
         let walk = Walk::from_root(&self.absolute(path)?).map_err(failed)?;
         for step in &walk.way {
-            let is_foreign = step.stat.kind == FileKind::Symlink && step.stat.uid != 0;
-            if let Some(target) = step.target.filter(|_| is_foreign)
-                && target.uid != step.stat.uid
-            {
-                return Err(Error::ForeignLink {
-                    path: step.path.clone(),
-                    owner: step.stat.uid,
-                    target: target.uid,
+            if let Some(target) = step.target.filter(|_| !step.leads_to_own()) {
+                let (path, target) = (step.path.clone(), target.uid);
+                return Err(match step.stat.uid {
+                    0 => Error::LooseLink { path, target },
+                    owner => Error::ForeignLink { path, owner, target },
                 });
             }
         }
@@ -254,7 +275,7 @@ impl Host {
                 return Ok(());
             }
             // What is on disk at a place that earlier steps change says nothing.
-            if matches!(self.seen(directory), Ok(Seen::Absent | Seen::File(..))) {
+            if matches!(self.seen(directory), Ok(Seen::Absent | Seen::File(..) | Seen::Link(_))) {
                 continue;
             }
             match self.open_managed(directory) {
@@ -282,7 +303,7 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{chown, lchown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 
     use super::*;
 
@@ -334,6 +355,51 @@ mod tests {
                 let below = at(name).join("no/such/file");
                 let error = Host::new().check_managed_path(&below).unwrap_err();
                 assert!(matches!(error, Error::ForeignLink { .. }), "{name}: {error}");
+            }
+        }
+    }
+
+    /// Who can rename in a directory can put any symlink of root in the place of
+    /// another, so it is theirs there.
+    #[test]
+    fn a_symlink_of_root_is_trusted_where_others_cannot_rename_it() {
+        let Some(dir) = fixture() else { return };
+        let at = |name: &str| dir.path().join(name);
+        let host = Host::new();
+        for (place, owner, group, mode) in [
+            ("closed", 0, 0, 0o755),
+            ("sticky", 0, 0, 0o1777),
+            ("open", 0, 0, 0o777),
+            ("group", 0, NOBODY, 0o775),
+            ("users", NOBODY, NOBODY, 0o755),
+            ("users-sticky", NOBODY, NOBODY, 0o1777),
+        ] {
+            std::fs::create_dir(at(place)).unwrap();
+            chown(at(place), Some(owner), Some(group)).unwrap();
+            std::fs::set_permissions(at(place), PermissionsExt::from_mode(mode)).unwrap();
+        }
+        std::fs::create_dir(at("shared")).unwrap();
+        chown(at("shared"), Some(0), Some(NOBODY)).unwrap();
+        std::fs::set_permissions(at("shared"), PermissionsExt::from_mode(0o775)).unwrap();
+        for (place, target, is_allowed) in [
+            ("closed", "root", true),
+            ("closed", "theirs", true),
+            ("sticky", "root", true),
+            ("open", "root", false),
+            ("open", "theirs", false),
+            ("group", "root", false),
+            ("group", "shared", true),
+            ("users", "root", false),
+            ("users", "theirs", true),
+            ("users-sticky", "root", false),
+        ] {
+            let link = at(place).join(target);
+            symlink(at(target), &link).unwrap();
+            let opened = host.open_managed(&link);
+            assert_eq!(opened.is_ok(), is_allowed, "{place}: {opened:?}");
+            if !is_allowed {
+                let error = Host::new().check_managed_path(&link.join("file")).unwrap_err();
+                assert!(matches!(error, Error::LooseLink { .. }), "{place}: {error}");
             }
         }
     }

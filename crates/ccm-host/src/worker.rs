@@ -13,13 +13,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
-use rustix::thread::{disable_transparent_huge_pages, transparent_huge_pages_are_disabled};
 
 use crate::lock::Lock;
-use crate::{Error, Exit, Host, Result};
+use crate::{Error, Exit, Result};
 
 /// This program, also after its file was replaced.
-const SELF: &str = "/proc/self/exe";
+pub(crate) const SELF: &str = "/proc/self/exe";
 /// How long output is still read after the process has ended.
 const DRAIN: Duration = Duration::from_millis(250);
 
@@ -50,7 +49,7 @@ struct Shared {
     group: Lock<Option<Pid>>,
 }
 
-impl Host {
+impl Worker {
     /// Starts this program with these arguments, in `/`, with the environment of
     /// this one but without `removed`. Its standard error is that of this one.
     /// A line that it writes may have `longest_line` bytes.
@@ -58,12 +57,7 @@ impl Host {
     /// # Errors
     ///
     /// Fails if there is no memory or no process left.
-    pub fn start_worker(
-        &self,
-        args: &[&str],
-        removed: &[&str],
-        longest_line: usize,
-    ) -> Result<Worker> {
+    pub fn start(args: &[&str], removed: &[&str], longest_line: usize) -> Result<Self> {
         let failed = |source| Error::Spawn { command: "ccm".to_owned(), source };
         let mut command = std::process::Command::new(SELF);
         command
@@ -89,43 +83,16 @@ impl Host {
         group.set(Some(Pid::from_child(&child)));
         let control = WorkerControl(Arc::new(Shared { process, group }));
         let pending = Vec::new();
-        Ok(Worker { control, child, input, output, pending, looked_at: 0, longest_line })
-    }
-
-    /// Allows this process, and those it starts from now on, memory in huge pages
-    /// again.
-    pub fn allow_huge_pages(&self) {
-        // A kernel that knows nothing of it needs nothing done.
-        let _ = disable_transparent_huge_pages(false);
-    }
-
-    /// Starts this program anew, in this process and with the same arguments, but
-    /// without huge pages. They save time where much memory is used for a short
-    /// while; a process that waits wastes most of each. What it had at its start
-    /// it would keep otherwise. Returns if there are none already, or if it cannot
-    /// be done.
-    pub fn without_huge_pages(&self) {
-        if !matches!(transparent_huge_pages_are_disabled(), Ok(false)) {
-            return;
-        }
-        let mut args = std::env::args_os();
-        // By its path, as the name in lists of processes is taken from it.
-        if let (Ok(path), Some(name)) = (std::env::current_exe(), args.next())
-            && disable_transparent_huge_pages(true).is_ok()
-        {
-            let _ = std::process::Command::new(path).arg0(name).args(args).exec();
-        }
+        Ok(Self { control, child, input, output, pending, looked_at: 0, longest_line })
     }
 
     /// How many processes the kernel has ended since the machine was started
     /// because there was no memory left; `None` if it does not tell.
-    pub fn oom_kills(&self) -> Option<u64> {
+    pub fn oom_kills() -> Option<u64> {
         let text = std::fs::read_to_string(Path::new("/proc/vmstat")).ok()?;
         text.lines().find_map(|line| line.strip_prefix("oom_kill "))?.trim().parse().ok()
     }
-}
 
-impl Worker {
     /// Returns a handle that stops the process from another thread.
     pub fn control(&self) -> WorkerControl {
         self.control.clone()

@@ -2,6 +2,8 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,13 +23,31 @@ pub struct Request {
     pub path: String,
     /// The query after the first `?`, not decoded.
     pub query: String,
+    /// Host and port of a request line that has them before the path.
+    pub authority: Option<String>,
     /// All headers.
     pub headers: HeaderMap,
     /// The body.
     pub body: RequestBody,
+    pub(crate) client: Client,
+}
+
+/// What is known of the client of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Client(Arc<AtomicBool>);
+
+impl Client {
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Request {
+    /// Says that the client has shown who it is, so that its connection may stay.
+    pub fn know_client(&self) {
+        self.client.0.store(true, Ordering::Relaxed);
+    }
+
     /// The value of a header; `None` if it is missing, occurs more than once or
     /// is not text.
     pub fn header(&self, name: impl hyper::header::AsHeaderName) -> Option<&str> {

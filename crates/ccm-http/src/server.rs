@@ -1,5 +1,6 @@
 //! The server: accepts connections until it is stopped.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -20,10 +21,10 @@ use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{AbortHandle, JoinSet, LocalSet};
 
 use crate::connection::{Patient, Socket};
-use crate::message::{Request, RequestBody, Response};
+use crate::message::{Client, Request, RequestBody, Response};
 
 /// Limits of a server.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,10 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Connections at a time; more are answered with 503 and closed.
     pub connections: usize,
+    /// Connections of clients that are not [known](Request::know_client) yet; the
+    /// oldest is closed for a new one, and each of them after its answer. They do
+    /// not count as connections. `None` if all clients are alike.
+    pub guests: Option<usize>,
     /// Time for the headers of a request, from the end of the request before.
     pub header_time: Duration,
     /// Time for the body of a request.
@@ -52,6 +57,7 @@ impl Default for Limits {
             header_bytes: 16 * 1024,
             body_bytes: 1024 * 1024,
             connections: 64,
+            guests: None,
             header_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
             write_time: Duration::from_secs(30),
@@ -187,6 +193,7 @@ async fn serve<H, F>(
     F: Future<Output = Response> + 'static,
 {
     let mut connections = JoinSet::new();
+    let mut clients = VecDeque::new();
     let mut stopping = stopped.clone();
     let mut stop = pin!(stopping.wait_for(|stopped| *stopped));
     loop {
@@ -196,13 +203,26 @@ async fn serve<H, F>(
             Some(_) = connections.join_next() => continue,
             accepted = acceptor.accept() => accepted,
         };
+        let count = match limits.guests {
+            Some(most) => make_room(&mut clients, most),
+            None => connections.len(),
+        };
         match accepted {
-            Ok(socket) if connections.len() >= limits.connections => refuse(socket),
+            Ok(socket) if count >= limits.connections => refuse(socket),
             Ok(socket) => {
                 let socket = Patient::new(socket, limits.write_time);
-                let connection =
-                    serve_connection(socket, limits, Rc::clone(&handler), stopped.clone());
-                connections.spawn_local(connection);
+                let client = Client::default();
+                let connection = serve_connection(
+                    socket,
+                    limits,
+                    Rc::clone(&handler),
+                    client.clone(),
+                    stopped.clone(),
+                );
+                let task = connections.spawn_local(connection);
+                if limits.guests.is_some() {
+                    clients.push_back((task, client));
+                }
             }
             Err(error) => {
                 tracing::debug!(%error, "cannot accept a connection");
@@ -217,6 +237,23 @@ async fn serve<H, F>(
     let _ = tokio::time::timeout(limits.end_time, all).await;
 }
 
+/// Forgets clients that are gone, and closes the oldest guests until there is room
+/// for another one. Returns how many clients are known.
+fn make_room(clients: &mut VecDeque<(AbortHandle, Client)>, most: usize) -> usize {
+    clients.retain(|(task, _)| !task.is_finished());
+    let known = clients.iter().filter(|(_, client)| client.is_known()).count();
+    let mut too_many = (clients.len() - known + 1).saturating_sub(most.max(1));
+    clients.retain(|(task, client)| {
+        let is_closed = too_many > 0 && !client.is_known();
+        if is_closed {
+            task.abort();
+            too_many -= 1;
+        }
+        !is_closed
+    });
+    known
+}
+
 /// Says why and hangs up, without waiting for anything.
 fn refuse(mut socket: Box<dyn Socket>) {
     let write = tokio::io::AsyncWrite::poll_write;
@@ -228,6 +265,7 @@ async fn serve_connection<H, F>(
     socket: Patient,
     limits: Limits,
     handler: Rc<H>,
+    client: Client,
     mut stopped: watch::Receiver<bool>,
 ) where
     H: Fn(Request) -> F + 'static,
@@ -235,8 +273,15 @@ async fn serve_connection<H, F>(
 {
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let is_head = request.method() == Method::HEAD;
-        let answer = answer(&*handler, limits, request);
-        async move { Ok::<_, Infallible>(answer.await.into_hyper(is_head)) }
+        let client = client.clone();
+        let answer = answer(&*handler, limits, &client, request);
+        async move {
+            let mut answer = answer.await;
+            if limits.guests.is_some() && !client.is_known() {
+                answer = answer.with(hyper::header::CONNECTION, "close");
+            }
+            Ok::<_, Infallible>(answer.into_hyper(is_head))
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -260,6 +305,7 @@ async fn serve_connection<H, F>(
 fn answer<H, F>(
     handler: &H,
     limits: Limits,
+    client: &Client,
     request: hyper::Request<Incoming>,
 ) -> impl Future<Output = Response> + use<H, F>
 where
@@ -271,7 +317,9 @@ where
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
+        authority: head.uri.authority().map(|authority| authority.as_str().to_owned()),
         headers: head.headers,
+        client: client.clone(),
         body: RequestBody { incoming, limit: limits.body_bytes, time: limits.body_time },
     };
     let begun = std::panic::catch_unwind(AssertUnwindSafe(|| handler(request)));

@@ -6,10 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ccm_host::Host;
+use ccm_host::{Host, ListenSocket};
 use ccm_http::{Limits, Method, Request, Response, Server, StatusCode, StreamSender, blocking};
+use ccm_testkit::wait_until;
 
 /// Long enough for a busy machine.
 const LONG: Duration = Duration::from_mins(1);
@@ -19,7 +20,7 @@ fn limits() -> Limits {
 }
 
 fn start(limits: Limits) -> (Server, SocketAddr) {
-    let socket = Host::new().listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let socket = ListenSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let server = Server::start(socket, limits, route).unwrap();
     let address = server.address().unwrap();
     (server, address)
@@ -167,15 +168,10 @@ fn connections_have_a_limit_and_come_back() {
         "{refused}"
     );
     drop(held);
-    let until = Instant::now() + LONG;
-    loop {
-        let answer = exchange(address, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        if answer.ends_with("hello\n") {
-            break;
-        }
-        assert!(Instant::now() < until, "{answer}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("a free connection", || {
+        let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        exchange(address, request).ends_with("hello\n")
+    });
 }
 
 #[test]
@@ -212,7 +208,7 @@ fn pieces_of_a_stream_arrive_one_by_one() {
 
 #[test]
 fn a_reader_that_does_not_read_is_dropped() {
-    let socket = Host::new().listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let socket = ListenSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let senders: Arc<Mutex<Vec<StreamSender>>> = Arc::default();
     let kept = Arc::clone(&senders);
     let limits = Limits { write_time: Duration::from_millis(300), ..limits() };
@@ -224,19 +220,12 @@ fn a_reader_that_does_not_read_is_dropped() {
     .unwrap();
     let mut stream = connect(server.address().unwrap());
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let until = Instant::now() + LONG;
-    let sender = loop {
-        assert!(Instant::now() < until);
-        if let Some(sender) = senders.lock().unwrap().pop() {
-            break sender;
-        }
-    };
+    let sender = wait_until("the request", || senders.lock().unwrap().pop());
     let piece = "x".repeat(1_000_000);
-    while !sender.is_closed() {
-        assert!(Instant::now() < until, "the connection is still there");
+    wait_until("the end of the connection", || {
         sender.try_send(piece.clone());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        sender.is_closed()
+    });
 }
 
 #[test]
@@ -258,7 +247,7 @@ fn open_requests_are_answered_at_the_end_and_nothing_after() {
 fn a_unix_socket_is_served_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
-    let socket = Host::new().listen_unix(&path).unwrap();
+    let socket = ListenSocket::bind_unix(&Host::new(), &path).unwrap();
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&asked);
     let server = Server::start(socket, limits(), move |_| {

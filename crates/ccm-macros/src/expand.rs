@@ -6,11 +6,13 @@ use syn::{Data, DeriveInput, Error, Result};
 
 use crate::field::{Field, Phase};
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    let Data::Struct(data) = &input.data else {
-        return Err(Error::new_spanned(input, "properties are a struct"));
-    };
-    let fields = data.fields.iter().map(Field::new).collect::<Result<Vec<_>>>()?;
+/// The implementations for the properties of a resource.
+pub(crate) fn properties(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = fields(input)?;
+    if let Some(field) = fields.iter().find(|field| field.setting.is_used()) {
+        let message = "only settings have `default`, `one_of` and `check`";
+        return Err(Error::new_spanned(&field.ident, message));
+    }
     let (common, own): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.common);
     let common = common.first().copied();
 
@@ -18,9 +20,58 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         table(input, common, &own),
         serialize(input, common, &own),
         from_node(input),
-        common.map(|common| properties(input, common)).unwrap_or_default(),
+        common.map(|common| with_common(input, common)).unwrap_or_default(),
     ];
     Ok(quote!(#(#parts)*))
+}
+
+/// The implementations for the settings of a program.
+pub(crate) fn settings(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = fields(input)?;
+    let name = &input.ident;
+    let entries = fields.iter().map(Field::table_entry);
+    let sets = fields.iter().enumerate().map(|(at, field)| {
+        let set = field.set();
+        quote!(#at => #set)
+    });
+    let idents = fields.iter().map(|field| &field.ident);
+    Ok(quote! {
+        impl ::ccm_model::Fields for #name {
+            const FIELDS: &'static [::ccm_model::Field] = &[#(#entries),*];
+            const ENTRY: &'static str = "setting";
+
+            fn set(
+                &mut self,
+                index: usize,
+                node: ::ccm_model::Node<'_>,
+                reader: &mut ::ccm_model::Reader,
+            ) {
+                match index {
+                    #(#sets)*
+                    _ => {}
+                }
+            }
+
+            fn hint(_name: &str) -> Option<&'static str> {
+                None
+            }
+        }
+
+        impl Default for #name {
+            fn default() -> Self {
+                let mut settings = Self { #(#idents: Default::default()),* };
+                ::ccm_model::Reader::default().set_defaults(&mut settings);
+                settings
+            }
+        }
+    })
+}
+
+fn fields(input: &DeriveInput) -> Result<Vec<Field>> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(input, "properties and settings are structs"));
+    };
+    data.fields.iter().map(Field::new).collect()
 }
 
 fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenStream {
@@ -40,8 +91,9 @@ fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenSt
             quote!(::ccm_model::Fields::resolve(&mut self.#ident, phase, templates, failures);),
         ),
     };
-    let sets = own.iter().enumerate().map(|(at, Field { ident, .. })| {
-        quote!(#at => if let Some(value) = reader.read(node) { self.#ident = value; })
+    let sets = own.iter().enumerate().map(|(at, field)| {
+        let set = field.set();
+        quote!(#at => #set)
     });
     let resolves = own.iter().enumerate().filter_map(|(at, field)| {
         let ident = &field.ident;
@@ -95,7 +147,7 @@ fn table(input: &DeriveInput, common: Option<&Field>, own: &[&Field]) -> TokenSt
             }
 
             #[allow(unused_variables, reason = "most types have no secrets")]
-            fn secrets(&self, into: &mut Vec<String>) {
+            fn secrets(&self, into: &mut ::ccm_model::SecretValues) {
                 #(#secrets)*
             }
         }
@@ -177,7 +229,7 @@ fn from_node(input: &DeriveInput) -> TokenStream {
     }
 }
 
-fn properties(input: &DeriveInput, common: &Field) -> TokenStream {
+fn with_common(input: &DeriveInput, common: &Field) -> TokenStream {
     let name = &input.ident;
     let Field { ident, .. } = common;
     quote! {

@@ -23,6 +23,22 @@ pub(crate) struct Field {
     cli_default: Option<LitStr>,
     format: Option<Expr>,
     group: Option<LitStr>,
+    pub(crate) setting: Setting,
+}
+
+/// Attributes that only settings have: their values are never templates, so they
+/// are complete when they are read.
+#[derive(Default)]
+pub(crate) struct Setting {
+    default: Option<Expr>,
+    one_of: Option<Expr>,
+    check: Option<Expr>,
+}
+
+impl Setting {
+    pub(crate) fn is_used(&self) -> bool {
+        self.default.is_some() || self.one_of.is_some() || self.check.is_some()
+    }
 }
 
 /// When a field's templates are resolved.
@@ -58,6 +74,7 @@ impl Field {
             cli_default: None,
             format: None,
             group: None,
+            setting: Setting::default(),
         };
         for attribute in field.attrs.iter().filter(|a| a.path().is_ident("property")) {
             this.read(attribute)?;
@@ -81,11 +98,16 @@ impl Field {
                     syn::parenthesized!(inner in meta.input);
                     let what: syn::Ident = inner.parse()?;
                     inner.parse::<syn::Token![=]>()?;
-                    let word: LitStr = inner.parse()?;
                     self.required = if what == "set" {
+                        let word: LitStr = inner.parse()?;
                         quote!(::ccm_model::Required::UnlessSet(#word))
                     } else {
-                        quote!(::ccm_model::Required::UnlessEnsure(#word))
+                        let words = inner.parse_terminated(
+                            <LitStr as syn::parse::Parse>::parse,
+                            syn::Token![|],
+                        )?;
+                        let words = words.iter();
+                        quote!(::ccm_model::Required::UnlessEnsure(&[#(#words),*]))
                     };
                 }
                 "template" => {
@@ -110,6 +132,9 @@ impl Field {
                 "format" => self.format = Some(meta.value()?.parse()?),
                 "group" => self.group = Some(meta.value()?.parse()?),
                 "cli_default" => self.cli_default = Some(meta.value()?.parse()?),
+                "default" => self.setting.default = Some(meta.value()?.parse()?),
+                "one_of" => self.setting.one_of = Some(meta.value()?.parse()?),
+                "check" => self.setting.check = Some(meta.value()?.parse()?),
                 _ => return Err(meta.error("unknown property attribute")),
             }
             Ok(())
@@ -119,6 +144,25 @@ impl Field {
     /// The property's name in manifests.
     pub(crate) fn name(&self) -> String {
         self.ident.to_string().trim_start_matches("r#").to_owned()
+    }
+
+    /// Sets the field from `node`.
+    pub(crate) fn set(&self) -> TokenStream {
+        let Self { ident, ty, .. } = self;
+        let read = match &self.setting.one_of {
+            Some(words) => quote!(reader.read_one_of(node, #words)),
+            None => quote!(reader.read(node)),
+        };
+        match &self.setting.check {
+            None => quote!(if let Some(value) = #read { self.#ident = value; }),
+            Some(check) => quote! {{
+                let span = node.span;
+                let read: Option<#ty> = #read;
+                if let Some(value) = read && reader.check(span, (#check)(&value)) {
+                    self.#ident = value;
+                }
+            }},
+        }
     }
 
     /// The entry of the field table.
@@ -137,6 +181,11 @@ impl Field {
         let env = option(self.env.as_ref());
         let cli_default = option(self.cli_default.as_ref());
         let group = option(self.group.as_ref());
+        let default = option(self.setting.default.as_ref());
+        let shape = match self.setting.one_of {
+            Some(_) => quote!(::ccm_model::Shape::Text),
+            None => quote!(<#ty as ::ccm_model::FromNode>::SHAPE),
+        };
         let format = match &self.format {
             Some(format) => quote!(Some(::ccm_model::Format::#format)),
             None => quote!(None),
@@ -146,7 +195,8 @@ impl Field {
                 name: #name,
                 doc: #doc,
                 aliases: &[#(#aliases),*],
-                shape: <#ty as ::ccm_model::FromNode>::SHAPE,
+                shape: #shape,
+                default: #default,
                 format: #format,
                 group: #group,
                 phase: ::ccm_model::Phase::#phase,

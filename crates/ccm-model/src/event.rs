@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Change, EventId, HealthCheckResult, ResourceRef, Verb};
+use crate::{Change, EventId, HealthCheckResult, Outcome, ResourceRef, Verb};
 
 /// The outcome of one resource, as it is written to sessions and reports.
 #[expect(clippy::struct_excessive_bools, reason = "the wire format has these flags")]
@@ -32,6 +32,21 @@ pub struct Event {
     /// Its alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// The child manifests on the way to the resource, as they are written;
+    /// empty for the first manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// The outcome in one word, since the event was recorded; see
+    /// [`Event::outcome`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Whether it only sums up the events of a child manifest, which stand for
+    /// it: counts leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aggregate: bool,
+    /// Of a failed resource: file, line and column at which it is declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
     /// Requested `ensure` value.
     pub requested_ensure: String,
     /// `ensure` value at the end.
@@ -68,6 +83,12 @@ pub struct Event {
     /// An owed reaction to a change in an earlier run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<OwedReaction>,
+    /// Steps that `--offline` leaves to the first boot, such as `start`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<String>,
+    /// How often a command was tried, if it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<u32>,
     /// Results of its health checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub health_check: Vec<HealthCheckResult>,
@@ -95,20 +116,34 @@ impl Event {
     /// The name of this format.
     pub const PROTOCOL: &'static str = "io.choria.ccm.v1.transaction.event";
 
-    /// The one word for this outcome.
-    pub fn outcome(&self) -> &'static str {
-        if self.failed {
-            "failed"
-        } else if !self.unmet_requirements.is_empty() {
-            "skipped due to unmet requirement"
-        } else if self.skipped {
-            "skipped"
-        } else if self.refreshed {
-            "refreshed"
-        } else if self.changed {
-            "changed"
-        } else {
-            "stable"
+    /// What became of the resource.
+    pub fn outcome(&self) -> Outcome {
+        // Older events do not carry it.
+        self.outcome.unwrap_or_else(|| Outcome::of(self))
+    }
+
+    /// Of a provisional event: the outcome as things are now, if that is known.
+    pub fn outcome_now(&self) -> Option<Outcome> {
+        let is_decided = !self.changed || !self.verbs.is_empty() && self.because.is_empty();
+        let is_known = is_decided && !self.waits_for.is_empty();
+        (self.provisional && is_known).then(|| Outcome::done(self))
+    }
+
+    /// Whether ccm skipped it because a requirement was not met.
+    pub fn is_unmet(&self) -> bool {
+        !self.unmet_requirements.is_empty() && !self.failed
+    }
+
+    /// The words for its outcome in logs, which those of the original are.
+    pub fn log_words(&self) -> &'static str {
+        match self.outcome() {
+            Outcome::Failed => "failed",
+            Outcome::Skipped if self.is_unmet() => "skipped due to unmet requirement",
+            Outcome::Skipped => "skipped",
+            _ if self.refreshed => "refreshed",
+            _ if self.changed => "changed",
+            _ if !self.deferred.is_empty() => "deferred",
+            _ => "stable",
         }
     }
 }
@@ -195,13 +230,16 @@ mod tests {
 
     #[test]
     fn the_worst_word_wins() {
-        let mut event = Event { changed: true, refreshed: true, ..Event::default() };
-        assert_eq!(event.outcome(), "refreshed");
+        let deferred = vec!["start".to_owned()];
+        let mut event = Event { deferred, ..Event::default() };
+        assert_eq!(event.log_words(), "deferred");
+        (event.changed, event.refreshed) = (true, true);
+        assert_eq!(event.log_words(), "refreshed");
         event.skipped = true;
-        assert_eq!(event.outcome(), "skipped");
+        assert_eq!(event.log_words(), "skipped");
         event.unmet_requirements = vec![ResourceRef::new("file", "/x")];
-        assert_eq!(event.outcome(), "skipped due to unmet requirement");
+        assert_eq!(event.log_words(), "skipped due to unmet requirement");
         event.failed = true;
-        assert_eq!(event.outcome(), "failed");
+        assert_eq!(event.log_words(), "failed");
     }
 }

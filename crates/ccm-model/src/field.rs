@@ -1,7 +1,7 @@
 //! The field table of a type: plain data from which the command line, schemas
 //! and documentation are generated.
 
-/// One property of a resource type.
+/// One property of a resource type, or one setting of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name in manifests.
@@ -12,6 +12,8 @@ pub struct Field {
     pub aliases: &'static [&'static str],
     /// Type of its values.
     pub shape: Shape,
+    /// Default of a setting, as it would be written.
+    pub default: Option<&'static str>,
     /// Format of its string.
     pub format: Option<Format>,
     /// The heading that a form shows it under.
@@ -153,8 +155,8 @@ pub enum Phase {
 pub enum Required {
     /// In every resource of the type.
     Always,
-    /// Unless `ensure` has this value.
-    UnlessEnsure(&'static str),
+    /// Unless `ensure` has one of these values.
+    UnlessEnsure(&'static [&'static str]),
     /// Unless this other property is given.
     UnlessSet(&'static str),
     /// The property is optional.

@@ -17,10 +17,12 @@ mod diagnostic;
 pub mod duration;
 mod event;
 mod event_id;
+mod excerpt;
 mod field;
 mod finding;
 mod goss_rules;
 mod health_check;
+mod outcome;
 mod plan;
 mod properties;
 mod read;
@@ -35,22 +37,24 @@ pub mod shellquote;
 mod suggest;
 mod summary;
 
-pub use ccm_macros::Properties;
+pub use ccm_macros::{Properties, Settings};
 pub use ccm_yaml::{Node, Span};
 pub use change::{Change, ChangeValue, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
 pub use event::{Event, OwedReaction, SessionStart};
 pub use event_id::EventId;
+pub use excerpt::excerpt;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
 pub use finding::{Finding, Severity};
 pub use goss_rules::GossRules;
 pub use health_check::{Health, HealthCheck, HealthCheckResult};
-pub use plan::{Plan, PlanDifference, PlanHost, PlanOutcome, PlanSummary, PlannedResource};
+pub use outcome::{Counts, Outcome};
+pub use plan::{Plan, PlanDifference, PlanHost, PlanTree, PlannedResource};
 pub use properties::{Common, Control, Fields, Properties, REDACTED, SerializeFields};
 pub use read::{FromNode, Reader, Spanned};
 pub use redact::{is_secret_name, mask_credentials, redact_credentials};
-pub use redactor::{Redactor, Secrets};
+pub use redactor::{Redactor, SecretValues, Secrets, header_secrets};
 pub use reference::{ResourceRef, ResourceRefError};
 pub use registration::{
     Annotations, REGISTRY_PREFIX, Registration, RegistryChange, RegistryEntry,
@@ -64,4 +68,4 @@ pub use resolve::{
     has_script_placeholder,
 };
 pub use suggest::{closest, did_you_mean, property_hint};
-pub use summary::Summary;
+pub use summary::{HealthChecks, Summary};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Diagnostic, Event, OwedReaction, Verb};
+use crate::{Change, Counts, Diagnostic, Event, Outcome, OwedReaction, Verb};
 
 /// A plan: what a run of a manifest would do to one machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -24,11 +24,14 @@ pub struct Plan {
     /// The version of ccm that made it
     pub version: String,
     /// Number of resources by outcome
-    pub summary: PlanSummary,
+    pub summary: Counts,
     /// The resources, in the order in which they run
     pub resources: Vec<PlannedResource>,
     /// Warnings
     pub warnings: Vec<Diagnostic>,
+    /// Why there is no plan
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Diagnostic>,
 }
 
 impl Plan {
@@ -45,49 +48,6 @@ pub struct PlanHost {
     pub id: String,
 }
 
-/// How many resources have which outcome. A resource that applies a manifest is
-/// not counted beside the resources of that manifest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanSummary {
-    /// To be created or installed
-    pub create: usize,
-    /// To be changed
-    pub change: usize,
-    /// To be removed
-    pub remove: usize,
-    /// To react to a change of another resource
-    pub refresh: usize,
-    /// Commands to run
-    pub run: usize,
-    /// Provisional: only the run can decide it
-    pub provisional: usize,
-    /// Would fail
-    pub failed: usize,
-    /// Skipped, by `control` or for an unmet requirement
-    pub skipped: usize,
-    /// Already in the desired state
-    pub stable: usize,
-    /// Not selected by `--only` and `--skip`
-    pub not_selected: usize,
-}
-
-impl PlanSummary {
-    /// Counts one outcome.
-    pub fn add(&mut self, outcome: PlanOutcome) {
-        *match outcome {
-            PlanOutcome::Create => &mut self.create,
-            PlanOutcome::Change => &mut self.change,
-            PlanOutcome::Remove => &mut self.remove,
-            PlanOutcome::Refresh => &mut self.refresh,
-            PlanOutcome::Run => &mut self.run,
-            PlanOutcome::Provisional => &mut self.provisional,
-            PlanOutcome::Failed => &mut self.failed,
-            PlanOutcome::Skipped => &mut self.skipped,
-            PlanOutcome::Stable => &mut self.stable,
-        } += 1;
-    }
-}
-
 /// What a run would do to one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedResource {
@@ -100,7 +60,10 @@ pub struct PlannedResource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// Outcome
-    pub outcome: PlanOutcome,
+    pub outcome: Outcome,
+    /// Outcome of a provisional one as things are now, if that is known
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Outcome>,
     /// Verbs of the steps, in order
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verbs: Vec<Verb>,
@@ -116,117 +79,21 @@ pub struct PlannedResource {
     /// An owed reaction to a change in an earlier run
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owed: Option<OwedReaction>,
+    /// Steps that `--offline` leaves to the first boot, such as `start`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<String>,
     /// Why it would fail
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where it is declared, if it would fail: file, line and column
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
     /// Unified diff of a text file
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// The resources of the manifest that it applies
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<PlannedResource>,
-}
-
-/// The outcome of a resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanOutcome {
-    /// It is created or installed
-    Create,
-    /// It is changed
-    Change,
-    /// It is removed
-    Remove,
-    /// It reacts to a change of another resource
-    Refresh,
-    /// Its command runs
-    Run,
-    /// Provisional: only the run can decide it
-    Provisional,
-    /// It fails
-    Failed,
-    /// It is skipped
-    Skipped,
-    /// Already in the desired state
-    #[default]
-    Stable,
-}
-
-impl PlanOutcome {
-    /// Every outcome, in the order in which legends list them.
-    pub const ALL: [Self; 9] = [
-        Self::Create,
-        Self::Change,
-        Self::Remove,
-        Self::Refresh,
-        Self::Run,
-        Self::Provisional,
-        Self::Failed,
-        Self::Skipped,
-        Self::Stable,
-    ];
-
-    /// The word, as JSON has it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Change => "change",
-            Self::Remove => "remove",
-            Self::Refresh => "refresh",
-            Self::Run => "run",
-            Self::Provisional => "provisional",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Stable => "stable",
-        }
-    }
-
-    /// A sign that tells it from the others without color.
-    pub fn glyph(self) -> char {
-        match self {
-            Self::Create => '+',
-            Self::Change => '~',
-            Self::Remove => '-',
-            Self::Refresh => '↻',
-            Self::Run => '»',
-            Self::Provisional => '?',
-            Self::Failed => '✗',
-            Self::Skipped => '·',
-            Self::Stable => '=',
-        }
-    }
-
-    /// The outcome that an event stands for, of a preview or of a real run.
-    pub fn of(event: &Event) -> Self {
-        if event.failed {
-            return Self::Failed;
-        }
-        if event.provisional {
-            return Self::Provisional;
-        }
-        if event.skipped {
-            return Self::Skipped;
-        }
-        if event.refreshed {
-            return Self::Refresh;
-        }
-        if !event.changed {
-            return Self::Stable;
-        }
-        let is_created = event.changes.iter().any(|change| {
-            let absent = |value: &crate::ChangeValue| value.to_string() == "absent";
-            change.property == "ensure"
-                && change.from.as_ref().is_none_or(absent)
-                && !change.to.as_ref().is_some_and(absent)
-        });
-        match event.verbs.first() {
-            Some(Verb::Executed) => Self::Run,
-            Some(Verb::Removed) => Self::Remove,
-            Some(Verb::Created | Verb::Installed) => Self::Create,
-            Some(Verb::Rendered) if is_created => Self::Create,
-            _ => Self::Change,
-        }
-    }
 }
 
 impl PlannedResource {
@@ -237,26 +104,51 @@ impl PlannedResource {
             kind: event.kind.clone(),
             name: event.name.clone(),
             alias: event.alias.clone(),
-            outcome: PlanOutcome::of(event),
+            outcome: event.outcome(),
+            now: event.outcome_now(),
             verbs: event.verbs.clone(),
             changes: event.changes.clone(),
             waits_for: event.waits_for.clone(),
             because: event.because.iter().chain(unmet).map(ToString::to_string).collect(),
             owed: event.owed.clone(),
+            deferred: event.deferred.clone(),
             error: (!event.error.is_empty()).then(|| event.error.join("\n")),
+            location: event.location.clone(),
             diff: diff.map(str::to_owned),
             children: Vec::new(),
         }
     }
+}
 
-    /// Counts it, or the resources of the manifest that it applies.
-    pub fn count(&self, summary: &mut PlanSummary) {
-        if self.children.is_empty() {
-            summary.add(self.outcome);
+/// The resources of a plan as a tree, made from events in run order: those of a
+/// child manifest come before the resource that applies it.
+#[derive(Debug, Default)]
+pub struct PlanTree {
+    /// The rows of the first manifest.
+    rows: Vec<PlannedResource>,
+    /// Rows whose parent has not come yet, by the route to their manifest.
+    waiting: HashMap<Vec<String>, Vec<PlannedResource>>,
+}
+
+impl PlanTree {
+    /// Adds the row of an event, with the rows of the manifest that it applies.
+    pub fn add(&mut self, event: &Event, diff: Option<&str>) {
+        let mut row = PlannedResource::new(event, diff);
+        if !self.waiting.is_empty() {
+            let mut below = event.route.clone();
+            below.push(event.name.clone());
+            row.children = self.waiting.remove(&below).unwrap_or_default();
         }
-        for child in &self.children {
-            child.count(summary);
+        if event.route.is_empty() {
+            self.rows.push(row);
+        } else {
+            self.waiting.entry(event.route.clone()).or_default().push(row);
         }
+    }
+
+    /// The rows of the first manifest.
+    pub fn into_rows(self) -> Vec<PlannedResource> {
+        self.rows
     }
 }
 
@@ -330,42 +222,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outcomes_follow_from_events() {
-        let changed = |verb: Verb| Event { changed: true, verbs: vec![verb], ..Event::default() };
-        let rendered = |from: &str, to: &str| Event {
-            changes: vec![Change::of("ensure").from(from).to(to)],
-            ..changed(Verb::Rendered)
-        };
-        for (event, outcome) in [
-            (Event::default(), PlanOutcome::Stable),
-            (changed(Verb::Created), PlanOutcome::Create),
-            (changed(Verb::Installed), PlanOutcome::Create),
-            (changed(Verb::Updated), PlanOutcome::Change),
-            (changed(Verb::Started), PlanOutcome::Change),
-            (changed(Verb::Removed), PlanOutcome::Remove),
-            (changed(Verb::Executed), PlanOutcome::Run),
-            (changed(Verb::Rendered), PlanOutcome::Change),
-            (rendered("absent", "present"), PlanOutcome::Create),
-            (Event { refreshed: true, ..changed(Verb::Executed) }, PlanOutcome::Refresh),
-            (Event { provisional: true, ..changed(Verb::Created) }, PlanOutcome::Provisional),
-            (Event { skipped: true, ..Event::default() }, PlanOutcome::Skipped),
-            (Event { failed: true, ..changed(Verb::Created) }, PlanOutcome::Failed),
-        ] {
-            assert_eq!(PlanOutcome::of(&event), outcome, "{event:?}");
-        }
-    }
-
-    #[test]
-    fn words_are_those_of_json_and_glyphs_differ() {
-        let mut glyphs = std::collections::HashSet::new();
-        for outcome in PlanOutcome::ALL {
-            let json = serde_json::to_string(&outcome).unwrap();
-            assert_eq!(json, format!("\"{}\"", outcome.word()));
-            assert!(glyphs.insert(outcome.glyph()));
-        }
-    }
-
-    #[test]
     fn plans_are_compared_by_resource() {
         let leaf = |name: &str, outcome| PlannedResource {
             kind: "file".into(),
@@ -380,7 +236,7 @@ mod tests {
             ..PlannedResource::default()
         };
         let plan = |resources| Plan { resources, ..Plan::default() };
-        let (stable, create) = (PlanOutcome::Stable, PlanOutcome::Create);
+        let (stable, create) = (Outcome::Stable, Outcome::Create);
         let one = plan(vec![leaf("a", stable), leaf("b", stable), apply(vec![leaf("x", create)])]);
         let two = plan(vec![leaf("a", stable), apply(vec![leaf("x", stable)]), leaf("n", create)]);
         let names: Vec<_> = one.diff(&two).into_iter().map(|found| found.resource).collect();
@@ -389,14 +245,29 @@ mod tests {
     }
 
     #[test]
-    fn manifests_count_by_their_resources() {
-        let leaf = |outcome| PlannedResource { outcome, ..PlannedResource::default() };
-        let children = vec![leaf(PlanOutcome::Create), leaf(PlanOutcome::Stable)];
-        let apply = PlannedResource { children, ..leaf(PlanOutcome::Change) };
-        let mut summary = PlanSummary::default();
-        apply.count(&mut summary);
-        leaf(PlanOutcome::Failed).count(&mut summary);
-        let wanted = PlanSummary { create: 1, stable: 1, failed: 1, ..PlanSummary::default() };
-        assert_eq!(summary, wanted);
+    fn rows_of_child_manifests_are_below_their_parent() {
+        let event = |route: &[&str], name: &str| Event {
+            route: route.iter().map(ToString::to_string).collect(),
+            name: name.into(),
+            kind: "file".into(),
+            ..Event::default()
+        };
+        let mut tree = PlanTree::default();
+        for event in [
+            event(&[], "a"),
+            event(&["c", "d"], "deep"),
+            event(&["c"], "d"),
+            event(&["c"], "e"),
+            event(&[], "c"),
+            event(&["c"], "again"),
+            event(&[], "c"),
+        ] {
+            tree.add(&event, None);
+        }
+        fn names(rows: &[PlannedResource]) -> String {
+            let name = |row: &PlannedResource| format!("{}({})", row.name, names(&row.children));
+            rows.iter().map(name).collect::<Vec<_>>().join(" ")
+        }
+        assert_eq!(names(&tree.into_rows()), "a() c(d(deep()) e()) c(again())");
     }
 }

@@ -21,13 +21,41 @@
 //! assert_eq!(text.doc, "What to say");
 //! assert_eq!(text.aliases, ["words"]);
 //! ```
+//!
+//! A configuration is a struct too. Its fields have no templates, so they have
+//! their defaults and checks as attributes:
+//!
+//! ```
+//! use ccm_model::{Fields, Reader, Settings};
+//!
+//! #[derive(Debug, Settings)]
+//! struct Config {
+//!     /// How often to greet
+//!     #[property(default = "5m")]
+//!     interval: std::time::Duration,
+//!     /// Whom to greet
+//!     #[property(required, check = |who: &String| match who.as_str() {
+//!         "nobody" => Err("greet somebody".to_owned()),
+//!         _ => Ok(()),
+//!     })]
+//!     who: String,
+//! }
+//!
+//! assert_eq!(Config::default().interval.as_secs(), 300);
+//! let mut reader = Reader::default();
+//! let source = ccm_yaml::Source::new("config.yaml", "who: nobody\nintervall: 1m\n");
+//! reader.read_settings::<Config>(ccm_yaml::parse(&source).unwrap());
+//! let messages: Vec<_> = reader.findings.iter().map(|found| &found.message).collect();
+//! assert_eq!(messages, ["who: greet somebody", "unknown setting `intervall`"]);
+//! ```
 
 use ccm_yaml::Node;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
 use crate::{
-    Field, HealthCheck, Reader, Registration, ResourceRef, Spanned, Stage, TemplateError, Templates,
+    Field, HealthCheck, Reader, Registration, ResourceRef, SecretValues, Spanned, Stage,
+    TemplateError, Templates, property_hint,
 };
 
 /// The text that replaces a secret.
@@ -38,19 +66,28 @@ pub trait Fields {
     /// The table; indices below are indices into it.
     const FIELDS: &'static [Field];
 
+    /// What an entry is called in messages.
+    const ENTRY: &'static str = "property";
+
     /// Sets one field from a node.
     fn set(&mut self, index: usize, node: Node<'_>, reader: &mut Reader);
+
+    /// Advice for an entry that is unknown here and known elsewhere.
+    fn hint(name: &str) -> Option<&'static str> {
+        property_hint(name)
+    }
 
     /// Resolves the templates of a stage; failures come with the field's index.
     fn resolve(
         &mut self,
-        stage: Stage,
-        templates: &dyn Templates,
-        failures: &mut Vec<(usize, TemplateError)>,
-    );
+        _stage: Stage,
+        _templates: &dyn Templates,
+        _failures: &mut Vec<(usize, TemplateError)>,
+    ) {
+    }
 
     /// Adds the values of the fields that are declared secret.
-    fn secrets(&self, into: &mut Vec<String>);
+    fn secrets(&self, _into: &mut SecretValues) {}
 }
 
 /// The properties of a resource type. Derived.
@@ -134,7 +171,7 @@ mod tests {
         let Kind::Mapping(entries) = ccm_yaml::parse(&source).unwrap().kind else { panic!() };
         let mut reader = Reader::default();
         let mut sample = Sample::default();
-        reader.fill(&mut sample, entries, "property");
+        reader.fill(&mut sample, entries);
         let findings = reader
             .findings
             .into_iter()

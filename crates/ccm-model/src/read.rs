@@ -1,19 +1,19 @@
 //! Reads values from YAML nodes and collects all errors.
 
+mod settings;
+
 use ccm_yaml::{Entry, Kind, Node, Span};
 use serde::{Serialize, Serializer};
 
-use crate::{
-    Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates, property_hint,
-};
+use crate::{Fields, Finding, Resolve, ResourceRef, Shape, TemplateError, Templates};
 
 /// Collects errors while values are read.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// Everything found so far.
     pub findings: Vec<Finding>,
-    /// Where the references of the property that is read now stand.
-    references: Vec<Span>,
+    /// Where the items of the list that was read last stand.
+    items: Vec<Span>,
 }
 
 /// A value that can be read from a node.
@@ -40,25 +40,19 @@ impl Reader {
             return self.wrong_type(&node, "a map");
         };
         let mut value = T::default();
-        self.fill(&mut value, entries, "property");
+        self.fill(&mut value, entries);
         Some(value)
     }
 
     /// Sets every entry on `into` and tells where each stands, by its index in
-    /// the table. The references of a list stand behind the list, with the same
-    /// index. `what` is the word for an entry in messages.
-    pub fn fill<T: Fields>(
-        &mut self,
-        into: &mut T,
-        entries: Vec<Entry<'_>>,
-        what: &str,
-    ) -> Vec<(u8, Span)> {
+    /// the table. The items of a list stand behind the list, with the same index.
+    pub fn fill<T: Fields>(&mut self, into: &mut T, entries: Vec<Entry<'_>>) -> Vec<(u8, Span)> {
         let mut places: Vec<(u8, Span)> = Vec::with_capacity(entries.len());
         for Entry { key, value } in entries {
             let Some(index) = T::FIELDS.iter().position(|field| field.is_called(&key.text)) else {
                 let names = T::FIELDS.iter().map(|field| field.name);
-                let message = format!("unknown {what} `{}`", key.text);
-                let hint = property_hint(&key.text).map(str::to_owned);
+                let message = format!("unknown {} `{}`", T::ENTRY, key.text);
+                let hint = T::hint(&key.text).map(str::to_owned);
                 let finding = Finding::error(key.span, message).hint(hint);
                 self.findings.push(finding.suggest(&key.text, names));
                 continue;
@@ -76,7 +70,7 @@ impl Reader {
             places.push((index as u8, value.span));
             let known = self.findings.len();
             into.set(index, value, self);
-            places.extend(self.references.drain(..).map(|span| (index as u8, span)));
+            places.extend(self.items.drain(..).map(|span| (index as u8, span)));
             for finding in &mut self.findings[known..] {
                 finding.message.insert_str(0, ": ");
                 finding.message.insert_str(0, T::FIELDS[index].name);
@@ -187,10 +181,7 @@ impl FromNode for ResourceRef {
         let span = node.span;
         let text: String = reader.read(node)?;
         match text.parse() {
-            Ok(reference) => {
-                reader.references.push(span);
-                Some(reference)
-            }
+            Ok(reference) => Some(reference),
             Err(error) => {
                 let error: crate::ResourceRefError = error;
                 reader.findings.push(Finding::error(span, error.to_string()));
@@ -222,7 +213,14 @@ impl<T: FromNode> FromNode for Vec<T> {
     fn from_node(node: Node<'_>, reader: &mut Reader) -> Option<Self> {
         match node.kind {
             Kind::Sequence(items) => {
-                Some(items.into_iter().filter_map(|item| reader.read(item)).collect())
+                let mut places = Vec::with_capacity(items.len());
+                let mut read = |item: Node<'_>| {
+                    let span = item.span;
+                    reader.read(item).inspect(|_| places.push(span))
+                };
+                let values = items.into_iter().filter_map(&mut read).collect();
+                reader.items = places;
+                Some(values)
             }
             _ => reader.wrong_type(&node, "a list"),
         }

@@ -35,23 +35,30 @@ pub fn mask_credentials(text: &str) -> Cow<'_, str> {
 fn replace(text: &str, by: impl Fn(&str) -> String) -> Cow<'_, str> {
     let mut replaced = String::new();
     let mut copied = 0;
-    for (at, _) in text.match_indices("://") {
-        let start = at + 3;
-        if start < copied {
-            continue;
-        }
-        for secret in secrets(&text[start..]) {
-            let (from, to) = (start + secret.start, start + secret.end);
-            replaced.push_str(&text[copied..from]);
-            replaced.push_str(&by(&text[from..to]));
-            copied = to;
-        }
+    for range in credentials(text) {
+        replaced.push_str(&text[copied..range.start]);
+        replaced.push_str(&by(&text[range.clone()]));
+        copied = range.end;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
     }
     replaced.push_str(&text[copied..]);
     Cow::Owned(replaced)
+}
+
+/// The secret parts of all URLs in a text, in order.
+pub(crate) fn credentials(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for (at, _) in text.match_indices("://") {
+        let start = at + 3;
+        if found.last().is_some_and(|last| start < last.end) {
+            continue;
+        }
+        let inner = secrets(&text[start..]);
+        found.extend(inner.into_iter().map(|range| start + range.start..start + range.end));
+    }
+    found
 }
 
 /// The secret parts of a URL, in what follows its `://`, in order.

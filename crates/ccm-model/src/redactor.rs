@@ -1,137 +1,64 @@
 //! Redacts the secrets of a run in all output.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
-use crate::{ChangeValue, Event, REDACTED, redact_credentials};
+use crate::redact::credentials;
+use crate::{ChangeValue, Event, REDACTED, ResourceRef};
 
 mod base64;
+mod escapes;
+mod values;
 
-/// Shorter secrets stand in the middle of other words, so they are found only
-/// where they stand alone.
-const MIN_LENGTH: usize = 4;
-
-/// Even shorter ones are not found at all: nothing would be left of a text.
-const MIN_WORD: usize = 2;
-
-/// Types that can contain secrets.
-pub trait Secrets {
-    /// Adds the values that are.
-    fn secrets(&self, into: &mut Vec<String>);
-}
-
-impl Secrets for String {
-    fn secrets(&self, into: &mut Vec<String>) {
-        into.push(self.clone());
-    }
-}
-
-impl<T: Secrets> Secrets for Option<T> {
-    fn secrets(&self, into: &mut Vec<String>) {
-        if let Some(value) = self {
-            value.secrets(into);
-        }
-    }
-}
-
-impl<T: Secrets> Secrets for Vec<T> {
-    fn secrets(&self, into: &mut Vec<String>) {
-        for value in self {
-            value.secrets(into);
-        }
-    }
-}
+use values::Known;
+pub use values::{SecretValues, Secrets, header_secrets};
 
 /// Replaces known secrets, and credentials in URLs, in strings.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
-    known: HashSet<String>,
-    /// Finds most of them at once.
-    searcher: Option<AhoCorasick>,
-    /// The others: a searcher for each new one would take too long to make.
-    recent: Vec<String>,
-    /// Secrets of few characters, which are found as whole words.
-    words: Vec<String>,
+    /// The secrets of the run.
+    run: Known,
+    /// What is secret in the resource at work only.
+    resource: Known,
+    resource_values: Vec<String>,
 }
 
 impl Redactor {
     /// Adds values to redact from now on.
     pub fn add(&mut self, values: impl IntoIterator<Item = String>) {
-        for value in values {
-            let word = value.trim();
-            let is_word = (MIN_WORD..MIN_LENGTH).contains(&word.len());
-            if is_word && !self.words.iter().any(|known| known == word) {
-                self.words.push(word.to_owned());
-            }
-            // Each line of a key is as secret as all of it.
-            let parts = value.lines().map(str::trim).filter(|line| line.len() >= MIN_LENGTH);
-            for part in parts.map(str::to_owned).collect::<Vec<_>>() {
-                if self.known.insert(part.clone()) {
-                    self.recent.push(part);
-                }
-            }
-        }
-        // Made anew only when there are many, so that the work stays in
-        // proportion to their number.
-        if self.recent.len() > self.known.len() / 2 + 8 {
-            let longest = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).clone();
-            self.searcher = longest.build(&self.known).ok();
-            if self.searcher.is_some() {
-                self.recent.clear();
-            }
-        }
+        self.run.add(values, values::MIN_LENGTH);
+    }
+
+    /// Says what else is secret in the resource at work. Returns what was before.
+    pub fn set_resource(&mut self, values: Vec<String>) -> Vec<String> {
+        self.resource = Known::default();
+        self.resource.add(values.iter().cloned(), values::MIN_VALUE);
+        std::mem::replace(&mut self.resource_values, values)
     }
 
     /// The text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = self.long_secrets(text);
-        for word in &self.words {
-            if let Some(replaced) = replace_word(&shown, word) {
-                shown = Cow::Owned(replaced);
-            }
-        }
-        shown
+        self.redacted(text, &[&self.run, &self.resource], true)
     }
 
-    /// The text without secrets that are long enough to be found anywhere, also
-    /// encoded as Base64.
-    fn long_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = redact_credentials(text);
-        if self.known.is_empty() {
-            return shown;
-        }
-        if let Some(searcher) = &self.searcher
-            && searcher.is_match(&*shown)
-        {
-            let mut replaced = String::with_capacity(shown.len());
-            searcher.replace_all_with(&shown, &mut replaced, |_, _, out| {
-                out.push_str(REDACTED);
-                true
-            });
-            shown = Cow::Owned(replaced);
-        }
-        for secret in &self.recent {
-            if shown.contains(secret.as_str()) {
-                shown = Cow::Owned(shown.replace(secret.as_str(), REDACTED));
-            }
-        }
-        if let Some(replaced) = base64::replace(&shown, |bytes| self.is_in(bytes)) {
-            shown = Cow::Owned(replaced);
-        }
-        shown
+    /// The name of a resource without secrets of the run. Others refer to it by
+    /// this name, and they do not know what is secret in the resource alone.
+    pub fn name<'t>(&self, name: &'t str) -> Cow<'t, str> {
+        self.redacted(name, &[&self.run], true)
     }
 
-    /// Whether bytes hold a secret.
-    fn is_in(&self, bytes: &[u8]) -> bool {
-        let is_recent = || {
-            let text = String::from_utf8_lossy(bytes);
-            self.recent.iter().any(|secret| text.contains(secret.as_str()))
-        };
-        self.searcher.as_ref().is_some_and(|searcher| searcher.is_match(bytes))
-            || !self.recent.is_empty() && is_recent()
+    /// Whether a text holds a secret.
+    pub fn finds_in(&self, text: &str) -> bool {
+        let known = [&self.run, &self.resource];
+        known.iter().any(|known| !known.is_empty()) && !find(text, &known, true).is_empty()
+    }
+
+    fn redacted<'t>(&self, text: &'t str, known: &[&Known], with_words: bool) -> Cow<'t, str> {
+        let mut found = credentials(text);
+        found.extend(find(text, known, with_words));
+        replace(text, found)
     }
 
     /// Redacts every text in a value, keys included.
@@ -149,7 +76,9 @@ impl Redactor {
             }
             Value::Number(number) => {
                 // A short secret does not make a number of every field a text.
-                if let Cow::Owned(redacted) = self.long_secrets(&number.to_string()) {
+                let number = number.to_string();
+                let known = [&self.run, &self.resource];
+                if let Cow::Owned(redacted) = self.redacted(&number, &known, false) {
                     *value = Value::String(redacted);
                 }
             }
@@ -159,12 +88,25 @@ impl Redactor {
 
     /// Replaces every known secret in all strings of an event.
     pub fn event(&self, event: &mut Event) {
-        self.replace(&mut event.name);
-        event.alias.iter_mut().for_each(|text| self.replace(text));
-        event.waits_for.iter_mut().for_each(|text| self.replace(text));
+        let name = |text: &mut String| {
+            if let Cow::Owned(redacted) = self.name(text) {
+                *text = redacted;
+            }
+        };
+        let names = event.alias.iter_mut().chain(&mut event.waits_for).chain(&mut event.route);
+        names.chain(&mut event.location).chain([&mut event.name]).for_each(name);
+        let references = event.because.iter_mut().chain(&mut event.unmet_requirements);
+        for reference in references {
+            if let Cow::Owned(redacted) = self.name(&reference.name) {
+                *reference = ResourceRef::new(&*reference.kind, redacted);
+            }
+        }
         event.error.iter_mut().for_each(|text| self.replace(text));
         event.noop_message.iter_mut().for_each(|text| self.replace(text));
-        event.health_check.iter_mut().for_each(|check| self.replace(&mut check.output));
+        for check in &mut event.health_check {
+            self.replace(&mut check.name);
+            self.replace(&mut check.output);
+        }
         for change in &mut event.changes {
             for value in [&mut change.from, &mut change.to].into_iter().flatten() {
                 match value {
@@ -189,23 +131,46 @@ impl Redactor {
     }
 }
 
-/// The text with every occurrence of a word replaced that is not part of a longer
-/// one; `None` if there is none.
-fn replace_word(text: &str, word: &str) -> Option<String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut replaced = String::new();
-    let mut copied = 0;
-    for (at, _) in text.match_indices(word) {
-        let end = at + word.len();
-        let is_longer =
-            text[..at].ends_with(is_part) || text[end..].starts_with(is_part) || at < copied;
-        if !is_longer {
-            replaced.push_str(&text[copied..at]);
-            replaced.push_str(REDACTED);
-            copied = end;
+/// Where secrets stand in a text, as they are, escaped or encoded as Base64.
+fn find(text: &str, known: &[&Known], with_words: bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut has_long = false;
+    for known in known {
+        if with_words {
+            known.find_words(text, &mut found);
         }
+        known.find(text.as_bytes(), &mut found);
+        has_long |= known.has_long();
     }
-    (copied > 0).then(|| replaced + &text[copied..])
+    if has_long {
+        let find = |bytes: &[u8], into: &mut Vec<Range<usize>>| {
+            for known in known {
+                known.find(bytes, into);
+            }
+        };
+        escapes::find(text, find, &mut found);
+        base64::find(text, |bytes| known.iter().any(|known| known.is_in(bytes)), &mut found);
+    }
+    found
+}
+
+/// The text with these parts of it replaced; what overlaps counts as one.
+fn replace(text: &str, mut found: Vec<Range<usize>>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    found.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut replaced = String::with_capacity(text.len());
+    let mut copied = 0;
+    for range in found {
+        if copied == 0 || range.start >= copied {
+            replaced.push_str(text.get(copied..range.start).unwrap_or_default());
+            replaced.push_str(REDACTED);
+        }
+        copied = copied.max(range.end);
+    }
+    replaced.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(replaced)
 }
 
 #[cfg(test)]
@@ -265,6 +230,42 @@ mod tests {
     }
 
     #[test]
+    fn escaping_a_secret_does_not_hide_it() {
+        let mut redactor = Redactor::default();
+        redactor.add([r#"p"ä\s w/d@1"#.into(), "😀-face".into()]);
+        for (text, wanted) in [
+            (r#"{"a":"p\"ä\\s w\/d@1","b":1}"#, r#"{"a":"[redacted]","b":1}"#),
+            (r#""p\u0022\u00e4\\s w/d\u00401""#, r#""[redacted]""#),
+            (r"\ud83d\ude00-face \ud83d", r"[redacted] \ud83d"),
+            ("x?p=p%22%C3%A4%5cs%20w%2Fd%401&q", "x?p=[redacted]&q"),
+            ("p%22%c3%a4%5Cs+w/d%401", "[redacted]"),
+            ("100% \\ + %zz %", "100% \\ + %zz %"),
+        ] {
+            assert_eq!(redactor.text(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_secret_within_another_does_not_break_it() {
+        let mut redactor = Redactor::default();
+        redactor.add(["hunter2".into(), "me:hunter2-and-more".into(), "more:x".into()]);
+        assert_eq!(redactor.text("a me:hunter2-and-more:x b"), "a [redacted] b");
+        redactor.set_resource(vec!["postgres://me:hunter2@db/app".into()]);
+        assert_eq!(redactor.text("x postgres://me:hunter2@db/app?y"), "x [redacted]?y");
+    }
+
+    #[test]
+    fn secrets_of_a_resource_end_with_it() {
+        let mut redactor = Redactor::default();
+        redactor.add(["hunter2".into()]);
+        assert!(redactor.set_resource(vec!["C.UTF-8".into(), "12345".into()]).is_empty());
+        assert_eq!(redactor.text("C.UTF-8 12345 hunter2"), "[redacted] 12345 [redacted]");
+        assert_eq!(redactor.name("C.UTF-8 hunter2"), "C.UTF-8 [redacted]");
+        assert_eq!(redactor.set_resource(Vec::new()), ["C.UTF-8", "12345"]);
+        assert_eq!(redactor.text("C.UTF-8 hunter2"), "C.UTF-8 [redacted]");
+    }
+
+    #[test]
     fn many_secrets_are_found_as_surely_as_one() {
         let mut redactor = Redactor::default();
         for number in 0..5000 {
@@ -285,6 +286,12 @@ mod tests {
             error: vec!["said hunter2".into()],
             noop_message: Some("hunter2".into()),
             changes: vec![crate::Change::of("x").from("hunter2").to(vec!["a hunter2".to_owned()])],
+            because: vec![ResourceRef::new("file", "/hunter2")],
+            unmet_requirements: vec![ResourceRef::new("exec", "hunter2")],
+            health_check: vec![crate::HealthCheckResult {
+                name: "hunter2".into(),
+                ..Default::default()
+            }],
             properties: serde_json::json!({"a": ["hunter2", 1], "b": {"hunter2": 1}}),
             status: serde_json::json!({"b": {"c": "xhunter2x"}}),
             ..Event::default()
@@ -292,6 +299,6 @@ mod tests {
         redactor.event(&mut event);
         let json = serde_json::to_string(&event).unwrap();
         assert!(!json.contains("hunter2"), "{json}");
-        assert_eq!(json.matches(REDACTED).count(), 8);
+        assert_eq!(json.matches(REDACTED).count(), 11);
     }
 }

@@ -25,9 +25,27 @@ pub struct Report {
     pub events: Vec<Event>,
     /// What is worth knowing and stopped nothing
     pub warnings: Vec<Diagnostic>,
+    /// Why nothing was run
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<Diagnostic>,
 }
 
 impl Report {
     /// The name of this format.
     pub const PROTOCOL: &'static str = "io.choria.ccm.v1.report";
+
+    /// The report of a run that did not begin.
+    pub fn refused(manifest: String, noop: bool, now: Timestamp, errors: Vec<Diagnostic>) -> Self {
+        Self {
+            protocol: Self::PROTOCOL,
+            manifest,
+            noop,
+            health_check_only: false,
+            started: now,
+            summary: Summary::starting(now),
+            events: Vec::new(),
+            warnings: Vec::new(),
+            errors,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ccm_yaml::{Source, Span};
-use govalue::{Key, Map, Value};
+use govalue::{Excerpt, Key, Map, Value};
 
 use crate::ResourceRef;
 
@@ -42,6 +42,8 @@ impl TemplateError {
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplatePlace {
+    /// The number of the line in the template, from 1.
+    number: usize,
     /// The line that it begins in, without blanks around it.
     line: String,
     /// The part within this line.
@@ -60,21 +62,14 @@ impl TemplatePlace {
         let start = range.start.checked_sub(skipped)?;
         let end = range.end.checked_sub(skipped)?.clamp(start, line.len().max(start));
         line.get(start..end)?;
-        Some(Self { line: line.to_owned(), range: start..end })
+        let number = before.matches('\n').count() + 1;
+        Some(Self { number, line: line.to_owned(), range: start..end })
     }
 
-    /// The line with a caret below the part; nothing if the line is too long to
-    /// be read.
+    /// The line with carets below the part, to follow a message.
     pub fn picture(&self) -> String {
-        const MAX_LINE: usize = 200;
-        if self.line.len() > MAX_LINE {
-            return String::new();
-        }
-        let width = |text: &str| text.chars().count();
-        let blank = |c| if c == '\t' { '\t' } else { ' ' };
-        let before: String = self.line[..self.range.start].chars().map(blank).collect();
-        let carets = "^".repeat(width(&self.line[self.range.clone()]).max(1));
-        format!("\n | {}\n | {before}{carets}", self.line)
+        let excerpt = Excerpt::of_line("template", self.number, &self.line, self.range.clone());
+        format!("\n{excerpt}")
     }
 
     /// Where the part stands in a source, if the template was written there
@@ -96,13 +91,15 @@ pub trait Templates {
     /// placeholder only when a blank follows it, so `${HOME}` is the shell's.
     fn script(&self, text: &str) -> Result<String, TemplateError>;
 
-    /// Evaluates an expression that must be boolean.
-    fn condition(&self, expression: &str) -> Result<bool, TemplateError>;
-
     /// What a text means where any value may stand: the value itself when the
     /// text is nothing but one placeholder, else the same as [`Self::text`].
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
         self.text(text).map(Value::from)
+    }
+
+    /// Whether a placeholder of a text reads something secret.
+    fn reads_secret(&self, _text: &str) -> bool {
+        false
     }
 }
 
@@ -245,14 +242,6 @@ mod plain {
             }
             Ok(text.to_owned())
         }
-
-        fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-            match expression.trim() {
-                "true" => Ok(true),
-                "false" => Ok(false),
-                other => Err(not_available(other)),
-            }
-        }
     }
 
     fn not_available(text: &str) -> TemplateError {
@@ -272,14 +261,13 @@ mod tests {
         assert_eq!(text, "plain");
         let mut list = vec!["a".to_owned(), "{{ b }}".to_owned()];
         assert!(list.resolve(&PlainText, false).is_err());
-        assert!(PlainText.condition("1 == 1").is_err());
     }
 
     #[test]
     fn places_are_found_in_sources_that_show_the_template_as_it_is() {
         let template = "one\n  é {{ x }} \n";
         let place = TemplatePlace::new(template, 12..16).unwrap();
-        assert_eq!(place.picture(), "\n | é {{ x }}\n |      ^^^^");
+        assert_eq!(place.picture(), "\n --> template:2:6\n  |\n2 | é {{ x }}\n  |      ^^^^");
         let text = "a: |\n  one\n    é {{ x }}\nb: c\n";
         let source = Source::new("t", text);
         let span = Span { start: 3, end: 25 };
@@ -301,9 +289,6 @@ mod tests {
             }
             fn script(&self, text: &str) -> Result<String, TemplateError> {
                 self.text(text)
-            }
-            fn condition(&self, _: &str) -> Result<bool, TemplateError> {
-                Ok(true)
             }
         }
         let inner = Map::from_iter([("{{ k }}", Value::array(["${ v }".into(), 5.into()]))]);

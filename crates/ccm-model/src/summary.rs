@@ -5,12 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::{Event, Health};
+use crate::outcome::is_zero;
+use crate::{Counts, Event, Health};
 
 /// How many resources became what.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// Events of the run, one for each time that a resource was managed.
     pub total: usize,
@@ -18,6 +20,10 @@ pub struct Summary {
     pub unique: usize,
     /// Resources that were in the desired state already.
     pub stable: usize,
+    /// Resources with steps that `--offline` leaves to the first boot. Those with
+    /// other changes are counted beside the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub deferred: usize,
     /// Changed, or in noop would have been.
     pub changed: usize,
     /// Only previewed within a run that is none, and would have changed.
@@ -35,6 +41,9 @@ pub struct Summary {
     pub requirements_unmet: usize,
     /// Results of health checks by status.
     pub health_checks: HealthChecks,
+    /// Resources by outcome. Child manifests count by their resources, not beside
+    /// them.
+    pub outcomes: Counts,
     /// Error messages in all.
     pub errors: usize,
     /// When the run or session began.
@@ -51,13 +60,8 @@ pub struct Summary {
     seen: HashSet<u64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
 /// Results of health checks by status.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct HealthChecks {
     /// Checks with the result OK.
     pub ok: usize,
@@ -87,7 +91,7 @@ impl Summary {
     }
 
     /// Counts one event: in exactly one of failed, skipped, previewed, changed,
-    /// stable.
+    /// stable, or as deferred alone.
     pub fn add(&mut self, event: &Event) {
         self.total += 1;
         let mut hasher = DefaultHasher::new();
@@ -103,11 +107,15 @@ impl Summary {
             &mut self.previewed
         } else if event.changed {
             &mut self.changed
-        } else {
+        } else if event.deferred.is_empty() {
             &mut self.stable
+        } else {
+            &mut self.deferred
         } += 1;
+        self.deferred += usize::from(event.changed && !event.deferred.is_empty());
         self.refreshed += usize::from(event.refreshed);
         self.requirements_unmet += usize::from(!event.unmet_requirements.is_empty());
+        self.outcomes.add(event, self.noop);
         self.errors += event.error.len();
         for check in &event.health_check {
             *self.health_checks.of(check.status) += 1;
@@ -142,13 +150,15 @@ mod tests {
                 unmet_requirements: vec![ResourceRef::new("file", "c")],
                 ..event("d")
             },
+            Event { deferred: vec!["start".into()], ..event("e") },
+            Event { changed: true, deferred: vec!["start".into()], ..event("f") },
         ] {
             summary.add(&event);
         }
-        assert_eq!((summary.total, summary.unique), (5, 4));
+        assert_eq!((summary.total, summary.unique, summary.deferred), (7, 6, 2));
         assert_eq!(
             (summary.stable, summary.changed, summary.failed, summary.skipped),
-            (2, 1, 1, 1)
+            (2, 2, 1, 1)
         );
         assert_eq!((summary.refreshed, summary.requirements_unmet, summary.errors), (1, 1, 1));
     }

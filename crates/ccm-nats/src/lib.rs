@@ -269,11 +269,19 @@ impl Nats {
     pub fn check_stream(stream: &str) -> std::result::Result<(), String> {
         source::check_stream(stream)
     }
+
+    /// Whether it serves the scheme of a URL.
+    pub fn serves(url: &str) -> bool {
+        let scheme = ccm_host::url_scheme(url).unwrap_or_default();
+        SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme))
+    }
 }
+
+const SCHEMES: &[&str] = &["kv", "obj"];
 
 impl Fetch for Nats {
     fn schemes(&self) -> &'static [&'static str] {
-        &["kv", "obj"]
+        SCHEMES
     }
 
     fn check(&self, url: &str) -> std::result::Result<(), String> {

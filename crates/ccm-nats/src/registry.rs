@@ -121,6 +121,13 @@ async fn by_pages(link: &Link, stream: &str, filter: &str) -> Result<Option<Mess
 /// The same from a stream that does not allow direct reads.
 async fn by_consumer(link: &Link, stream: &str, filter: &str) -> Result<Messages> {
     let mut consumer = Consumer::create(link, stream, filter, Start::LastOfEach).await?;
+    let read = read_pending(link, stream, &mut consumer).await;
+    consumer.delete(link, stream).await;
+    read
+}
+
+/// The messages that were there when the consumer was made.
+async fn read_pending(link: &Link, stream: &str, consumer: &mut Consumer) -> Result<Messages> {
     let mut all = Collected::default();
     while consumer.pending > 0 {
         match consumer.next(link, REQUEST).await? {
@@ -146,6 +153,7 @@ pub(crate) enum Start {
 
 /// Messages that a stream sends as they come, until this is dropped.
 pub(crate) struct Consumer {
+    name: String,
     messages: async_nats::Subscriber,
     /// How many are still to come of those that were there at the beginning.
     pub(crate) pending: u64,
@@ -204,12 +212,23 @@ impl Consumer {
         match link.api_request(&operation, &body, &what).await? {
             Ok(answer) => {
                 let pending = answer["num_pending"].as_u64().unwrap_or_default();
-                Ok(Self { messages, pending, delivered: 0 })
+                Ok(Self { name, messages, pending, delivered: 0 })
             }
             Err(error) if error.is_no_stream() => {
                 Err(link.error(Problem::NoStream { stream: stream.to_owned() }))
             }
             Err(error) => Err(link.error(Problem::Refused { what, reason: error.description })),
+        }
+    }
+
+    /// Removes it from the server, which does so by itself after a while: so a
+    /// refusal does not matter.
+    async fn delete(self, link: &Link, stream: &str) {
+        let operation = format!("CONSUMER.DELETE.{stream}.{}", self.name);
+        let what = format!("stop watching stream {stream}");
+        let deleted = link.api_request(&operation, &Value::Null, &what).await;
+        if let Err(error) = deleted {
+            tracing::debug!("cannot delete a consumer: {error}");
         }
     }
 

@@ -44,6 +44,9 @@ pub struct Properties {
     /// Remove the archive after it is extracted
     #[property(group = "Extraction")]
     pub(crate) cleanup: bool,
+    /// Extract setuid and setgid bits instead of refusing the archive
+    #[property(group = "Extraction")]
+    pub(crate) allow_setuid: bool,
     /// User for basic authentication
     #[property(value = "USER", group = "Authentication")]
     pub(crate) username: Option<String>,
@@ -97,16 +100,23 @@ impl Properties {
             creates: self.creates.as_ref().map(PathBuf::from),
             checksum: self.checksum.clone(),
             cleanup: self.cleanup,
+            allows_setuid: self.allow_setuid,
         })
     }
 
+    /// User and password; half of a pair is not sent.
+    fn credentials(&self) -> Option<(String, String)> {
+        let is_set = |text: &&String| !text.is_empty();
+        let user = self.username.as_ref().filter(is_set)?;
+        Some((user.clone(), self.password.as_ref().filter(is_set)?.clone()))
+    }
+
     fn download(&self, attributes: Attributes) -> Download {
-        let password = self.password.as_deref().unwrap_or_default();
         let headers = self.headers.entries();
         Download {
             path: self.path().to_owned(),
             url: self.url.clone(),
-            user: self.username.as_ref().map(|user| (user.clone(), password.to_owned())),
+            user: self.credentials(),
             headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             checksum: self.checksum.clone(),
             attributes,
@@ -133,8 +143,8 @@ pub trait Provider {
     fn download(&mut self, download: &Download) -> Result<()>;
     /// Sets owner and group of an archive that is there.
     fn set_owner(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
-    /// Extracts the downloaded or existing archive.
-    fn extract(&mut self, extract: &Extract) -> Result<()>;
+    /// Extracts the downloaded or existing archive, and records its digest.
+    fn extract(&mut self, extract: &Extract, cx: &Context<'_>) -> Result<()>;
     /// Removes the archive.
     fn remove(&mut self, path: &Path) -> Result<()>;
     /// Records what an action would leave behind.
@@ -175,6 +185,9 @@ pub struct Extract {
     checksum: Option<String>,
     /// The archive goes afterwards.
     cleanup: bool,
+    /// Setuid and setgid bits are extracted.
+    #[serde(default)]
+    allows_setuid: bool,
 }
 
 impl Extract {
@@ -198,6 +211,8 @@ pub struct State {
     creates: Option<bool>,
     /// Whether an extraction began and was not ended.
     is_incomplete: bool,
+    /// The digest of what was extracted last, where that is known and matters.
+    extracted: Option<Digest>,
     /// The wanted owner and group as numbers, and the mode that a new archive
     /// gets.
     wanted: Option<Attributes>,
@@ -224,8 +239,23 @@ impl State {
         self.creates == Some(true) && !self.is_incomplete
     }
 
+    /// Whether another version is extracted than the wanted one. An archive that
+    /// stays would say so by itself.
+    fn is_outdated(&self, want: &Properties) -> bool {
+        let wanted = want.checksum().and_then(Result::ok).filter(|_| want.cleanup);
+        wanted.zip(self.extracted).is_some_and(|(wanted, extracted)| wanted != extracted)
+    }
+
     fn is_there(&self) -> bool {
         self.found != CurrentArchive::Nothing
+    }
+
+    /// Why the wanted file is missing, if ccm does not extract the archive.
+    fn left_to_others(&self, want: &Properties) -> Option<String> {
+        let creates = want.creates.as_ref().filter(|_| !want.unpacks() && !want.is_removal())?;
+        (self.creates == Some(false)).then(|| {
+            format!("{creates} does not exist, and ccm extracts nothing without `extract_parent`")
+        })
     }
 
     /// The first attribute that differs: name, current value, desired value.
@@ -238,13 +268,15 @@ impl State {
     }
 
     fn download_step(&self, want: &Properties, attributes: Attributes) -> Step<Action> {
-        let verb = if self.is_there() { Verb::Updated } else { Verb::Created };
+        let is_update = self.is_there() || self.is_outdated(want);
+        let verb = if is_update { Verb::Updated } else { Verb::Created };
         let mut step = Step::new(verb, Action::Download(want.download(attributes)));
         if !self.is_there() && !want.cleanup {
             step = step.change(Change::of("ensure").from("absent").to("present"));
         }
         let mut checksum = Change::of("checksum");
-        checksum.from = self.checksum.map(|digest| digest.to_string().into());
+        let former = self.checksum.or(self.extracted.filter(|_| is_update));
+        checksum.from = former.map(|digest| digest.to_string().into());
         checksum.to = want.checksum.as_deref().map(Into::into);
         if checksum.to.is_some() && self.is_right != Some(true) {
             step = step.change(checksum);
@@ -393,14 +425,10 @@ impl Declare for Archive {
                 findings.add(property, format!("{what} name cannot be empty"));
             }
         }
-        match (&want.username, &want.password) {
-            (Some(user), _) if user.is_empty() || user.contains(':') => {
-                findings.add("username", "cannot be empty or contain a colon");
-            }
-            (None, Some(_)) => findings.add("password", "needs a `username`"),
-            _ => {}
+        if want.username.as_ref().is_some_and(|user| user.contains(':')) {
+            findings.add("username", "cannot contain a colon");
         }
-        want.headers.check(want.username.is_some(), findings);
+        want.headers.check(findings);
     }
 
     fn can_create(want: &Properties, path: &Path) -> bool {
@@ -440,17 +468,23 @@ impl ResourceType for Archive {
         let Some(wanted) = have.wanted else {
             return Ok(if have.is_there() { vec![gone(Action::Remove { path })] } else { vec![] });
         };
-        if have.is_unpacked() {
+        let (is_wrong, is_outdated) = (have.is_right == Some(false), have.is_outdated(want));
+        if have.is_unpacked() && !is_wrong && !is_outdated {
             let is_left = want.cleanup && have.is_there();
             return Ok(if is_left { vec![gone(Action::CleanUp { path })] } else { vec![] });
         }
         let mut steps = Vec::new();
         let is_wrong_link = have.found == CurrentArchive::Link && have.wrong_owner().is_some();
-        let downloads = !have.is_there() || have.is_right == Some(false) || is_wrong_link;
+        let downloads = !have.is_there() || is_wrong || is_wrong_link;
         if downloads {
             steps.push(have.download_step(want, wanted));
         }
-        let is_unpacked = !downloads && have.creates != Some(false) && !have.is_incomplete;
+        if !downloads && let Some(reason) = have.left_to_others(want) {
+            let hint = "set `extract_parent`, or set `creates` on the resource that extracts it";
+            return Err(Error::Refused { reason, hint: Some(hint.to_owned()) });
+        }
+        let is_unpacked =
+            !downloads && have.creates != Some(false) && !have.is_incomplete && !is_outdated;
         let extract = want.extraction().filter(|_| !is_unpacked);
         let extracts = extract.is_some();
         if let Some(extract) = extract {
@@ -475,13 +509,23 @@ impl ResourceType for Archive {
         Ok(steps)
     }
 
-    fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
+    fn act(on: &mut Self::Provider, action: &Action, cx: &mut Context<'_>) -> Result<()> {
         match action {
             Action::Download(download) => on.download(download),
             Action::SetOwner { path, attributes } => on.set_owner(path, attributes),
-            Action::Extract(extract) => on.extract(extract),
+            Action::Extract(extract) => on.extract(extract, cx),
             Action::CleanUp { path } | Action::Remove { path } => on.remove(path),
         }
+    }
+
+    fn evidence(_on: &mut Self::Provider, want: &Properties, have: &State) -> serde_json::Value {
+        let mut evidence = serde_json::to_value(have).unwrap_or_default();
+        if let (Some(digest), Some(map)) = (have.extracted, evidence.as_object_mut())
+            && have.is_outdated(want)
+        {
+            map.insert("extracted".to_owned(), digest.to_string().into());
+        }
+        evidence
     }
 
     fn places(want: &Properties) -> Vec<&Path> {
@@ -503,6 +547,9 @@ impl ResourceType for Archive {
             && have.creates == Some(false)
         {
             return Some(format!("the archive did not create {creates}"));
+        }
+        if let Some(reason) = have.left_to_others(want) {
+            return Some(reason);
         }
         let wanted = if want.is_removal() || want.cleanup { "absent" } else { "present" };
         let found = ccm_engine::State::ensure(have);

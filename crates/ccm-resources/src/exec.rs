@@ -3,36 +3,28 @@
 mod assignment;
 mod command_line;
 mod posix;
+mod retry;
 mod script;
 mod shell;
-/// Warns of what only a shell would understand. Whoever means the character quotes
-/// it, here as in a shell.
-fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Findings) {
-    if let Some(found) = shellquote::shell_syntax(command) {
-        findings.warn(
-            property,
-            format!("`{found}` is passed to the program as an argument, because this provider does not use a shell"),
-            "set `provider: shell`, or quote the character",
-        );
-    }
-}
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, Former, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Findings, Former, ONLY_IN_THE_RUN, Prediction,
+    ProviderDef, ResourceType, Result, Step, Trigger,
 };
-use ccm_host::{Command, Environment, Exit, Host, Output};
+use ccm_host::{Command, Environment, Exit, Host, Identity, Output, Reach};
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb, duration, has_placeholder, shellquote};
 use serde::{Deserialize, Serialize};
 
 use assignment::Assignment;
+use retry::{Attempt, Retry};
 use script::Script;
 
 /// The `exec` type.
@@ -68,6 +60,23 @@ pub struct Properties {
     /// Timeout of the command, such as `30s` or `5m`
     #[property(value = "DURATION", cli_default = "1m", format = Duration, group = "Command")]
     pub(crate) timeout: Option<String>,
+    /// User to run the command and its guards as, by name or ID
+    #[property(format = User, group = "Command")]
+    pub(crate) user: Option<String>,
+    /// Group to run the command and its guards with, by name or ID; defaults to
+    /// the primary group of `user`
+    #[property(format = Group, group = "Command")]
+    pub(crate) group: Option<String>,
+    /// Permissions in octal that new files do not get; `0022` with `user` or
+    /// `group`
+    #[property(format = Mode, group = "Command")]
+    pub(crate) umask: Option<String>,
+    /// How often to try until the command succeeds, 100 at most; defaults to 1
+    #[property(value = "N", group = "Command")]
+    pub(crate) tries: Option<i32>,
+    /// Time between two tries; defaults to `1s`
+    #[property(value = "DURATION", format = Duration, group = "Command")]
+    pub(crate) try_sleep: Option<String>,
     /// Skip the command if this file exists and no subscribed resource changed
     #[property(template = deferred, value = "FILE", format = Path, group = "When to run")]
     pub(crate) creates: Option<String>,
@@ -117,21 +126,38 @@ impl Properties {
             environment: self.environment.iter().filter_map(Assignment::split).collect(),
             path: self.path.clone(),
             timeout: timeout.filter(|timeout| !timeout.is_zero()),
+            identity: Identity {
+                user: self.user.clone(),
+                group: self.group.clone(),
+                umask: self.umask.as_deref().and_then(parse_umask),
+            },
         }
     }
 
-    fn accepts(&self, code: i32) -> bool {
-        if self.returns.is_empty() { code == 0 } else { self.returns.contains(&code) }
+    fn tries(&self) -> u32 {
+        self.tries.and_then(|tries| u32::try_from(tries).ok()).unwrap_or(1)
+    }
+
+    fn retry(&self) -> Retry {
+        let sleep = self.try_sleep.as_deref().and_then(|text| duration::parse_positive(text).ok());
+        Retry {
+            resource: format!("{}#{}", Exec::NAME, self.common.name),
+            tries: self.tries(),
+            sleep: sleep.unwrap_or(retry::SLEEP),
+            returns: self.returns.clone(),
+            creates: self.creates.clone(),
+        }
     }
 }
 
-/// Directory, environment and timeout of a command.
+/// Directory, environment, timeout and user of a command.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     directory: String,
     environment: Vec<(String, String)>,
     path: Option<String>,
     timeout: Option<Duration>,
+    identity: Identity,
 }
 
 /// Without the values of the environment, which may be secret.
@@ -143,6 +169,7 @@ impl fmt::Debug for Setting {
             .field("environment", &names)
             .field("path", &self.path)
             .field("timeout", &self.timeout)
+            .field("identity", &self.identity)
             .finish()
     }
 }
@@ -154,7 +181,9 @@ pub struct Runner {
     words: fn(&str) -> Result<Vec<String>>,
     /// Results of the guards before the command ran; guards run once.
     guards: Guards,
-    finished: Option<Output>,
+    /// In a preview: the results that an earlier resource may change.
+    open: Vec<&'static str>,
+    finished: Option<Attempt>,
 }
 
 /// Whether the guards hold.
@@ -166,7 +195,13 @@ struct Guards {
 
 impl Runner {
     fn new(host: &Host, words: fn(&str) -> Result<Vec<String>>) -> Self {
-        Self { host: host.clone(), words, guards: Guards::default(), finished: None }
+        Self {
+            host: host.clone(),
+            words,
+            guards: Guards::default(),
+            open: Vec::new(),
+            finished: None,
+        }
     }
 
     fn run(&self, text: &str, setting: &Setting, on_line: &mut dyn FnMut(&str)) -> Result<Output> {
@@ -184,30 +219,51 @@ impl Runner {
         Ok(Command::new(program, args)
             .directory(&setting.directory)
             .environment(environment)
+            .identity(setting.identity.clone())
             .timeout(setting.timeout))
     }
 
-    /// In a preview: what keeps the command from running may look different once
-    /// an earlier resource has done its work.
-    fn check_foreseeable(&self, want: &Properties) -> Result<()> {
-        if !self.host.is_preview() || want.refresh_only {
-            return Ok(());
-        }
-        let guards = [&want.onlyif, &want.unless].into_iter().flatten().map(Script::as_str);
-        let by = guards.clone().find_map(|guard| self.host.predicted_in(guard));
-        let is_guarded = want.creates.is_some() || guards.count() > 0;
-        let supplier = || self.host.suppliers().pop().map(|supplier| supplier.origin);
-        match by.or_else(supplier).filter(|_| is_guarded) {
-            None => Ok(()),
-            by => {
-                self.predict_touched(want.command(), &want.setting());
-                Err(Error::Missing {
-                    reason: "whether the command runs is known only in the run".to_owned(),
-                    hint: None,
-                    by,
-                })
+    /// Whether the file exists that shows that the command ran.
+    fn created(&self, path: &Path) -> Result<Guard> {
+        let result = "creates_satisfied";
+        match self.host.exists(path) {
+            Ok(true) => Ok(Guard { result, keeps: true, by: None }),
+            Ok(false) => Ok(Guard { result, keeps: false, by: self.changer() }),
+            // Below a directory that an earlier step fills.
+            Err(ccm_host::Error::Unpredictable { by, .. }) => {
+                Ok(Guard { result, keeps: self.host.exists_now(path)?, by: Some(by) })
             }
+            Err(error) => Err(error.into()),
         }
+    }
+
+    /// Runs a guard. One that cannot run yet in a preview is left to the run, if
+    /// an earlier step may change that.
+    fn guarded(&self, text: &str, keeps_if: bool, setting: &Setting) -> Result<Guard> {
+        let result = if keeps_if { "unless_satisfied" } else { "onlyif_satisfied" };
+        let by = self.changed_by(text, setting);
+        match (self.guard(text, setting), by) {
+            (Ok(holds), by) => Ok(Guard { result, keeps: holds == keeps_if, by }),
+            (Err(Error::Host(error)), Some(by)) if !self.host.cancel().is_cancelled() => {
+                Err(Error::Missing { reason: error.to_string(), hint: error.hint(), by: Some(by) })
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// In a preview: the earlier resource that may change what a guard answers,
+    /// because it decides about something that the guard names or works in, or may
+    /// do anything.
+    fn changed_by(&self, guard: &str, setting: &Setting) -> Option<Arc<str>> {
+        let directory = Path::new(&setting.directory);
+        let named = self.host.predicted_in(&with_paths(guard, setting), directory);
+        let within =
+            || self.host.predicted_below(directory).filter(|_| directory.parent().is_some());
+        named.or_else(within).or_else(|| self.changer())
+    }
+
+    fn changer(&self) -> Option<Arc<str>> {
+        self.host.changer().map(|supplier| supplier.origin)
     }
 
     /// In a preview: what the arguments and the environment of a command name may
@@ -215,14 +271,9 @@ impl Runner {
     /// is no such thing.
     fn predict_touched(&self, command: &str, setting: &Setting) {
         let arguments = command.trim_start().split_once(char::is_whitespace);
-        let mut words = arguments.map_or("", |(_, arguments)| arguments).to_owned();
-        for (name, value) in &setting.environment {
-            if value.contains('/') && !name.ends_with("PATH") && name != "HOME" {
-                words.push(' ');
-                words.push_str(value);
-            }
-        }
-        self.host.predict_touched(&words, Path::new(&setting.directory));
+        let arguments = arguments.map_or("", |(_, arguments)| arguments);
+        let directory = Path::new(&setting.directory);
+        self.host.predict_touched(&with_paths(arguments, setting), directory);
     }
 
     /// Whether a guard command exits 0.
@@ -243,6 +294,29 @@ impl Runner {
     }
 }
 
+/// What `creates`, `onlyif` or `unless` says.
+#[derive(Debug)]
+struct Guard {
+    /// The field of the state that has its result.
+    result: &'static str,
+    /// It keeps the command from running.
+    keeps: bool,
+    /// In a preview: the earlier resource that may change that.
+    by: Option<Arc<str>>,
+}
+
+/// A command line, and the paths in the environment that it runs with.
+fn with_paths(command: &str, setting: &Setting) -> String {
+    let mut words = command.to_owned();
+    for (name, value) in &setting.environment {
+        if value.contains('/') && !name.ends_with("PATH") && name != "HOME" {
+            words.push(' ');
+            words.push_str(value);
+        }
+    }
+    words
+}
+
 /// Results of the guards, and the exit of the command if it ran.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct State {
@@ -252,14 +326,16 @@ pub struct State {
     onlyif_satisfied: bool,
     unless_satisfied: bool,
     #[serde(skip)]
-    ended: Option<Exit>,
-    #[serde(skip)]
-    last_words: String,
+    finished: Option<Attempt>,
 }
 
 impl ccm_engine::State for State {
     fn ensure(&self) -> &'static str {
         "present"
+    }
+
+    fn tries(&self) -> Option<u32> {
+        self.finished.as_ref().map(|attempt| attempt.tries)
     }
 }
 
@@ -271,6 +347,7 @@ pub struct Execute {
     /// Show the output while the command runs.
     logoutput: bool,
     via_subscribe: bool,
+    retry: Retry,
 }
 
 impl fmt::Display for Execute {
@@ -288,6 +365,7 @@ impl Declare for Exec {
     const NAME_DOC: &'static str = "Name of the resource, and the command if you omit `command`";
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
+    const REACH: Reach = Reach::Anything;
     const NO_STATUS: Option<&'static str> =
         Some("a command has no state of its own: it runs, or its guards keep it from running");
 
@@ -348,6 +426,22 @@ impl Declare for Exec {
         {
             findings.add("timeout", error.to_string());
         }
+        for (property, name) in [("user", &want.user), ("group", &want.group)] {
+            let Some(name) = name.as_deref().filter(|name| settled(name)) else { continue };
+            if name.is_empty() {
+                findings.add(property, format!("{property} name cannot be empty"));
+            } else if name.contains(':') {
+                let hint = "set `user` and `group`";
+                findings.add_with_hint(property, format!("`{name}` is not a name or ID"), hint);
+            }
+        }
+        if let Some(umask) = want.umask.as_deref().filter(|text| settled(text))
+            && parse_umask(umask).is_none()
+        {
+            findings
+                .add("umask", format!("`{umask}` is not an octal number from `0000` to `0777`"));
+        }
+        retry::validate(want, findings);
     }
 
     fn settle(want: &mut Properties) {
@@ -356,10 +450,21 @@ impl Declare for Exec {
         for script in scripts.into_iter().flatten() {
             script.is_for_shell = is_shell;
         }
+        for guard in [&mut want.onlyif, &mut want.unless] {
+            guard.take_if(|guard| guard.as_str().is_empty());
+        }
+        for path in [&mut want.cwd, &mut want.creates].into_iter().flatten() {
+            let end = path.trim_end_matches('/').len().max(1);
+            path.truncate(end);
+        }
     }
 
     fn subscribe(want: &Properties) -> &[ResourceRef] {
         &want.subscribe
+    }
+
+    fn is_refresh_only(want: &Properties) -> bool {
+        want.refresh_only
     }
 
     /// Its command can do anything.
@@ -384,32 +489,58 @@ impl ResourceType for Exec {
         if let Some(directory) = &want.cwd {
             on.host.check_managed_directory(Path::new(directory))?;
         }
+        let mut guards = Vec::new();
         if let Some(creates) = &want.creates {
-            state.creates_satisfied = on.host.exists(Path::new(creates))?;
+            let guard = on.created(Path::new(creates))?;
+            state.creates_satisfied = guard.keeps;
+            guards.push(guard);
         }
-        if let Some(output) = &on.finished {
+        if let Some(attempt) = &on.finished {
             state.onlyif_satisfied = on.guards.onlyif;
             state.unless_satisfied = on.guards.unless;
-            state.ended = Some(output.exit);
-            state.last_words = output.stderr_tail(10);
-            if let Exit::Code(code) = output.exit {
-                state.exitcode = Some(code);
-            }
+            state.exitcode = attempt.code();
+            state.finished = Some(attempt.clone());
             return Ok(state);
         }
         // What is triggered runs whatever the guards would say.
-        if state.creates_satisfied || cx.trigger == Trigger::Refresh {
+        if cx.trigger == Trigger::Refresh && cx.awaited.is_none() {
             return Ok(state);
         }
-        on.check_foreseeable(want)?;
-        if let Some(guard) = &want.onlyif {
-            state.onlyif_satisfied = on.guard(guard.as_str(), &want.setting())?;
+        if !state.creates_satisfied {
+            let setting = want.setting();
+            if let Some(guard) = &want.onlyif {
+                let guard = on.guarded(guard.as_str(), false, &setting)?;
+                state.onlyif_satisfied = !guard.keeps;
+                guards.push(guard);
+            }
+            if let Some(guard) = &want.unless {
+                let guard = on.guarded(guard.as_str(), true, &setting)?;
+                state.unless_satisfied = guard.keeps;
+                guards.push(guard);
+            }
+            on.guards = Guards { onlyif: state.onlyif_satisfied, unless: state.unless_satisfied };
         }
-        if let Some(guard) = &want.unless {
-            state.unless_satisfied = on.guard(guard.as_str(), &want.setting())?;
+        on.open =
+            guards.iter().filter(|guard| guard.by.is_some()).map(|guard| guard.result).collect();
+        // What keeps it from running whatever happens before settles the matter.
+        let is_settled =
+            want.refresh_only || guards.iter().any(|guard| guard.keeps && guard.by.is_none());
+        if !is_settled && let Some(by) = guards.iter().find_map(|guard| guard.by.clone()) {
+            if guards.iter().any(|guard| guard.keeps) {
+                // It may run all the same, and change what it names.
+                on.predict_touched(want.command(), &want.setting());
+            }
+            cx.unsettled = Some(by);
         }
-        on.guards = Guards { onlyif: state.onlyif_satisfied, unless: state.unless_satisfied };
         Ok(state)
+    }
+
+    fn evidence(on: &mut Runner, _want: &Properties, have: &State) -> serde_json::Value {
+        let mut state = serde_json::to_value(have).unwrap_or_default();
+        for name in &on.open {
+            state[*name] = ONLY_IN_THE_RUN.into();
+        }
+        state
     }
 
     fn decide(want: &Properties, have: &State, why: Trigger) -> Result<Vec<Step<Execute>>> {
@@ -425,6 +556,7 @@ impl ResourceType for Exec {
             setting: want.setting(),
             logoutput: want.logoutput,
             via_subscribe: why == Trigger::Refresh,
+            retry: want.retry(),
         };
         let change = Change::of("command").to(want.command());
         Ok(vec![Step::new(Verb::Executed, action).change(change)])
@@ -437,7 +569,8 @@ impl ResourceType for Exec {
                 output(line);
             }
         };
-        on.finished = Some(on.run(&action.command, &action.setting, &mut show)?);
+        let run = |show: &mut dyn FnMut(&str)| on.run(&action.command, &action.setting, show);
+        on.finished = Some(action.retry.run(&on.host, run, &mut show)?);
         Ok(())
     }
 
@@ -461,18 +594,23 @@ impl ResourceType for Exec {
         if have.creates_satisfied {
             return None;
         }
-        let reason = match have.ended? {
-            Exit::Code(code) if want.accepts(code) => return None,
-            Exit::Code(code) => {
-                let accepted = if want.returns.is_empty() { &[0] } else { &want.returns[..] };
-                let accepted: Vec<String> = accepted.iter().map(ToString::to_string).collect();
-                format!("the command exited with code {code}, not {}", accepted.join(" or "))
-            }
-            Exit::Signal(signal) => format!("the command was killed by signal {signal}"),
-        };
-        Some(match have.last_words.as_str() {
-            "" => reason,
-            words => format!("{reason}\n{words}"),
-        })
+        have.finished.as_ref()?.problem(&want.retry(), want.command())
     }
+}
+
+/// Warns of what only a shell would understand. Whoever means the character quotes
+/// it, here as in a shell.
+fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Findings) {
+    if let Some(found) = shellquote::shell_syntax(command) {
+        findings.warn(
+            property,
+            format!("`{found}` is passed to the program as an argument, because this provider does not use a shell"),
+            "set `provider: shell`, or quote the character",
+        );
+    }
+}
+
+/// A umask, written as the mode of a file.
+fn parse_umask(text: &str) -> Option<u32> {
+    crate::file::mode::parse(text).ok()
 }

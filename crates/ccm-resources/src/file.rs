@@ -1,12 +1,14 @@
-//! Files and directories: existence, content, owner, group and mode.
+//! Files, directories and symlinks: existence, content, owner, group and mode.
 
 mod changes;
 mod command_line;
 mod diff;
-mod mode;
+mod link;
+pub(crate) mod mode;
 mod posix;
 #[cfg(test)]
 mod tests;
+mod validate;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,7 +26,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// The `file` type.
 pub struct File;
 
-/// Manage files and directories
+/// Manage files, directories and symlinks
 #[derive(Clone, Debug, Default, ccm_model::Properties)]
 pub struct Properties {
     #[property(common)]
@@ -41,27 +43,35 @@ pub struct Properties {
     /// Local file to copy, relative to the manifest
     #[property(template = deferred, value = "FILE", format = Path, group = "Content")]
     pub(crate) source: Option<String>,
+    /// Text of the symlink: the path that it points to; only with `link`
+    #[property(value = "PATH", format = Path, group = "Content")]
+    pub(crate) target: Option<String>,
     /// Owner, as user name or ID
     #[property(
-        required_unless(ensure = "absent"),
+        required_unless(ensure = "absent" | "link"),
         value = "USER[:GROUP]",
         format = User,
         group = "Permissions"
     )]
     pub(crate) owner: String,
     /// Group, as name or ID
-    #[property(required_unless(ensure = "absent"), format = Group, group = "Permissions")]
+    #[property(required_unless(ensure = "absent" | "link"), format = Group, group = "Permissions")]
     pub(crate) group: String,
     /// Permissions in octal, `0777` at most
-    #[property(required_unless(ensure = "absent"), format = Mode, group = "Permissions")]
+    #[property(required_unless(ensure = "absent" | "link"), format = Mode, group = "Permissions")]
     pub(crate) mode: String,
-    /// Remove a directory even if it is not empty; only with `absent`
+    /// With `absent`, remove a directory even if it is not empty; with `link`,
+    /// replace a file or an empty directory
     #[property(group = "Behavior")]
     pub(crate) force: bool,
-    /// How to write content: `replace` the file atomically, the default, or write
-    /// into it, for files that are mount points
+    /// How to write content: `replace` the file atomically (default), or write
+    /// `in_place`, for files that are mount points
     #[property(format = OneOf(&["replace", "in_place"]), group = "Behavior")]
     pub(crate) write: Option<String>,
+    /// Command that checks new content before it is written; `{}` is the path
+    /// of a private copy
+    #[property(value = "COMMAND", group = "Behavior")]
+    pub(crate) validate: Option<String>,
 }
 
 impl Properties {
@@ -106,10 +116,21 @@ pub trait Provider {
         attributes: &Attributes,
         write: WriteMethod,
     ) -> Result<()>;
+    /// Runs a command on a private copy of what is to be written; fails if the
+    /// command does.
+    fn validate(
+        &mut self,
+        command: &str,
+        path: &Path,
+        content: &Content,
+        attributes: &Attributes,
+    ) -> Result<()>;
     /// Sets owner, group and mode and nothing else.
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Makes a directory, its parents too, or sets its attributes.
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
+    /// Makes a symlink with this text and owner in place of what is there.
+    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32)) -> Result<()>;
     /// Removes what is there, with everything in it if `force`.
     fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
     /// A digest of what is at a path: of a file's content, of the names in a
@@ -141,6 +162,8 @@ pub struct State {
     lines: Option<(u64, u64)>,
     /// The path is a link to what was found; known where it matters.
     is_link: bool,
+    /// The symlink that was found.
+    link: Option<link::Link>,
     checksum: Option<Digest>,
     /// Whether reports show the digest: one of a text that others cannot read
     /// would let them guess it.
@@ -164,7 +187,7 @@ pub(crate) enum CurrentFile {
     Directory {
         empty: Option<bool>,
     },
-    /// A symlink; distinguished from its target only for removal.
+    /// A symlink; distinguished from its target for `link` and `absent`.
     Symlink,
     /// A socket, FIFO or device.
     Other,
@@ -201,6 +224,7 @@ impl State {
     fn is_stable(&self, want: &Properties) -> bool {
         match (want.common.ensure.as_str(), self.found) {
             ("absent", found) => found == CurrentFile::Nothing,
+            ("link", _) => link::is_stable(want, self),
             ("directory", CurrentFile::Directory { .. }) => self.attributes_match(),
             ("present", CurrentFile::File | CurrentFile::Symlink) => {
                 self.content != ContentState::Differs && self.attributes_match()
@@ -227,7 +251,8 @@ impl ccm_engine::State for State {
         match self.found {
             CurrentFile::Nothing => "absent",
             CurrentFile::Directory { .. } => "directory",
-            CurrentFile::File | CurrentFile::Symlink | CurrentFile::Other => "present",
+            CurrentFile::Symlink => "link",
+            CurrentFile::File | CurrentFile::Other => "present",
         }
     }
 }
@@ -254,7 +279,14 @@ impl Serialize for State {
             mtime: Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             size: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            target: Option<std::borrow::Cow<'a, str>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            target_exists: Option<bool>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            target_kind: Option<&'a str>,
         }
+        let kind = self.link.as_ref().and_then(|link| link.kind);
         let stat = self.stat.as_ref();
         let metadata = Metadata {
             name: &self.name,
@@ -268,6 +300,9 @@ impl Serialize for State {
             provider: self.provider,
             mtime: stat.map(|stat| stat.mtime.to_string()),
             size: stat.map(|stat| stat.size),
+            target: self.link.as_ref().map(|link| link.target.to_string_lossy()),
+            target_exists: kind.map(|kind| kind != posix::NO_TARGET),
+            target_kind: kind.filter(|kind| *kind != posix::NO_TARGET),
         };
         Outer { metadata }.serialize(to)
     }
@@ -297,11 +332,15 @@ pub enum Action {
         attributes: Attributes,
         #[serde(default)]
         write: WriteMethod,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        validate: Option<String>,
     },
     /// Set owner, group and mode of a file.
     SetAttributes { path: PathBuf, attributes: Attributes },
     /// Make a directory, or set its owner, group and mode.
     CreateDirectory { path: PathBuf, attributes: Attributes },
+    /// Make a symlink, or replace what is there by one.
+    Link { path: PathBuf, target: PathBuf, owner: u32, group: u32 },
     /// Remove a file or link.
     Remove { path: PathBuf },
     /// Remove an empty directory.
@@ -319,6 +358,7 @@ impl fmt::Display for Action {
             Self::Store { .. } => "Would have created the file",
             Self::SetAttributes { .. } => "Would have updated attributes",
             Self::CreateDirectory { .. } => "Would have created directory",
+            Self::Link { .. } => "Would have created symlink",
             Self::Remove { .. } => "Would have removed the file",
             Self::RemoveDirectory { .. } => "Would have removed the directory",
             Self::RemoveTree { .. } => "Would have recursively removed the directory",
@@ -326,29 +366,90 @@ impl fmt::Display for Action {
     }
 }
 
+/// Properties that a symlink does not have.
+const NOT_OF_LINKS: &[&str] = &["mode", "content", "source", "write", "validate"];
+
+/// A symlink has a target and no content of its own; nothing else has a target.
+fn check_link(want: &Properties, findings: &mut Findings) {
+    if want.common.ensure != "link" {
+        if want.target.is_some() {
+            findings.add("target", "only `ensure: link` has a target");
+        }
+        return;
+    }
+    if !want.mode.is_empty() {
+        findings.add("mode", "a symlink has no mode");
+    }
+    for (property, is_set) in [
+        ("content", want.content.is_some()),
+        ("source", want.source.is_some()),
+        ("write", want.write.is_some()),
+        ("validate", want.validate.is_some()),
+    ] {
+        if is_set {
+            findings.add(property, "a symlink has no content");
+        }
+    }
+    match want.target.as_deref() {
+        None => findings.add_with_hint(
+            "target",
+            "a symlink needs a target",
+            "set `target` to the path that it points to",
+        ),
+        Some("") => findings.add("target", "cannot be empty"),
+        Some(target) if target.contains('\0') => findings.add("target", "contains a NUL byte"),
+        Some(target) if target.len() > MAX_TARGET => {
+            findings.add("target", format!("is longer than {MAX_TARGET} bytes"));
+        }
+        Some(_) => {}
+    }
+}
+
+/// The command that checks content gets the path of the content.
+fn check_command(want: &Properties, findings: &mut Findings) {
+    let Some(command) = want.validate.as_deref() else { return };
+    if want.common.ensure != "link" && !want.manages_content() {
+        findings.add("validate", "there is no `content` or `source` to check");
+    }
+    match ccm_model::shellquote::split(command) {
+        Err(error) => findings.add("validate", error.to_string()),
+        Ok(words) if !words.iter().skip(1).any(|word| word.contains(validate::PLACE)) => {
+            let hint = "`{}` stands for the path of the file, as in `visudo -cf {}`";
+            findings.add_with_hint("validate", "the command does not contain `{}`", hint);
+        }
+        Ok(_) => {}
+    }
+}
+
+/// The longest text of a symlink that Linux allows.
+const MAX_TARGET: usize = 4095;
+
 impl Declare for File {
     type Properties = Properties;
 
     const NAME: &'static str = "file";
-    const ABOUT: &'static str = "Manage files and directories";
+    const ABOUT: &'static str = "Manage files, directories and symlinks";
     const NAME_DOC: &'static str = "Absolute path, without `.`, `..`, `//` or a trailing `/`";
-    const ENSURE: Ensure = Ensure::OneOf(&["present", "absent", "directory"]);
+    const ENSURE: Ensure = Ensure::OneOf(&["present", "absent", "directory", "link"]);
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let common = want.common();
         if !common.name.is_empty() {
-            findings.check_path("name", &common.name);
+            findings.check_path_of("name", "file path", &common.name);
         }
-        if want.force && common.ensure != "absent" {
-            findings.add("force", "only `ensure: absent` can be forced");
+        let is_link = common.ensure == "link";
+        if want.force && common.ensure != "absent" && !is_link {
+            findings.add("force", "only `ensure: absent` and `ensure: link` can be forced");
         }
+        check_link(want, findings);
+        check_command(want, findings);
         if want.write_method().is_none() {
             let word = want.write.as_deref().unwrap_or_default();
             let message = format!("unknown way to write `{word}`");
             findings.add_with_hint("write", message, "allowed: replace, in_place");
         }
-        if want.write.is_some() && common.ensure != "present" {
+        if want.write.is_some() && common.ensure != "present" && !is_link {
             findings.add("write", "only `ensure: present` writes content");
         }
         if common.name == "/" && common.ensure == "absent" {
@@ -359,7 +460,7 @@ impl Declare for File {
         {
             findings.add("mode", reason);
         }
-        if common.ensure != "absent" {
+        if common.ensure != "absent" && !is_link {
             for (property, value, message) in [
                 ("owner", &want.owner, "user name cannot be empty"),
                 ("group", &want.group, "group name cannot be empty"),
@@ -379,10 +480,22 @@ impl Declare for File {
         }
     }
 
+    /// What a symlink does not have is for the other resources of the block.
+    fn takes_default(property: &str, ensure: &str) -> bool {
+        match property {
+            "target" => ensure == "link",
+            property => ensure != "link" || !NOT_OF_LINKS.contains(&property),
+        }
+    }
+
     /// Content that others may not read on the machine is not shown elsewhere.
     fn secrets(want: &Properties) -> &'static [&'static str] {
         let is_shown = mode::parse(&want.mode).is_ok_and(|mode| mode & 0o004 != 0);
         if is_shown || want.content.is_none() { &[] } else { &["content"] }
+    }
+
+    fn source(want: &Properties) -> Option<&str> {
+        want.source.as_deref()
     }
 
     fn can_create(want: &Properties, path: &Path) -> bool {
@@ -404,6 +517,9 @@ impl ResourceType for File {
     fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
         if have.is_stable(want) {
             return Ok(vec![]);
+        }
+        if want.common.ensure == "link" {
+            return link::decide(want, have);
         }
         let name = &want.common.name;
         let path = want.path().to_owned();
@@ -445,6 +561,8 @@ impl ResourceType for File {
             (None, None) => Content::Empty,
         };
         let write = want.write_method().unwrap_or_default();
+        let is_new = have.content == ContentState::Differs;
+        let validate = want.validate.clone().filter(|_| is_new);
         let action = match have.found {
             CurrentFile::Directory { .. } => {
                 return Err(Error::Refused {
@@ -459,10 +577,10 @@ impl ResourceType for File {
             CurrentFile::Nothing if have.is_link && !want.manages_content() => {
                 return Err(through_link());
             }
-            CurrentFile::Nothing => Action::Store { path, content, attributes, write },
+            CurrentFile::Nothing => Action::Store { path, content, attributes, write, validate },
             CurrentFile::File | CurrentFile::Symlink => match have.content {
                 ContentState::Differs | ContentState::Same => {
-                    Action::Store { path, content, attributes, write }
+                    Action::Store { path, content, attributes, write, validate }
                 }
                 ContentState::Unmanaged if have.is_link => return Err(through_link()),
                 ContentState::Unmanaged => Action::SetAttributes { path, attributes },
@@ -473,11 +591,15 @@ impl ResourceType for File {
 
     fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
         match action {
-            Action::Store { path, content, attributes, write } => {
+            Action::Store { path, content, attributes, write, validate } => {
+                if let Some(command) = validate {
+                    on.validate(command, path, content, attributes)?;
+                }
                 on.store(path, content, attributes, *write)
             }
             Action::SetAttributes { path, attributes } => on.set_attributes(path, attributes),
             Action::CreateDirectory { path, attributes } => on.create_directory(path, attributes),
+            Action::Link { path, target, owner, group } => on.link(path, target, (*owner, *group)),
             Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
             Action::RemoveTree { path } => on.remove(path, true),
         }
@@ -505,6 +627,11 @@ impl ResourceType for File {
         step: &mut Step<Action>,
         _cx: &mut Context<'_>,
     ) -> Result<Prediction> {
+        if let Action::Store { path, content, attributes, validate: Some(command), .. } =
+            &step.action
+        {
+            on.validate(command, path, content, attributes)?;
+        }
         on.predict(&step.action)?;
         Ok(Prediction::Exact)
     }
@@ -513,6 +640,9 @@ impl ResourceType for File {
     fn describe(step: &Step<Action>) -> String {
         let is_made = step.touches("ensure") || step.touches("content");
         match step.verb {
+            Verb::Updated if !step.touches("ensure") && step.touches("target") => {
+                "Would have updated target".to_owned()
+            }
             Verb::Updated if !is_made => "Would have updated attributes".to_owned(),
             _ => step.action.to_string(),
         }
@@ -523,11 +653,23 @@ impl ResourceType for File {
         if found != want.common.ensure {
             return Some(format!("ensure is {found}, should be {}", want.common.ensure));
         }
+        if want.common.ensure == "link" && !link::is_stable(want, have) {
+            let text = have.link.as_ref().map(|link| link.target.to_string_lossy());
+            let (is, should) = (text.unwrap_or_default(), want.target.as_deref());
+            if Some(&*is) != should {
+                return Some(format!("target is {is}, should be {}", should.unwrap_or_default()));
+            }
+        }
         if have.content == ContentState::Differs {
             return Some("content is not what was written".to_owned());
         }
         let (attribute, is, should) = have.wrong_attribute()?;
         Some(format!("{attribute} is {is}, should be {should}"))
+    }
+
+    /// Who may not read the content yet must not learn it from a report.
+    fn hidden(want: &Properties, have: &State) -> &'static [&'static str] {
+        if have.is_hidden() && want.content.is_some() { &["content"] } else { &[] }
     }
 
     fn diff(
@@ -536,11 +678,11 @@ impl ResourceType for File {
         have: &State,
         steps: &[Step<Action>],
         diffs: Diffs,
-        _cx: &Context<'_>,
+        cx: &Context<'_>,
     ) -> Option<String> {
         let Action::Store { path, content, attributes, .. } = &steps.first()?.action else {
             return None;
         };
-        diff::of(on, path, content, attributes, have, diffs)
+        diff::of(on, path, content, attributes, have, diffs, cx.templates.host())
     }
 }

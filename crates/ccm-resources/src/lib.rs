@@ -15,7 +15,7 @@ pub mod service;
 mod testing;
 mod text_diff;
 
-pub use text_diff::unified as unified_diff;
+pub use text_diff::{hidden_part, unified as unified_diff};
 
 use ccm_engine::{AnyType, Apply, Erased};
 

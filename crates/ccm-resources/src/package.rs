@@ -15,15 +15,19 @@ use std::fmt;
 use std::path::Path;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Error, Findings, Former, Prediction,
-    ProviderDef, ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Findings, Former, Prediction, ProviderDef,
+    ResourceType, Result, Step, Trigger,
 };
+use ccm_host::Reach;
 use ccm_model::{Change, Common, Stage, Verb, did_you_mean};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name;
 pub use predicted::PackageChange;
 use predicted::PredictedPackages;
+
+/// What to do about what only root can do.
+const AS_ROOT: &str = "run ccm as root";
 
 /// The `package` type.
 pub struct Package;
@@ -254,6 +258,7 @@ impl Declare for Package {
     const NAME_DOC: &'static str = "Name of the package";
     const ENSURE: Ensure = Ensure::Any("present");
     const COMMAND_LINE: Option<CommandLine> = Some(command_line::VIEW);
+    const REACH: Reach = Reach::Packages;
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         let package = want.common.name.as_str();
@@ -295,10 +300,8 @@ impl ResourceType for Package {
             on.check_version(version)?;
         }
         let mut found = on.find(package)?;
-        let host = cx.templates.host();
-        if host.is_preview()
-            && let Some(change) = host.predicted::<PredictedPackages>().get(package)
-        {
+        let predicted = cx.templates.host().predicted::<PredictedPackages>();
+        if let Some(change) = predicted.get(package) {
             found.installed =
                 change.version.map(|version| Installed { version, ..Installed::default() });
         }
@@ -358,13 +361,14 @@ impl ResourceType for Package {
         cx: &mut Context<'_>,
     ) -> Result<Prediction> {
         let host = cx.templates.host();
+        let transaction = match on.simulate(&step.action) {
+            // Some simulate only as root; then what comes along is not known.
+            Err(error) if !host.is_root() && error.hint().as_deref() == Some(AS_ROOT) => None,
+            simulated => simulated?,
+        };
         if !host.is_root() {
-            return Err(Error::Refused {
-                reason: format!("{} changes packages only as root", on.name()),
-                hint: Some("run ccm as root".to_owned()),
-            });
+            host.warn(format!("{} changes packages only as root: apply needs root", on.name()));
         }
-        let transaction = on.simulate(&step.action)?;
         if transaction.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Prediction::Nothing);
         }
@@ -380,7 +384,10 @@ impl ResourceType for Package {
                 change.to = Some(version.as_str().into());
             }
         }
-        Ok(Prediction::Open)
+        Ok(match step.action {
+            Action::Uninstall { .. } => Prediction::Open,
+            _ => Prediction::Packages,
+        })
     }
 
     fn former(_want: &Properties, have: &State) -> Former {

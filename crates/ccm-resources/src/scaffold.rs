@@ -23,12 +23,13 @@ use ccm_engine::{
     ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Data, Stage, Verb};
+use ccm_template::Resolver;
 use serde::{Deserialize, Serialize, Serializer};
 
 use compare::FileStatus;
 use glob::Glob;
 use post::Post;
-use render::RenderedFile;
+use render::{RenderedFile, Rules};
 
 pub use preview::{Preview, preview};
 
@@ -96,12 +97,26 @@ impl Properties {
         }
     }
 
-    fn delimiters(&self, language: Language) -> (&str, &str) {
-        match (self.left_delimiter.as_deref(), self.right_delimiter.as_deref(), language) {
-            (Some(left), Some(right), _) => (left, right),
-            (_, _, Language::Jet) => ("[[", "]]"),
-            (_, _, Language::Go) => ("{{", "}}"),
+    /// How its templates are rendered.
+    fn rules(&self) -> Rules<'_> {
+        let language = self.language().unwrap_or(Language::Jet);
+        Rules {
+            language,
+            delimiters: self.delimiters(language),
+            skip_empty: self.skip_empty,
+            is_downloaded: self.is_fetched(),
         }
+    }
+
+    fn delimiters(&self, language: Language) -> (&str, &str) {
+        let (left, right) = match language {
+            Language::Jet => ("[[", "]]"),
+            Language::Go => ("{{", "}}"),
+        };
+        (
+            self.left_delimiter.as_deref().unwrap_or(left),
+            self.right_delimiter.as_deref().unwrap_or(right),
+        )
     }
 }
 
@@ -296,12 +311,6 @@ impl Declare for Scaffold {
         }
         let delimiters =
             [("left_delimiter", &want.left_delimiter), ("right_delimiter", &want.right_delimiter)];
-        match delimiters {
-            [(_, None), (given, Some(_))] | [(given, Some(_)), (_, None)] => {
-                findings.add(given, "both left_delimiter and right_delimiter must be set");
-            }
-            _ => {}
-        }
         for (property, delimiter) in delimiters {
             if delimiter.as_deref().is_some_and(|text| text.trim().is_empty()) {
                 findings.add(property, "cannot be empty");
@@ -323,6 +332,15 @@ impl Declare for Scaffold {
         }
     }
 
+    fn source(want: &Properties) -> Option<&str> {
+        let is_read = !want.is_fetched() && !want.is_removal();
+        is_read.then_some(want.source.as_str())
+    }
+
+    fn check_source(want: &Properties, templates: &Resolver, path: &Path) -> Vec<String> {
+        render::check(templates.host(), path, want.rules(), templates)
+    }
+
     fn can_create(want: &Properties, path: &Path) -> bool {
         want.common.ensure == "present" && path.starts_with(&want.common.name)
     }
@@ -340,7 +358,7 @@ impl ResourceType for Scaffold {
     }
 
     fn decide(want: &Properties, have: &State, _why: Trigger) -> Result<Vec<Step<Action>>> {
-        use FileStatus::{Added, Equal, Foreign, Updated};
+        use FileStatus::{Added, Equal, Foreign, Uncompared, Updated};
         let target = want.target().to_owned();
         let foreign: &[FileStatus] = if want.purge { &[Foreign] } else { &[] };
         let list = |property, wanted: &[FileStatus]| {
@@ -348,12 +366,12 @@ impl ResourceType for Scaffold {
             (!paths.is_empty()).then_some((property, paths))
         };
         if want.is_removal() {
-            let files = have.places(&[Updated, Equal]);
+            let files = have.places(&[Updated, Equal, Uncompared]);
             if files.is_empty() {
                 return Ok(vec![]);
             }
             let foreign = have.having(foreign).count();
-            let removed = list("removed", &[Updated, Equal]);
+            let removed = list("removed", &[Updated, Equal, Uncompared]);
             let action = Action::Remove(Remove { target, files, foreign });
             let mut step = Step::new(Verb::Removed, action);
             step.changes.extend(removed.map(|(property, paths)| Change::of(property).from(paths)));

@@ -7,11 +7,13 @@ mod systemd;
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Findings, Former, Prediction, ProviderDef,
+    CommandLine, Context, Declare, Ensure, Error, Findings, Former, Prediction, ProviderDef,
     ResourceType, Result, Step, Trigger,
 };
+use ccm_host::Host;
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -69,6 +71,7 @@ pub trait Provider {
 }
 
 /// Whether a service runs, and whether it starts at boot.
+#[expect(clippy::struct_excessive_bools, reason = "each holds by itself")]
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// Its name.
@@ -79,6 +82,8 @@ pub struct State {
     pub running: bool,
     /// Whether it can be started and stopped at all.
     pub manager: Manager,
+    /// Whether the run leaves starts and stops to the first boot.
+    pub is_deferred: bool,
     /// It was asked to reload and cannot, so a restart takes the place of that.
     pub lacks_reload: bool,
     /// Whether it starts at boot.
@@ -95,15 +100,9 @@ pub enum Manager {
     /// It runs.
     #[default]
     Online,
-    /// It does not run, as in a container or a chroot. Only whether services
-    /// start at boot can be managed.
+    /// It does not run, as in a container or a chroot. No service runs, and only
+    /// whether services start at boot can be managed.
     Offline,
-}
-
-impl State {
-    fn is_offline(&self) -> bool {
-        self.manager == Manager::Offline
-    }
 }
 
 impl ccm_engine::State for State {
@@ -156,6 +155,19 @@ pub enum Order {
     Disable,
 }
 
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Reload => "reload",
+            Self::Enable => "enable",
+            Self::Disable => "disable",
+        })
+    }
+}
+
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.order {
@@ -192,6 +204,44 @@ impl Declare for Service {
     }
 }
 
+/// What makes the service run or not run, as wanted.
+fn order(want: &Properties, have: &State, why: Trigger) -> Option<Order> {
+    match (want.should_run(), have.running) {
+        (true, true) if why == Trigger::Turn => None,
+        (true, true) if want.reload && !have.lacks_reload => Some(Order::Reload),
+        (true, true) => Some(Order::Restart),
+        (true, false) => Some(Order::Start),
+        (false, true) => Some(Order::Stop),
+        (false, false) => None,
+    }
+}
+
+fn cannot_start(service: &str) -> Error {
+    Error::Refused {
+        reason: format!("cannot start {service}: systemd is not running here"),
+        hint: Some(
+            "in an image build or a container, use --offline: ccm enables services and leaves \
+             starting them to the first boot"
+                .to_owned(),
+        ),
+    }
+}
+
+/// In a preview: generators may make an unknown unit of any file that an earlier
+/// resource changes. The one that the service refers to is the likeliest.
+fn made_by_generator(error: Error, want: &Properties, host: &Host) -> Error {
+    match error {
+        Error::Missing { reason, hint, by: None } if host.suppliers().is_empty() => {
+            let changers = host.file_changers();
+            let references = || want.subscribe.iter().chain(&want.common.require);
+            let is_named = |by: &&Arc<str>| references().any(|named| named.to_string() == ***by);
+            let by = changers.iter().rfind(is_named).or(changers.last()).cloned();
+            Error::Missing { reason, hint, by }
+        }
+        other => other,
+    }
+}
+
 impl ResourceType for Service {
     type State = State;
     type Action = Action;
@@ -205,14 +255,9 @@ impl ResourceType for Service {
 
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let service = &want.common.name;
-        let mut have = on.status(service)?;
         let host = cx.templates.host();
-        // Someone who only asks for the state wants nothing to run.
-        if have.is_offline() && want.should_run() && cx.detail < Detail::Inspect {
-            host.warn(format!(
-                "cannot start {service}: systemd is not running here; ccm manages only `enable`"
-            ));
-        }
+        let mut have = on.status(service).map_err(|error| made_by_generator(error, want, host))?;
+        have.is_deferred = cx.offline;
         if want.reload && want.should_run() && have.running && cx.trigger == Trigger::Refresh {
             have.lacks_reload = !on.can_reload(service)?;
             if have.lacks_reload {
@@ -228,20 +273,16 @@ impl ResourceType for Service {
         let step =
             |verb, order| Step::new(verb, Action { service: want.common.name.clone(), order });
         let ensure = |from: &str, to: &str| Change::of("ensure").from(from).to(to);
-        let now = match (want.should_run(), have.running) {
-            _ if have.is_offline() => None,
-            (true, true) if why == Trigger::Refresh && want.reload && !have.lacks_reload => {
-                Some(step(Verb::Reloaded, Order::Reload))
-            }
-            (true, true) if why == Trigger::Refresh => Some(step(Verb::Restarted, Order::Restart)),
-            (true, false) => {
-                Some(step(Verb::Started, Order::Start).change(ensure(STOPPED, RUNNING)))
-            }
-            (false, true) => {
-                Some(step(Verb::Stopped, Order::Stop).change(ensure(RUNNING, STOPPED)))
-            }
-            (true, true) | (false, false) => None,
-        };
+        let order = order(want, have, why).filter(|_| !have.is_deferred);
+        if let (Some(_), Manager::Offline) = (order, have.manager) {
+            return Err(cannot_start(&want.common.name));
+        }
+        let now = order.map(|order| match order {
+            Order::Start => step(Verb::Started, order).change(ensure(STOPPED, RUNNING)),
+            Order::Stop => step(Verb::Stopped, order).change(ensure(RUNNING, STOPPED)),
+            Order::Reload => step(Verb::Reloaded, order),
+            _ => step(Verb::Restarted, order),
+        });
         let enable = want.enable.filter(|&enable| enable != have.enabled);
         let at_boot = enable.map(|enable| {
             let order = if enable { Order::Enable } else { Order::Disable };
@@ -285,9 +326,14 @@ impl ResourceType for Service {
         matches!(step.action.order, Order::Restart | Order::Reload)
     }
 
+    fn deferred(want: &Properties, have: &State, why: Trigger) -> Vec<String> {
+        let order = order(want, have, why).filter(|_| have.is_deferred);
+        order.iter().map(ToString::to_string).collect()
+    }
+
     fn mismatch(want: &Properties, have: &State) -> Option<String> {
         let (active, boot) = &have.words;
-        if want.should_run() != have.running && !have.is_offline() {
+        if want.should_run() != have.running && !have.is_deferred {
             let found = ccm_engine::State::ensure(have);
             let reason = format!("ensure is {found} ({active}), should be {}", want.common.ensure);
             return Some(match have.last_words.as_str() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use ccm_model::Redactor;
 use similar::TextDiff;
 
 /// Longer diffs are cut: a person wants to see what changes, not all of it.
@@ -28,6 +29,15 @@ pub(crate) fn hidden(path: &str, lines: Option<u64>) -> String {
         Some(lines) => format!("{lines} lines not shown"),
     };
     format!("{path}: {what}, not world-readable; use --diff=all\n")
+}
+
+/// What the diff of a file leaves out that must not be shown, such as `12 lines`.
+pub fn hidden_part(diff: &str) -> Option<&str> {
+    let is_said = |line: &&str| line.ends_with("not shown, not world-readable; use --diff=all");
+    let (before, _) = diff.lines().find(is_said)?.rsplit_once("not shown,")?;
+    let (_, lines) = before.rsplit_once(": ").unwrap_or_default();
+    let lines = lines.trim_end();
+    Some(if lines.is_empty() { "some lines" } else { lines })
 }
 
 /// The line for a file without a diff.
@@ -57,6 +67,36 @@ pub fn unified(path: &str, old: Option<&str>, new: &str) -> String {
     let mut cut: String = text.split_inclusive('\n').take(MAX_LINES).collect();
     let _ = writeln!(cut, "… {} more lines", lines - MAX_LINES);
     cut
+}
+
+/// The diff of a file that the redactor finds secrets in. The lines that go may
+/// hold a former secret that it does not know, so they are only counted.
+pub(crate) fn redacted(redactor: &Redactor, path: &str, old: Option<&str>, new: &str) -> String {
+    let diff = unified(path, old, new);
+    let has_secrets = redactor.finds_in(new) || old.is_some_and(|old| redactor.finds_in(old));
+    if has_secrets { without_removed(&diff) } else { diff }
+}
+
+/// A diff with the number of removed lines in their place.
+fn without_removed(diff: &str) -> String {
+    let mut lines = diff.split_inclusive('\n').peekable();
+    let mut text = String::with_capacity(diff.len());
+    // The names of the file begin so too.
+    text.extend(lines.by_ref().take(2));
+    while let Some(line) = lines.next() {
+        if !line.starts_with('-') {
+            text.push_str(line);
+            continue;
+        }
+        let mut count = 1;
+        while lines.next_if(|next| next.starts_with(['-', '\\'])).is_some_and(|next| {
+            count += usize::from(next.starts_with('-'));
+            true
+        }) {}
+        let noun = if count == 1 { "line" } else { "lines" };
+        let _ = writeln!(text, "-[{count} {noun} not shown, the file contains secrets]");
+    }
+    text
 }
 
 /// Whether a text has too many lines for a diff; each has a byte at least.
@@ -124,6 +164,14 @@ mod tests {
 
     fn numbered(lines: std::ops::Range<usize>) -> String {
         lines.map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn what_is_hidden_is_found_again() {
+        for (lines, part) in [(None, "some lines"), (Some(1), "1 line"), (Some(12), "12 lines")] {
+            assert_eq!(hidden_part(&hidden("/etc/a: b", lines)), Some(part));
+        }
+        assert_eq!(hidden_part(&unified("/a", None, "not shown, not world-readable\n")), None);
     }
 
     #[test]

@@ -133,6 +133,9 @@ enum Record<'a> {
     /// The same for a path with symlinks on the way: also the directory that
     /// they lead to.
     Led(PathName<'a>, PathName<'a>, Cow<'a, Image>, Option<Cow<'a, Image>>),
+    /// A path that contains secrets, and how it may be shown. Undo needs the
+    /// path itself.
+    Shown(PathName<'a>, Cow<'a, str>),
     /// The image of a path after its last change.
     After(PathName<'a>, Cow<'a, Image>),
     State {

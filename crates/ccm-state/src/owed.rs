@@ -1,6 +1,6 @@
 //! Owed reactions: who must still react to a change.
 //!
-//! There is one file for each manifest, or session, with debts. A debt is on
+//! There is one file for each manifest, or session, with owed reactions. A record is on
 //! disk before the change that causes it. That it was paid need not be: a
 //! subscriber that reacts twice does no harm.
 
@@ -17,18 +17,18 @@ use serde::{Deserialize, Serialize};
 
 pub use self::changes::Change;
 use self::changes::Changes;
-use crate::records::{decode, encode};
+use crate::records::{decode, encode, set_aside};
 
 /// Where the files are.
 const FOLDER: &str = "owed";
 /// The version of the format.
 const FORMAT: u32 = 1;
-/// Debts are short; more than this was not written by ccm.
+/// Owed reactions are short; more than this was not written by ccm.
 const MAX_SIZE: u64 = 256 << 20;
 
 /// A reaction that a subscriber owes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Debt {
+pub struct OwedRecord {
     /// The chain of child manifests to the subscriber, each as written in its
     /// parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -48,7 +48,7 @@ enum Record {
         format: u32,
         manifest: String,
     },
-    Owed(Debt),
+    Owed(OwedRecord),
     Paid {
         path: Vec<String>,
         subscriber: String,
@@ -72,13 +72,13 @@ enum Record {
 
 type Key = (Vec<String>, String);
 
-/// The debts of one manifest.
+/// What the resources of one manifest owe.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct OwedStore {
     /// `None` for one that lasts as long as its process.
     state: Option<StateDir>,
     manifest: String,
-    debts: BTreeMap<Key, Debt>,
+    owed: BTreeMap<Key, OwedRecord>,
     changes: Changes,
     /// What was struck out here. A run within this run may write the same file,
     /// so what is found in it later is owed unless it is one of these.
@@ -91,13 +91,13 @@ pub struct Ledger {
     has_paid: bool,
 }
 
-impl Ledger {
-    /// The debts of a session that ends with its process.
+impl OwedStore {
+    /// What is owed in a session that ends with its process.
     pub fn in_memory() -> Self {
         Self {
             state: None,
             manifest: String::new(),
-            debts: BTreeMap::new(),
+            owed: BTreeMap::new(),
             changes: Changes::default(),
             paid: BTreeSet::new(),
             file: None,
@@ -111,54 +111,50 @@ impl Ledger {
         self.state.is_none()
     }
 
-    /// Reads the debts of a manifest. With `is_read_only` damage is reported and
+    /// Reads what a manifest owes. With `is_read_only` damage is reported and
     /// otherwise left alone.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be read or, when it is damaged, set aside.
     pub fn open(state: &StateDir, manifest: &str, is_read_only: bool) -> Result<Self> {
-        let mut ledger = Self::in_memory();
-        ledger.state = Some(state.clone());
-        manifest.clone_into(&mut ledger.manifest);
-        let Some(folder) = state.folder(FOLDER, false)? else { return Ok(ledger) };
+        let mut store = Self::in_memory();
+        store.state = Some(state.clone());
+        manifest.clone_into(&mut store.manifest);
+        let Some(folder) = state.folder(FOLDER, false)? else { return Ok(store) };
         let name = name_of(manifest);
-        let Some(content) = read(&folder, &name)? else { return Ok(ledger) };
-        ledger.has_file = true;
-        ledger.has_paid = content.has_paid || content.is_torn;
-        ledger.debts = content.debts;
-        ledger.changes = content.changes;
+        let Some(content) = read(&folder, &name)? else { return Ok(store) };
+        store.has_file = true;
+        store.has_paid = content.has_paid;
+        store.owed = content.owed;
+        store.changes = content.changes;
         // Changes of this run come after all that these manifests have seen.
-        ledger.has_paid |= !ledger.changes.seen.is_empty();
-        ledger.changes.end_run();
-        let suffix = match content.fault {
-            None => return Ok(ledger),
-            Some(Fault::Newer) => "newer",
-            Some(Fault::Damaged) => "damaged",
-        };
-        report(&folder, &name, suffix);
+        store.has_paid |= !store.changes.seen.is_empty();
+        store.changes.end_run();
+        let Some(fault) = content.fault else { return Ok(store) };
+        report(&folder, &name, fault, is_read_only);
         if !is_read_only {
-            folder.rename(&name, format!("{name}.{suffix}"))?;
-            ledger.has_file = false;
-            if !ledger.is_empty() {
-                ledger.rewrite(&folder)?;
+            set_aside(&folder, &name, fault.suffix())?;
+            store.has_file = false;
+            if !store.is_empty() {
+                store.rewrite(&folder)?;
             }
         }
-        Ok(ledger)
+        Ok(store)
     }
 
     /// Returns all owed reactions.
-    pub fn debts(&self) -> impl Iterator<Item = &Debt> {
-        self.debts.values()
+    pub fn records(&self) -> impl Iterator<Item = &OwedRecord> {
+        self.owed.values()
     }
 
     /// Returns the owed reaction of a subscriber.
-    pub fn find(&self, path: &[String], subscriber: &str) -> Option<&Debt> {
-        self.debts.get(&(path.to_vec(), subscriber.to_owned()))
+    pub fn find(&self, path: &[String], subscriber: &str) -> Option<&OwedRecord> {
+        self.owed.get(&(path.to_vec(), subscriber.to_owned()))
     }
 
     fn is_empty(&self) -> bool {
-        self.debts.is_empty() && self.changes.list.is_empty()
+        self.owed.is_empty() && self.changes.list.is_empty()
     }
 
     /// The changes of earlier runs that a manifest has taken no note of.
@@ -167,16 +163,16 @@ impl Ledger {
         self.changes.list.get(seen..).unwrap_or_default()
     }
 
-    /// Records new debts. They are on disk when this returns.
+    /// Adds records. They are on disk when this returns.
     ///
     /// # Errors
     ///
     /// Fails if they may not be; none of them counts then.
-    pub fn owe(&mut self, debts: Vec<Debt>) -> Result<()> {
-        self.owe_for(debts, None, false)
+    pub fn owe(&mut self, owed: Vec<OwedRecord>) -> Result<()> {
+        self.owe_for(owed, None, false)
     }
 
-    /// Records new debts and, for manifests that are still to come, the change
+    /// Adds records and, for manifests that are still to come, the change
     /// that causes them. A change alone is on disk only if `is_synced` is set:
     /// without, it survives the process but not the machine.
     ///
@@ -185,12 +181,12 @@ impl Ledger {
     /// Fails if they may not be recorded; none of them counts then.
     pub fn owe_for(
         &mut self,
-        debts: Vec<Debt>,
+        owed: Vec<OwedRecord>,
         change: Option<Change>,
         is_synced: bool,
     ) -> Result<()> {
-        let is_new = |debt: &Debt| self.find(&debt.path, &debt.subscriber).is_none();
-        let new: Vec<Debt> = debts.into_iter().filter(is_new).collect();
+        let is_new = |record: &OwedRecord| self.find(&record.path, &record.subscriber).is_none();
+        let new: Vec<OwedRecord> = owed.into_iter().filter(is_new).collect();
         let change = change.filter(|change| !self.changes.unseen.contains(&change.by));
         if new.is_empty() && change.is_none() {
             return Ok(());
@@ -199,28 +195,28 @@ impl Ledger {
         if let Some(change) = &change {
             bytes.extend(encode(&Record::Changed(change.clone())));
         }
-        for debt in &new {
-            bytes.extend(encode(&Record::Owed(debt.clone())));
+        for record in &new {
+            bytes.extend(encode(&Record::Owed(record.clone())));
         }
         self.append(&bytes, is_synced || !new.is_empty())?;
         if let Some(change) = change {
             self.changes.add(change);
         }
-        for debt in new {
-            self.paid.remove(&(debt.path.clone(), debt.subscriber.clone()));
-            self.debts.insert((debt.path.clone(), debt.subscriber.clone()), debt);
+        for record in new {
+            self.paid.remove(&(record.path.clone(), record.subscriber.clone()));
+            self.owed.insert((record.path.clone(), record.subscriber.clone()), record);
         }
         Ok(())
     }
 
-    /// Strikes a debt out.
+    /// Strikes a record out.
     ///
     /// # Errors
     ///
-    /// Fails if that is not recorded, so that a later run sees the debt again.
+    /// Fails if that is not recorded, so that a later run sees the record again.
     pub fn pay(&mut self, path: &[String], subscriber: &str) -> Result<()> {
         let key = (path.to_vec(), subscriber.to_owned());
-        if self.debts.remove(&key).is_none() {
+        if self.owed.remove(&key).is_none() {
             return Ok(());
         }
         self.has_paid = true;
@@ -294,10 +290,17 @@ impl Ledger {
 
     /// Adds what a run within this run has left.
     fn add_from_disk(&mut self, folder: &StateDir) -> Result<()> {
-        if let Some(content) = read(folder, &name_of(&self.manifest))? {
-            for (key, debt) in content.debts {
+        let name = name_of(&self.manifest);
+        if let Some(content) = read(folder, &name)? {
+            if let Some(fault) = content.fault {
+                report(folder, &name, fault, false);
+                set_aside(folder, &name, fault.suffix())?;
+                // What is known is written again.
+                self.has_paid = true;
+            }
+            for (key, record) in content.owed {
                 if !self.paid.contains(&key) {
-                    self.debts.entry(key).or_insert(debt);
+                    self.owed.entry(key).or_insert(record);
                 }
             }
             for change in content.changes.list {
@@ -311,7 +314,7 @@ impl Ledger {
 
     fn rewrite(&mut self, folder: &StateDir) -> Result<()> {
         folder
-            .write(&name_of(&self.manifest), &whole(&self.manifest, &self.debts, &self.changes))?;
+            .write(&name_of(&self.manifest), &whole(&self.manifest, &self.owed, &self.changes))?;
         (self.has_file, self.has_paid) = (true, false);
         Ok(())
     }
@@ -332,29 +335,42 @@ impl Ledger {
                 let folder = state.folder(FOLDER, true)?;
                 let folder = folder
                     .ok_or_else(|| Error::NotADirectory { path: state.path().join(FOLDER) })?;
+                // As a whole: a run that is killed now must not leave an empty file,
+                // which would look as if something had been lost. A run within this run
+                // may have left one.
+                let name = name_of(&self.manifest);
+                if folder.links(&name)?.is_none() {
+                    let first = [&encode(&header(&self.manifest)), bytes].concat();
+                    folder.write(&name, &first)?;
+                    self.has_file = true;
+                    *none = Some(folder.append_to(&name)?);
+                    return Ok(());
+                }
                 // Half a last line would swallow what follows it.
                 if self.has_file && self.has_paid {
-                    let whole = whole(&self.manifest, &self.debts, &self.changes);
+                    let whole = whole(&self.manifest, &self.owed, &self.changes);
                     folder.write(&name_of(&self.manifest), &whole)?;
                     self.has_paid = false;
                 }
                 none.insert(folder.append_to(&name_of(&self.manifest))?)
             }
         };
-        if file.length() == 0 {
-            file.append(&encode(&header(&self.manifest)))?;
-        }
         self.has_file = true;
-        file.append(bytes)?;
+        if file.length() == 0 {
+            // Together: a header without anything behind it has lost something.
+            file.append(&[&encode(&header(&self.manifest)), bytes].concat())?;
+        } else {
+            file.append(bytes)?;
+        }
         if is_synced { file.sync() } else { Ok(()) }
     }
 }
 
 /// The whole of a manifest's file.
-fn whole(manifest: &str, debts: &BTreeMap<Key, Debt>, changes: &Changes) -> Vec<u8> {
+fn whole(manifest: &str, owed: &BTreeMap<Key, OwedRecord>, changes: &Changes) -> Vec<u8> {
     let mut bytes = encode(&header(manifest));
-    for debt in debts.values() {
-        bytes.extend(encode(&Record::Owed(debt.clone())));
+    for record in owed.values() {
+        bytes.extend(encode(&Record::Owed(record.clone())));
     }
     for at in 0..=changes.list.len() {
         for (path, _) in changes.seen.iter().filter(|(_, seen)| **seen == at) {
@@ -374,16 +390,22 @@ fn header(manifest: &str) -> Record {
     Record::Header { format: FORMAT, manifest: manifest.to_owned() }
 }
 
-/// Debts, and the manifests or sessions that they belong to.
-pub type Listing = Vec<(String, Debt)>;
+/// What is owed, as far as it can be read.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Owed reactions, and the manifests or sessions that they belong to.
+    pub owed: Vec<(String, OwedRecord)>,
+    /// Some of the records cannot be read, so more may be owed.
+    pub is_damaged: bool,
+}
 
-/// All debts, by manifest and subscriber. Damage is reported and left alone.
+/// All records, by manifest and subscriber. Damage is reported and left alone.
 ///
 /// # Errors
 ///
 /// Fails if the directory cannot be read.
 pub fn list(state: &StateDir) -> Result<Listing> {
-    let mut found = Vec::new();
+    let mut found = Listing::default();
     let Some(folder) = state.folder(FOLDER, false)? else { return Ok(found) };
     for name in folder.names()? {
         let Some(name) = name.to_str().filter(|name| !name.contains('.')) else { continue };
@@ -391,33 +413,43 @@ pub fn list(state: &StateDir) -> Result<Listing> {
             Ok(content) => content,
             Err(error) => {
                 state.host().warn(format!("{error}; ccm ignores this record of owed reactions"));
+                found.is_damaged = true;
                 continue;
             }
         };
         let Some(content) = content else { continue };
-        match content.fault {
-            Some(Fault::Newer) => report(&folder, name, "newer"),
-            Some(Fault::Damaged) => report(&folder, name, "damaged"),
-            None => {}
+        if let Some(fault) = content.fault {
+            report(&folder, name, fault, true);
+            found.is_damaged = true;
         }
         let manifest = content.manifest.unwrap_or_default();
-        found.extend(content.debts.into_values().map(|debt| (manifest.clone(), debt)));
+        found.owed.extend(content.owed.into_values().map(|record| (manifest.clone(), record)));
     }
-    found.sort_by(|(a, one), (b, other)| (a, one.since).cmp(&(b, other.since)));
+    found.owed.sort_by(|(a, one), (b, other)| (a, one.since).cmp(&(b, other.since)));
     Ok(found)
 }
 
+#[derive(Clone, Copy)]
 enum Fault {
     Damaged,
     Newer,
 }
 
+impl Fault {
+    /// What the name of a file that is set aside ends in.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Newer => "newer",
+        }
+    }
+}
+
 struct Content {
     manifest: Option<String>,
-    debts: BTreeMap<Key, Debt>,
+    owed: BTreeMap<Key, OwedRecord>,
     changes: Changes,
     has_paid: bool,
-    is_torn: bool,
     fault: Option<Fault>,
 }
 
@@ -425,10 +457,9 @@ struct Content {
 fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
     let mut content = Content {
         manifest: None,
-        debts: BTreeMap::new(),
+        owed: BTreeMap::new(),
         changes: Changes::default(),
         has_paid: false,
-        is_torn: false,
         fault: None,
     };
     let bytes = match folder.read(name, MAX_SIZE) {
@@ -441,10 +472,11 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
         Err(error) => return Err(error),
     };
     let decoded = decode::<serde_json::Value>(&bytes);
-    content.is_torn = decoded.is_torn;
-    if decoded.is_damaged {
+    // Half a last line may be all that is left of a record.
+    if decoded.is_damaged || decoded.is_torn {
         content.fault = Some(Fault::Damaged);
     }
+    let is_bare = decoded.records.len() < 2;
     for value in decoded.records {
         match serde_json::from_value(value) {
             Ok(Record::Header { format, manifest }) => {
@@ -453,13 +485,13 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
                 }
                 content.manifest = Some(manifest);
             }
-            Ok(Record::Owed(debt)) => {
-                let key = (debt.path.clone(), debt.subscriber.clone());
-                content.debts.entry(key).or_insert(debt);
+            Ok(Record::Owed(record)) => {
+                let key = (record.path.clone(), record.subscriber.clone());
+                content.owed.entry(key).or_insert(record);
             }
             Ok(Record::Paid { path, subscriber }) => {
                 content.has_paid = true;
-                content.debts.remove(&(path, subscriber));
+                content.owed.remove(&(path, subscriber));
             }
             Ok(Record::Changed(change)) => content.changes.add(change),
             Ok(Record::Unchanged { by }) => {
@@ -472,22 +504,20 @@ fn read(folder: &StateDir, name: &str) -> Result<Option<Content>> {
         }
     }
     let has_header = content.manifest.as_deref().is_some_and(|known| name_of(known) == name);
-    // A writer may have been killed before its first record was whole.
-    let is_begun = content.debts.is_empty()
-        && content.changes.list.is_empty()
-        && (bytes.is_empty() || content.is_torn);
-    if !has_header && !is_begun {
+    if !has_header || is_bare {
         content.fault.get_or_insert(Fault::Damaged);
     }
     Ok(Some(content))
 }
 
-fn report(folder: &StateDir, name: &str, suffix: &str) {
+fn report(folder: &StateDir, name: &str, fault: Fault, is_left: bool) {
     let path = folder.path().join(name);
-    let what = if suffix == "newer" { "was written by a newer ccm" } else { "is damaged" };
-    folder
-        .host()
-        .warn(format!("{} {what}; ccm renames it and uses the intact records", path.display()));
+    let what = match fault {
+        Fault::Newer => "was written by a newer ccm",
+        Fault::Damaged => "is damaged",
+    };
+    let renames = if is_left { "uses" } else { "renames it and uses" };
+    folder.host().warn(format!("{} {what}; ccm {renames} the intact records", path.display()));
 }
 
 /// The name of a manifest's file.

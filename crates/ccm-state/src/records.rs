@@ -1,6 +1,6 @@
 //! Lines with checksums. A line contains all records of one write.
 
-use ccm_host::Digest;
+use ccm_host::{Digest, Result, StateDir};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -107,6 +107,21 @@ pub(crate) fn whole_lines(bytes: &[u8], marker: &[u8]) -> Vec<u8> {
     whole
 }
 
+/// How many damaged files of one name are told apart.
+const MAX_ASIDE: usize = 1000;
+
+/// Gives a file another name, which says why, and is not that of an earlier one.
+pub(crate) fn set_aside(folder: &StateDir, name: &str, suffix: &str) -> Result<()> {
+    let mut aside = format!("{name}.{suffix}");
+    for number in 2..MAX_ASIDE {
+        if folder.links(&aside)?.is_none() {
+            break;
+        }
+        aside = format!("{name}.{number}.{suffix}");
+    }
+    folder.rename(name, aside)
+}
+
 /// The records of a line, if all of them are whole.
 fn decode_line<T: DeserializeOwned>(line: &[u8]) -> Option<Vec<T>> {
     let (sum, json) = line.split_at_checked(DIGITS)?;
@@ -115,7 +130,7 @@ fn decode_line<T: DeserializeOwned>(line: &[u8]) -> Option<Vec<T>> {
         return None;
     }
     let records = serde_json::Deserializer::from_slice(json).into_iter();
-    records.collect::<Result<Vec<T>, _>>().ok().filter(|records| !records.is_empty())
+    records.collect::<std::result::Result<Vec<T>, _>>().ok().filter(|records| !records.is_empty())
 }
 
 #[cfg(test)]

@@ -10,11 +10,19 @@ if (!process.env["CCM_BINARY"]) {
 rmSync(new URL("results", import.meta.url), { recursive: true, force: true });
 const wanted = process.argv.slice(2);
 const files = readdirSync(new URL("tests", import.meta.url))
-  .filter((name) => name.endsWith(".test.js") && (wanted.length === 0 || wanted.some((part) => name.includes(part))))
+  .filter(
+    (name) =>
+      name.endsWith(".test.js") &&
+      (wanted.length === 0 || wanted.some((part) => name.includes(part))),
+  )
   .map((name) => `tests/${name}`);
 const concurrency = Math.max(1, Math.min(2, availableParallelism()));
-const { status } = spawnSync(process.execPath, ["--test", `--test-concurrency=${concurrency}`, "--test-reporter=spec", ...files], {
-  stdio: "inherit",
-  cwd: new URL(".", import.meta.url),
-});
+const { status } = spawnSync(
+  process.execPath,
+  ["--test", `--test-concurrency=${concurrency}`, "--test-reporter=spec", ...files],
+  {
+    stdio: "inherit",
+    cwd: new URL(".", import.meta.url),
+  },
+);
 process.exit(status ?? 1);

@@ -13,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 use crate::Settings;
 use crate::auth::Auth;
 use crate::error::{ApiError, ApiResult};
+use crate::files::FileKind;
 use crate::known::LastText;
 use crate::runs::Runs;
 
@@ -46,7 +47,7 @@ pub(crate) struct App {
 /// What a listing says of a file, and what the file was then.
 pub(crate) struct Listed {
     pub(crate) stat: Stat,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: FileKind,
     pub(crate) resources: Option<usize>,
     pub(crate) errors: Option<usize>,
 }
@@ -71,9 +72,13 @@ impl App {
         }
     }
 
-    /// Notes a request; gives its id, which always has the same length.
-    pub(crate) fn begin_request(&self) -> String {
+    /// Notes a request of someone who has a key: the studio is in use.
+    pub(crate) fn note_activity(&self) {
         self.last_request.store(self.started.elapsed().as_secs(), Ordering::Relaxed);
+    }
+
+    /// Counts a request; gives its id, which always has the same length.
+    pub(crate) fn begin_request(&self) -> String {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         format!("r{:08x}", number as u32)
     }

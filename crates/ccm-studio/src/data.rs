@@ -7,19 +7,129 @@ use ccm_engine::Inputs;
 use ccm_hiera::{Document, EntryState, Error, Explanation, Provider};
 use ccm_host::{Cancel, Host};
 use ccm_http::{Response, StatusCode};
-use ccm_model::REDACTED;
+use ccm_model::{REDACTED, Severity};
 use ccm_yaml::Source;
 use ccm_yaml::edit::{Document as EditDocument, Step};
 use govalue::{Map, Value};
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::app::App;
-use crate::error::{ApiError, ApiResult, json_response};
+use crate::error::{ApiError, ApiResult, ErrorDetails, json_response, redacted};
 use crate::facts::as_json;
 use crate::texts::TextRequest;
 
 /// More keys than this are not listed one by one.
 const MAX_KEYS: usize = 5000;
+
+/// The data of a manifest.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Data")]
+pub(crate) struct DataShown {
+    /// The hierarchy, the strongest entry first.
+    order: Vec<OrderEntry>,
+    /// How levels are merged, as written.
+    merge: Json,
+    data: Json,
+    /// The keys one by one, with where they come from.
+    origins: Vec<DataKey>,
+    rules: Vec<DataRule>,
+    facts_used: Vec<FactUsed>,
+    findings: Vec<DataFinding>,
+    /// Whether there are more keys than are listed.
+    truncated: bool,
+    revision: Option<u64>,
+}
+
+/// An entry of the hierarchy.
+#[derive(Serialize, JsonSchema)]
+struct OrderEntry {
+    written: String,
+    matched: bool,
+    /// The name that it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<String>,
+    /// Why it did not match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[usize; 4]>,
+}
+
+/// A rule for a key.
+#[derive(Serialize, JsonSchema)]
+struct DataRule {
+    key: String,
+    required: bool,
+    validation: Option<String>,
+    secret: bool,
+    holds: bool,
+    range: [usize; 4],
+}
+
+/// A fact that the hierarchy asks for.
+#[derive(Serialize, JsonSchema)]
+struct FactUsed {
+    name: String,
+    value: Json,
+    is_set: bool,
+}
+
+/// What is wrong with the data.
+#[derive(Serialize, JsonSchema)]
+struct DataFinding {
+    severity: Severity,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[usize; 4]>,
+}
+
+/// A key of the data.
+#[derive(Serialize, JsonSchema)]
+struct DataKey {
+    /// Its path with dots.
+    key: String,
+    path: Vec<String>,
+    value: Json,
+    r#type: &'static str,
+    secret: bool,
+    /// The weaker levels that have it.
+    replaced: Vec<ReplacedLevel>,
+    /// The level that it comes from.
+    #[serde(flatten)]
+    from: Option<DataLevel>,
+    /// All levels that it comes from, if they were merged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    merged: Option<Vec<DataLevel>>,
+}
+
+/// A level of the hierarchy that has a key.
+#[derive(Serialize, JsonSchema)]
+struct DataLevel {
+    layer: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[usize; 4]>,
+    /// The text with placeholders that the value was made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+}
+
+/// A level whose value something else has replaced.
+#[derive(Serialize, JsonSchema)]
+struct ReplacedLevel {
+    #[serde(flatten)]
+    level: DataLevel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Json>,
+}
 
 pub(crate) fn data(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
     let (path, known) = request.checked(app)?;
@@ -43,34 +153,32 @@ pub(crate) fn data(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
     shown.add(&values, &mut Vec::new());
     let (keys, truncated) = (shown.keys, shown.is_truncated);
     let (findings, failed) = findings(&source, &checked);
-    let mut answer = json!({
-        "order": order(&source, &explained),
-        "merge": merge(&source),
-        "data": as_json(&Value::from(values)),
-        "origins": keys,
-        "rules": rules(&source, &document, &failed),
-        "facts_used": facts_used(&explained, inputs),
-        "findings": findings,
-        "truncated": truncated,
-    });
-    host.redactor().value(&mut answer);
+    let answer = DataShown {
+        order: order(&source, &explained),
+        merge: merge(&source),
+        data: as_json(&Value::from(values)),
+        origins: keys,
+        rules: rules(&source, &document, &failed),
+        facts_used: facts_used(&explained, inputs),
+        findings,
+        truncated,
+        revision: None,
+    };
+    let mut answer = redacted(host, &answer);
     answer["revision"] = request.revision.into();
     Ok(json_response(StatusCode::OK, &answer))
 }
 
 fn not_data(source: &Source, error: &Error) -> ApiError {
     let range = range_of(source, error);
-    let mut refused = ApiError::conflict("not_valid", error.to_string()).maybe_hint(error.hint());
-    if let Some(range) = range {
-        refused = refused.with("range", json!(range));
-    }
-    refused
+    ApiError::conflict("not_valid", error.to_string())
+        .maybe_hint(error.hint())
+        .with(ErrorDetails { range, ..ErrorDetails::default() })
 }
 
 fn range_of(source: &Source, error: &Error) -> Option<[usize; 4]> {
     match error {
-        Error::Yaml { source: syntax, .. } => Some(source.range(syntax.span)),
-        Error::Located { error, .. } => range_of(source, error),
+        Error::Located { span, .. } => Some(source.range(*span)),
         error => {
             let root = ccm_yaml::parse(source).ok()?;
             Some(source.range(error.locate(&root, source)?))
@@ -79,25 +187,31 @@ fn range_of(source: &Source, error: &Error) -> Option<[usize; 4]> {
 }
 
 /// What is wrong with the data, and the keys whose rules do not hold.
-fn findings<T>(source: &Source, checked: &Result<T, Error>) -> (Vec<Json>, HashSet<String>) {
+fn findings<T>(source: &Source, checked: &Result<T, Error>) -> (Vec<DataFinding>, HashSet<String>) {
     let Err(error) = checked else { return (Vec::new(), HashSet::new()) };
     let inner = match error {
         Error::Located { error, .. } => error,
         other => other,
     };
     if let Error::Rules { failures } = inner {
-        let found = failures.iter().map(|failure| {
-            json!({"severity": "error", "message": failure.to_string(),
-                   "range": source.range(failure.span)})
+        let found = failures.iter().map(|failure| DataFinding {
+            severity: Severity::Error,
+            message: failure.to_string(),
+            hint: None,
+            range: Some(source.range(failure.span)),
         });
         return (found.collect(), failures.iter().map(|failure| failure.key.clone()).collect());
     }
-    let found = json!({"severity": "error", "message": error.brief(), "hint": error.hint(),
-                       "range": range_of(source, error)});
+    let found = DataFinding {
+        severity: Severity::Error,
+        message: error.brief(),
+        hint: error.hint(),
+        range: range_of(source, error),
+    };
     (vec![found], HashSet::new())
 }
 
-fn order(source: &Source, explained: &Explanation) -> Vec<Json> {
+fn order(source: &Source, explained: &Explanation) -> Vec<OrderEntry> {
     let document = EditDocument::parse(Source::new(source.name(), source.text())).ok();
     let own = document.as_ref().and_then(|document| {
         Some(document.value(&["hierarchy".into(), "order".into()])?.as_array()?.len())
@@ -111,17 +225,13 @@ fn order(source: &Source, explained: &Explanation) -> Vec<Json> {
     let entries = explained.entries.iter().enumerate();
     let entry = |(index, entry): (usize, &ccm_hiera::HierarchyEntry)| {
         let matched = entry.state == EntryState::Applied;
-        let mut shown = json!({"written": entry.written, "matched": matched});
-        if let Some(name) = &entry.name {
-            shown["entry"] = name.as_str().into();
+        OrderEntry {
+            written: entry.written.clone(),
+            matched,
+            entry: entry.name.clone(),
+            why: (!matched).then(|| entry.state.to_string()),
+            range: range(index),
         }
-        if !matched {
-            shown["why"] = entry.state.to_string().into();
-        }
-        if let Some(range) = range(index) {
-            shown["range"] = json!(range);
-        }
-        shown
     };
     entries.map(entry).collect()
 }
@@ -132,28 +242,27 @@ fn merge(source: &Source) -> Json {
     written.filter(|merge| !merge.is_null()).unwrap_or_else(|| "first".into())
 }
 
-fn rules(source: &Source, document: &Document, failed: &HashSet<String>) -> Vec<Json> {
-    let rule = |rule: &ccm_hiera::Rule| {
-        json!({
-            "key": rule.key,
-            "required": rule.required,
-            "validation": rule.validation,
-            "secret": rule.secret,
-            "holds": !failed.contains(&rule.key),
-            "range": source.range(rule.span),
-        })
+fn rules(source: &Source, document: &Document, failed: &HashSet<String>) -> Vec<DataRule> {
+    let rule = |rule: &ccm_hiera::Rule| DataRule {
+        key: rule.key.clone(),
+        required: rule.required,
+        validation: rule.validation.clone(),
+        secret: rule.secret,
+        holds: !failed.contains(&rule.key),
+        range: source.range(rule.span),
     };
     document.rules().iter().map(rule).collect()
 }
 
-fn facts_used(explained: &Explanation, inputs: &Inputs) -> Vec<Json> {
+fn facts_used(explained: &Explanation, inputs: &Inputs) -> Vec<FactUsed> {
     let known = inputs.facts.get();
     let fact = |name: &String| {
         let mut at = Some(known);
         for step in name.split('.') {
             at = at.and_then(Value::as_map).and_then(|map| map.get(step));
         }
-        json!({"name": name, "value": at.map(as_json), "is_set": at.is_some()})
+        let value = at.map(as_json).unwrap_or_default();
+        FactUsed { name: name.clone(), value, is_set: at.is_some() }
     };
     explained.facts.iter().map(fact).collect()
 }
@@ -163,7 +272,7 @@ struct Shown<'a> {
     source: &'a Source,
     explained: &'a Explanation,
     host: &'a Host,
-    keys: Vec<Json>,
+    keys: Vec<DataKey>,
     is_truncated: bool,
 }
 
@@ -197,36 +306,27 @@ impl Shown<'_> {
         }
     }
 
-    fn key(&self, path: &[String], value: &Value, is_secret: bool) -> Json {
+    fn key(&self, path: &[String], value: &Value, is_secret: bool) -> DataKey {
         let origin = self.explained.origin(path);
         let kind = type_name(value);
         let value = if is_secret { REDACTED.into() } else { as_json(value) };
         let replaced = |from: &Provider| {
-            let mut shown = self.provider(from);
-            if let Some(value) = &from.value {
-                shown["value"] = self.without_secrets(&mut path.to_vec(), value);
-            }
-            shown
+            let value = from.value.as_ref();
+            let value = value.map(|value| self.without_secrets(&mut path.to_vec(), value));
+            ReplacedLevel { level: self.provider(from), value }
         };
-        let replaced: Vec<Json> = origin.overrode.iter().map(replaced).collect();
-        let mut shown = json!({
-            "key": path.join("."),
-            "path": path,
-            "value": value,
-            "type": kind,
-            "secret": is_secret,
-            "replaced": replaced,
-        });
-        if let Some(from) = origin.supplied.last() {
-            let mut from = self.provider(from);
-            if let (Some(into), Some(from)) = (shown.as_object_mut(), from.as_object_mut()) {
-                into.append(from);
-            }
+        let supplied = &origin.supplied;
+        let is_merged = supplied.len() > 1;
+        DataKey {
+            key: path.join("."),
+            path: path.to_vec(),
+            value,
+            r#type: kind,
+            secret: is_secret,
+            replaced: origin.overrode.iter().map(replaced).collect(),
+            from: supplied.last().map(|from| self.provider(from)),
+            merged: is_merged.then(|| supplied.iter().map(|from| self.provider(from)).collect()),
         }
-        if origin.supplied.len() > 1 {
-            shown["merged"] = origin.supplied.iter().map(|from| self.provider(from)).collect();
-        }
-        shown
     }
 
     /// A value that something else has replaced. It is not part of the data, so
@@ -246,19 +346,20 @@ impl Shown<'_> {
         Json::Object(shown)
     }
 
-    fn provider(&self, from: &Provider) -> Json {
-        let mut shown = json!({"layer": from.level, "file": from.file, "line": from.line});
+    fn provider(&self, from: &Provider) -> DataLevel {
         let is_own = from.file.as_deref() == Some(self.source.name());
-        if let Some(line) = from.line.filter(|_| is_own) {
+        let range = from.line.filter(|_| is_own).map(|line| {
             let text = self.source.text().lines().nth(line - 1).unwrap_or_default();
             let indent = text.len() - text.trim_start().len();
-            let width = text.encode_utf16().count();
-            shown["range"] = json!([line - 1, indent, line - 1, width]);
+            [line - 1, indent, line - 1, text.encode_utf16().count()]
+        });
+        DataLevel {
+            layer: from.level.clone(),
+            file: from.file.clone(),
+            line: from.line,
+            range,
+            template: from.template.clone(),
         }
-        if let Some(template) = &from.template {
-            shown["template"] = template.as_str().into();
-        }
-        shown
     }
 }
 

@@ -1,7 +1,12 @@
 //! Error responses to the page.
 
 use ccm_http::{Response, StatusCode};
-use serde_json::{Map, Value, json};
+use ccm_model::Diagnostic;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::files::Eol;
 
 /// A request that failed: a status, a code for the page, words for people.
 #[derive(Debug)]
@@ -10,14 +15,70 @@ pub(crate) struct ApiError {
     pub(crate) code: &'static str,
     pub(crate) message: String,
     hint: Option<String>,
-    more: Box<Map<String, Value>>,
+    pub(crate) details: Box<ErrorDetails>,
+}
+
+/// The answer to a request that failed.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Failure<'a> {
+    error: FailureError<'a>,
+}
+
+/// What went wrong.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+struct FailureError<'a> {
+    /// For programs.
+    code: &'a str,
+    /// For people.
+    message: &'a str,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    /// The id of the request, as the log of the studio has it.
+    request: &'a str,
+    #[serde(flatten)]
+    details: &'a ErrorDetails,
+}
+
+/// What the page needs beyond words.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct ErrorDetails {
+    /// The kind of an edit that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<&'static str>,
+    /// Where it is in the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) range: Option<[usize; 4]>,
+    /// As the command line shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) frame: Option<String>,
+    /// What is wrong with the manifest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) findings: Option<Vec<Diagnostic>>,
+    /// The placeholders of a template, redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<crate::template::PlaceholderShown>>")]
+    pub(crate) placeholders: Option<Value>,
+    /// The file on the disk, which is not the one that was read.
+    #[serde(flatten)]
+    pub(crate) on_disk: Option<OnDisk>,
+}
+
+/// A file that has changed on the disk.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct OnDisk {
+    pub(crate) text: String,
+    pub(crate) eol: Eol,
+    pub(crate) bom: bool,
+    pub(crate) digest: String,
 }
 
 pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hint: None, more: Box::default() }
+        Self { status, code, message: message.into(), hint: None, details: Box::default() }
     }
 
     pub(crate) fn malformed(message: impl Into<String>) -> Self {
@@ -59,9 +120,9 @@ impl ApiError {
         self
     }
 
-    /// Adds something that the page needs, such as the text on the disk.
-    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.more.insert(key.to_owned(), value.into());
+    /// Adds what the page needs, such as the text on the disk.
+    pub(crate) fn with(mut self, details: ErrorDetails) -> Self {
+        *self.details = details;
         self
     }
 
@@ -102,17 +163,18 @@ impl ApiError {
 
     /// The answer to a request with this id.
     pub(crate) fn into_response(self, request: &str) -> Response {
-        let Self { status, code, message, hint, mut more } = self;
-        let mut error = Map::new();
-        error.insert("code".into(), code.into());
-        error.insert("message".into(), message.into());
-        if let Some(hint) = hint {
-            error.insert("hint".into(), hint.into());
-        }
-        error.insert("request".into(), request.into());
-        error.append(&mut more);
-        json_response(status, &json!({"error": error}))
+        let Self { status, code, message, hint, details } = self;
+        let (message, hint, details) = (&*message, hint.as_deref(), &*details);
+        let error = FailureError { code, message, hint, request, details };
+        json_response(status, &Failure { error })
     }
+}
+
+/// An answer without the secrets that a machine knows.
+pub(crate) fn redacted(host: &ccm_host::Host, answer: &impl Serialize) -> Value {
+    let mut answer = serde_json::to_value(answer).unwrap_or_default();
+    host.redactor().value(&mut answer);
+    answer
 }
 
 pub(crate) fn json_response(status: StatusCode, value: &impl serde::Serialize) -> Response {

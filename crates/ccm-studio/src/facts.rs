@@ -1,5 +1,6 @@
 //! Facts: those of the machine, and those that a request chooses instead.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ccm_engine::Inputs;
@@ -7,8 +8,8 @@ use ccm_facts::Facts as FactMap;
 use ccm_http::{Response, StatusCode};
 use ccm_template::Facts;
 use govalue::Value;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::error::{ApiError, ApiResult, json_response};
@@ -89,6 +90,21 @@ fn read_file(app: &App, place: &str) -> ApiResult<FactMap> {
     }
 }
 
+/// Facts, and the names of the variables of the environment.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Facts")]
+pub(crate) struct FactsShown {
+    /// All of them, or what is below a path.
+    facts: serde_json::Value,
+    environ: Vec<String>,
+}
+
+/// One variable of the environment.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Variable {
+    environ: BTreeMap<String, String>,
+}
+
 /// `GET facts`: all, those below a path, or one variable of the environment.
 pub(crate) fn list(app: &App, query: &str) -> ApiResult<Response> {
     let inputs = app.inputs()?;
@@ -96,7 +112,8 @@ pub(crate) fn list(app: &App, query: &str) -> ApiResult<Response> {
         let Some(value) = inputs.environ.get(name.as_str()) else {
             return Err(ApiError::not_found("such variable"));
         };
-        return Ok(json_response(StatusCode::OK, &json!({"environ": {name: value.to_string()}})));
+        let environ = BTreeMap::from([(name, value.to_string())]);
+        return Ok(json_response(StatusCode::OK, &Variable { environ }));
     }
     let mut facts = as_json(inputs.facts.get());
     let wanted = parameter(query, "query").filter(|query| !query.is_empty());
@@ -108,14 +125,12 @@ pub(crate) fn list(app: &App, query: &str) -> ApiResult<Response> {
         });
         facts = found.cloned().unwrap_or_default();
     }
-    let names: Vec<String> =
+    let environ =
         inputs.environ.sorted().into_iter().map(|(name, _)| name.value().to_string()).collect();
-    let answer = json!({"facts": facts, "environ": names});
-    Ok(json_response(StatusCode::OK, &answer))
+    Ok(json_response(StatusCode::OK, &FactsShown { facts, environ }))
 }
 
-/// A value of the template languages as JSON.
+/// A value of the template languages as JSON; null if JSON has no form for it.
 pub(crate) fn as_json(value: &Value) -> serde_json::Value {
-    let text = govalue::json::encode(value, govalue::json::Options::default());
-    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    serde_json::to_value(value).unwrap_or_default()
 }

@@ -1,19 +1,20 @@
 //! The files of the directory: listed, read, saved.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ccm_engine::outline::outline;
+use ccm_author::outline::outline;
 use ccm_host::{Cancel, Digest, FindLimits, FoundFile, Saved};
 use ccm_http::{Request, Response, StatusCode, header};
 use ccm_yaml::{Kind, Source};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::app::{App, Listed, lock};
-use crate::error::{ApiError, ApiResult, json_response};
+use crate::error::{ApiError, ApiResult, ErrorDetails, OnDisk, json_response};
 
 /// The largest file that can be opened.
 pub(crate) const MAX_SIZE: u64 = 16 << 20;
@@ -26,6 +27,75 @@ const LOOK: Duration = Duration::from_millis(700);
 /// Files that are watched because a page has read them.
 const MAX_OPENED: usize = 100;
 const BOM: &str = "\u{feff}";
+
+/// The files of the directory.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Files {
+    files: Vec<FileEntry>,
+    /// Whether there are more.
+    truncated: bool,
+}
+
+/// A file of the directory.
+#[derive(Serialize, JsonSchema)]
+struct FileEntry {
+    path: String,
+    kind: FileKind,
+    size: u64,
+    modified: String,
+    writable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<usize>,
+}
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FileKind {
+    Manifest,
+    Template,
+    Data,
+    Other,
+}
+
+/// How lines end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Eol {
+    Lf,
+    Crlf,
+    Mixed,
+}
+
+/// A file that is open.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FileText")]
+pub(crate) struct FileRead<'a> {
+    path: &'a str,
+    /// With LF at the end of lines, and without a byte order mark.
+    text: String,
+    /// The digest of the bytes, for saving.
+    digest: String,
+    eol: Eol,
+    bom: bool,
+    writable: bool,
+    notes: Vec<FileNote>,
+}
+
+/// Something to know about a file.
+#[derive(Serialize, JsonSchema)]
+struct FileNote {
+    code: &'static str,
+    message: &'static str,
+}
+
+/// A file that was saved.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FileSaved {
+    digest: String,
+}
 
 /// Whether a name is one of those that are listed.
 pub(crate) fn is_listed(name: &OsStr) -> bool {
@@ -51,31 +121,26 @@ pub(crate) fn list(app: &App, cancel: &Cancel) -> ApiResult<Response> {
             known.insert(name.to_owned(), Listed { stat, kind, resources, errors });
         }
         let listed = known.get(name);
-        let mut file = json!({
-            "path": name,
-            "kind": listed.map_or_else(|| kind_by_name(name), |listed| listed.kind),
-            "size": stat.size,
-            "modified": stat.mtime,
-            "writable": writable && !app.settings.read_only,
+        files.push(FileEntry {
+            path: name.to_owned(),
+            kind: listed.map_or_else(|| kind_by_name(name), |listed| listed.kind),
+            size: stat.size,
+            modified: stat.mtime.to_string(),
+            writable: writable && !app.settings.read_only,
+            resources: listed.and_then(|listed| listed.resources),
+            errors: listed.and_then(|listed| listed.errors),
         });
-        if let Some(resources) = listed.and_then(|listed| listed.resources) {
-            file["resources"] = resources.into();
-        }
-        if let Some(errors) = listed.and_then(|listed| listed.errors) {
-            file["errors"] = errors.into();
-        }
-        files.push(file);
     }
-    let names: HashSet<&str> = files.iter().filter_map(|file| file["path"].as_str()).collect();
+    let names: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     known.retain(|name, _| names.contains(name.as_str()));
-    Ok(json_response(StatusCode::OK, &json!({"files": files, "truncated": truncated})))
+    Ok(json_response(StatusCode::OK, &Files { files, truncated }))
 }
 
-fn kind_by_name(name: &str) -> &'static str {
+fn kind_by_name(name: &str) -> FileKind {
     match Path::new(name).extension().and_then(OsStr::to_str) {
-        Some("jet" | "templ") => "template",
-        Some("yaml" | "yml" | "json") => "data",
-        _ => "other",
+        Some("jet" | "templ") => FileKind::Template,
+        Some("yaml" | "yml" | "json") => FileKind::Data,
+        _ => FileKind::Other,
     }
 }
 
@@ -85,31 +150,31 @@ fn look(
     place: &Path,
     size: u64,
     cancel: &Cancel,
-) -> (&'static str, Option<usize>, Option<usize>) {
+) -> (FileKind, Option<usize>, Option<usize>) {
     let name = place.to_string_lossy();
     let kind = kind_by_name(&name);
-    if kind != "data" || size > MAX_LOOK {
+    if kind != FileKind::Data || size > MAX_LOOK {
         return (kind, None, None);
     }
     let read = app.settings.directory.read(place, MAX_LOOK).ok().flatten();
     let Some(text) = read.and_then(|(bytes, _)| String::from_utf8(bytes).ok()) else {
-        return ("other", None, None);
+        return (FileKind::Other, None, None);
     };
     let source = Source::new(name, text);
     let root = match ccm_yaml::parse_lenient(&source) {
         Ok((root, _)) => root,
         // What it would be is a guess, for people only.
         Err(_) if source.text().lines().any(|line| line.starts_with("ccm:")) => {
-            return ("manifest", None, Some(1));
+            return (FileKind::Manifest, None, Some(1));
         }
-        Err(_) => return ("data", None, Some(1)),
+        Err(_) => return (FileKind::Data, None, Some(1)),
     };
     let is_manifest = match &root.kind {
         Kind::Mapping(entries) => entries.iter().any(|entry| entry.key.text == "ccm"),
         _ => false,
     };
     if !is_manifest {
-        return ("data", None, None);
+        return (FileKind::Data, None, None);
     }
     let resources = outline(&source).ok().map(|found| found.len());
     let errors = app.quiet(cancel.clone()).ok().map(|(engine, options)| {
@@ -124,13 +189,13 @@ fn look(
             Err(_) => 1,
         }
     });
-    ("manifest", resources, errors.filter(|&errors| errors > 0))
+    (FileKind::Manifest, resources, errors.filter(|&errors| errors > 0))
 }
 
 /// A text as it goes over the wire: line ends and byte order mark aside.
 pub(crate) struct FileText {
     pub(crate) text: String,
-    pub(crate) eol: &'static str,
+    pub(crate) eol: Eol,
     pub(crate) bom: bool,
 }
 
@@ -144,12 +209,12 @@ impl FileText {
         let pairs = text.matches("\r\n").count();
         let returns = text.matches('\r').count();
         let eol = match (returns, pairs) {
-            (0, _) => "lf",
-            (returns, pairs) if pairs == lines && returns == pairs => "crlf",
-            _ => "mixed",
+            (0, _) => Eol::Lf,
+            (returns, pairs) if pairs == lines && returns == pairs => Eol::Crlf,
+            _ => Eol::Mixed,
         };
         let text = match eol {
-            "lf" => text.to_owned(),
+            Eol::Lf => text.to_owned(),
             _ => text.replace("\r\n", "\n").replace('\r', "\n"),
         };
         Self { text, eol, bom }
@@ -161,7 +226,7 @@ pub(crate) fn read(app: &App, place: &str) -> ApiResult<Response> {
     let read = tree.read(Path::new(place), MAX_SIZE).map_err(|error| ApiError::file(&error))?;
     let Some((bytes, _)) = read else { return Err(ApiError::not_found("such file")) };
     let digest = Digest::of(&bytes).to_string();
-    let mut notes: Vec<Value> = Vec::new();
+    let mut notes = Vec::new();
     let mut writable = tree.is_writable(Path::new(place));
     let decoded = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -172,7 +237,7 @@ pub(crate) fn read(app: &App, place: &str) -> ApiResult<Response> {
         }
     };
     let FileText { text, eol, bom } = FileText::of(&decoded);
-    if eol == "mixed" {
+    if eol == Eol::Mixed {
         notes.push(note("mixed_eol", "some lines end with CRLF, others with LF"));
     }
     if !writable && notes.is_empty() {
@@ -184,22 +249,13 @@ pub(crate) fn read(app: &App, place: &str) -> ApiResult<Response> {
         opened.remove(0);
     }
     opened.push(place.to_owned());
-    Ok(json_response(
-        StatusCode::OK,
-        &json!({
-            "path": place,
-            "text": text,
-            "digest": digest,
-            "eol": eol,
-            "bom": bom,
-            "writable": writable && !app.settings.read_only,
-            "notes": notes,
-        }),
-    ))
+    let writable = writable && !app.settings.read_only;
+    let answer = FileRead { path: place, text, digest, eol, bom, writable, notes };
+    Ok(json_response(StatusCode::OK, &answer))
 }
 
-fn note(code: &str, message: &str) -> Value {
-    json!({"code": code, "message": message})
+fn note(code: &'static str, message: &'static str) -> FileNote {
+    FileNote { code, message }
 }
 
 /// What must hold before a file is written.
@@ -273,23 +329,30 @@ pub(crate) fn write(
             }
         }
         Condition::Has(expected) => {
-            let is_expected = |bytes: &[u8]| Digest::of(bytes).to_string() == *expected;
+            let is_text = Cell::new(true);
+            let is_expected = |bytes: &[u8]| {
+                is_text.set(std::str::from_utf8(bytes).is_ok());
+                is_text.get() && Digest::of(bytes).to_string() == *expected
+            };
             match tree.save(file, text.as_bytes(), MAX_SIZE, is_expected).map_err(failed)? {
                 Saved::Done => {}
                 Saved::Gone => return Err(changed("the file no longer exists")),
+                Saved::Differs(_) if !is_text.get() => {
+                    let message = "the file is not UTF-8, so it cannot be saved here";
+                    return Err(ApiError::conflict("not_utf8", message));
+                }
                 Saved::Differs(bytes) => {
-                    let now = Digest::of(&bytes).to_string();
-                    let theirs = FileText::of(&String::from_utf8_lossy(&bytes));
+                    let digest = Digest::of(&bytes).to_string();
+                    let FileText { text, eol, bom } =
+                        FileText::of(&String::from_utf8_lossy(&bytes));
+                    let on_disk = Some(OnDisk { text, eol, bom, digest });
                     return Err(changed("the file has changed on the disk")
-                        .with("text", theirs.text)
-                        .with("eol", theirs.eol)
-                        .with("bom", theirs.bom)
-                        .with("digest", now));
+                        .with(ErrorDetails { on_disk, ..ErrorDetails::default() }));
                 }
             }
         }
     }
-    Ok(json_response(StatusCode::OK, &json!({"digest": digest})))
+    Ok(json_response(StatusCode::OK, &FileSaved { digest }))
 }
 
 #[cfg(test)]
@@ -299,12 +362,12 @@ mod tests {
     #[test]
     fn line_ends_are_told_apart() {
         let eol = |text: &str| FileText::of(text).eol;
-        assert_eq!(eol(""), "lf");
-        assert_eq!(eol("a\nb"), "lf");
-        assert_eq!(eol("a\r\nb\r\n"), "crlf");
-        assert_eq!(eol("a\r\nb\n"), "mixed");
-        assert_eq!(eol("a\rb\n"), "mixed");
-        assert_eq!(eol("a\r\nb\r"), "mixed");
+        assert_eq!(eol(""), Eol::Lf);
+        assert_eq!(eol("a\nb"), Eol::Lf);
+        assert_eq!(eol("a\r\nb\r\n"), Eol::Crlf);
+        assert_eq!(eol("a\r\nb\n"), Eol::Mixed);
+        assert_eq!(eol("a\rb\n"), Eol::Mixed);
+        assert_eq!(eol("a\r\nb\r"), Eol::Mixed);
         let read = FileText::of("\u{feff}a\r\nb");
         assert_eq!((read.text.as_str(), read.bom), ("a\nb", true));
     }

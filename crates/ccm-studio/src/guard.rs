@@ -43,7 +43,8 @@ pub(crate) fn check(request: &Request, is_api: bool) -> ApiResult<()> {
         return Err(ApiError::new(status, "headers", "the headers are too large"));
     }
     let host = request.header(header::HOST).unwrap_or_default();
-    if !is_local(host) {
+    let is_elsewhere = request.authority.as_deref().is_some_and(|named| named != host);
+    if !is_local(host) || is_elsewhere {
         return Err(ApiError::forbidden("host", "this host name is not served here")
             .hint("open http://localhost or http://127.0.0.1 with the port of ccm studio"));
     }
@@ -88,11 +89,14 @@ fn is_local(host: &str) -> bool {
     let is_port = |port: &str| {
         !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit())
     };
-    ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| match host.strip_prefix(name) {
-        Some("") => true,
-        Some(rest) => rest.strip_prefix(':').is_some_and(is_port),
-        None => false,
-    })
+    let (name, port) = match host.strip_suffix(']') {
+        Some(_) => (host, None),
+        None => host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
+    };
+    // Any loopback address that it may listen on.
+    let is_address =
+        |name: &str| name.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+    port.is_none_or(is_port) && (matches!(name, "localhost" | "[::1]") || is_address(name))
 }
 
 #[cfg(test)]
@@ -101,7 +105,9 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_local() {
-        for good in ["localhost", "localhost:1", "127.0.0.1:65535", "[::1]", "[::1]:80"] {
+        for good in
+            ["localhost", "localhost:1", "127.0.0.1:65535", "127.0.0.2:80", "[::1]", "[::1]:80"]
+        {
             assert!(is_local(good), "{good}");
         }
         for bad in [
@@ -113,7 +119,10 @@ mod tests {
             "localhost.evil.example",
             "evil.example",
             "127.0.0.1.evil.example",
-            "127.0.0.2",
+            "127.0.0.2.evil.example",
+            "127.0.0.2:",
+            "128.0.0.1",
+            "127.1",
             "::1",
             "LOCALHOST",
             "0.0.0.0",

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use ccm_engine::DirectorySession;
 use ccm_host::FileKind;
 use ccm_http::{Response, StatusCode};
-use ccm_model::Report;
-use ccm_state::history::{self, RecordedTurn};
+use ccm_model::{Counts, Event, Plan, PlannedResource, Report};
+use ccm_state::history::{self, RecordedTurn, Undoable};
+use schemars::JsonSchema;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::error::{ApiError, ApiResult, json_response};
 use crate::files::LIMITS;
 use crate::routes::check_place;
-use crate::runs::hide_content;
+use crate::runs::row::{Row, rows_of};
+use crate::runs::{Mode, hide_content};
 
 /// Sessions that are listed.
 const MAX_SESSIONS: usize = 100;
@@ -24,47 +27,144 @@ const MAX_REPORTS: usize = 200;
 /// JSON files above this are no reports that anyone opens here.
 const MAX_REPORT: u64 = 16 << 20;
 
+/// What has happened, by where it is known from.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct History {
+    history: Vec<HistoryEntry>,
+}
+
+/// A run in the list.
+#[derive(Serialize, JsonSchema)]
+struct HistoryEntry {
+    kind: HistoryKind,
+    /// Asks for it; null if it cannot be read, for the reason in `error`.
+    id: Option<String>,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished: Option<String>,
+    /// How many resources have which outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
+    /// Whether it changed nothing: a plan, or a run in noop mode.
+    is_preview: bool,
+    /// How many resources a run of the state directory changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<usize>,
+    /// How many failed.
+    failed: usize,
+    /// Of a run of this studio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<Mode>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
+    /// Of a run of the state directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_of: Option<String>,
+    /// How much of it can be taken back: `yes`, `partly` or `no`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    undo: Option<Undoable>,
+}
+
+/// Where a run is known from.
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum HistoryKind {
+    /// This studio.
+    Run,
+    /// The state directory.
+    State,
+    Session,
+    /// A file in the directory.
+    Report,
+}
+
+impl HistoryEntry {
+    fn new(kind: HistoryKind, id: Option<String>, title: impl Into<String>) -> Self {
+        Self {
+            kind,
+            id,
+            title: title.into(),
+            error: None,
+            started: None,
+            finished: None,
+            counts: None,
+            is_preview: false,
+            changed: None,
+            failed: 0,
+            mode: None,
+            state: None,
+            user: None,
+            undo_of: None,
+            undo: None,
+        }
+    }
+
+    /// Adds what became of the resources.
+    fn counted(self, counts: Option<Counts>, is_preview: bool) -> Self {
+        let failed = counts.map_or(0, |counts| counts.failed);
+        Self { counts, is_preview, failed, ..self }
+    }
+
+    /// One that cannot be read.
+    fn unreadable(kind: HistoryKind, title: impl Into<String>, error: String) -> Self {
+        Self { error: Some(error), ..Self::new(kind, None, title) }
+    }
+}
+
 /// `GET history`
 pub(crate) fn list(app: &App) -> Response {
     let mut found = Vec::new();
     for run in app.runs.all().iter().rev() {
-        let mut entry = run.shown(false);
-        entry["kind"] = "run".into();
-        entry["id"] = format!("run:{}", run.id).into();
-        entry["title"] = run.path.as_str().into();
-        found.push(entry);
+        let shown = run.shown(false);
+        let id = Some(format!("run:{}", run.id));
+        let report = run.report().unwrap_or_default();
+        let entry = HistoryEntry {
+            started: Some(shown.started),
+            mode: Some(shown.mode),
+            state: Some(shown.state),
+            undo_of: shown.undo_of,
+            ..HistoryEntry::new(HistoryKind::Run, id, &run.path)
+        };
+        found.push(entry.counted(counts_of(&report), is_preview(&report)));
     }
     state_runs(app, &mut found);
     for path in sessions(app) {
         found.push(session_entry(app, &path));
     }
     reports(app, &mut found);
-    json_response(StatusCode::OK, &json!({"history": found}))
+    json_response(StatusCode::OK, &History { history: found })
 }
 
-fn state_runs(app: &App, found: &mut Vec<Value>) {
-    let Some(directory) = (app.settings.state_directory)(&app.settings.host) else { return };
+fn state_runs(app: &App, found: &mut Vec<HistoryEntry>) {
+    let Some(directory) = app.settings.state.read_only(&app.settings.host) else { return };
     let runs = match history::list(&directory) {
         Ok(runs) => runs,
         Err(error) => {
-            found.push(json!({"kind": "state", "id": null, "title": "state directory",
-                              "error": ccm_engine::chain(&error)}));
+            let error = ccm_engine::chain(&error);
+            found.push(HistoryEntry::unreadable(HistoryKind::State, "state directory", error));
             return;
         }
     };
     for run in runs {
         let info = &run.info;
-        found.push(json!({
-            "kind": "state",
-            "id": format!("state:{}", info.id),
-            "title": info.manifest,
-            "started": info.started,
-            "finished": run.finished,
-            "user": info.user,
-            "undo_of": info.undo_of,
-            "undo": run.undo,
-            "summary": {"changed": run.changed, "failed": run.failed},
-        }));
+        let id = Some(format!("state:{}", info.id));
+        found.push(HistoryEntry {
+            started: Some(info.started.to_string()),
+            finished: run.finished.map(|time| time.to_string()),
+            user: Some(info.user.clone()),
+            undo_of: info.undo_of.clone(),
+            undo: Some(run.undo),
+            changed: Some(run.changed),
+            failed: run.failed,
+            ..HistoryEntry::new(HistoryKind::State, id, &info.manifest)
+        });
     }
 }
 
@@ -90,17 +190,16 @@ fn sessions(app: &App) -> Vec<PathBuf> {
     found
 }
 
-fn session_entry(app: &App, path: &Path) -> Value {
-    let id = format!("session:{}", path.display());
-    let mut entry = json!({"kind": "session", "id": id, "title": path.display().to_string()});
+fn session_entry(app: &App, path: &Path) -> HistoryEntry {
+    let title = path.display().to_string();
+    let entry = HistoryEntry::new(HistoryKind::Session, Some(format!("session:{title}")), title);
     match session_report(app, path) {
         Ok(report) => {
-            entry["started"] = json!(report.started);
-            entry["summary"] = serde_json::to_value(&report.summary).unwrap_or_default();
+            let started = Some(report.started.to_string());
+            HistoryEntry { started, ..entry }.counted(Some(report.summary.outcomes), report.noop)
         }
-        Err(message) => entry["error"] = message.into(),
+        Err(error) => HistoryEntry { error: Some(error), ..entry },
     }
-    entry
 }
 
 fn session_report(app: &App, path: &Path) -> Result<Report, String> {
@@ -109,26 +208,24 @@ fn session_report(app: &App, path: &Path) -> Result<Report, String> {
     found.ok_or_else(|| "there is no such session yet".to_owned())
 }
 
-fn reports(app: &App, found: &mut Vec<Value>) {
+fn reports(app: &App, found: &mut Vec<HistoryEntry>) {
     let is_json = |name: &OsStr| Path::new(name).extension().is_some_and(|kind| kind == "json");
     let Ok((files, _)) = app.settings.directory.find(LIMITS, &is_json) else { return };
     for file in files.iter().take(MAX_REPORTS) {
         let Some(name) = file.place.to_str() else { continue };
         match report_file(app, name) {
-            Ok(Some(report)) => found.push(json!({
-                "kind": "report",
-                "id": format!("report:{name}"),
-                "title": name,
-                "started": report["started"],
-                "manifest": report["manifest"],
-                "noop": report["noop"],
-                "summary": report["summary"],
-            })),
+            Ok(Some(report)) => {
+                let id = Some(format!("report:{name}"));
+                let started = report["started"].as_str().map(str::to_owned);
+                let entry = HistoryEntry::new(HistoryKind::Report, id, name);
+                let entry = HistoryEntry { started, ..entry };
+                found.push(entry.counted(counts_of(&report), is_preview(&report)));
+            }
             Ok(None) => {}
             // It says that it is one, and is not.
-            Err(message) => found.push(json!({
-                "kind": "report", "id": null, "title": name, "error": message,
-            })),
+            Err(error) => {
+                found.push(HistoryEntry::unreadable(HistoryKind::Report, name, error));
+            }
         }
     }
 }
@@ -176,17 +273,109 @@ pub(crate) fn show(app: &App, id: &str) -> ApiResult<Response> {
         events.iter_mut().for_each(hide_content);
     }
     app.settings.host.redactor().value(&mut report);
-    report["id"] = id.into();
-    Ok(json_response(StatusCode::OK, &report))
+    let unreadable = |error: serde_json::Error| {
+        ApiError::conflict("not_valid", format!("this record cannot be read: {error}"))
+    };
+    let (rows, counts) = rows(&report).map_err(unreadable)?;
+    let text = |report: &mut Value, name: &str| match report[name].take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    };
+    let answer = HistoryShown {
+        id: id.to_owned(),
+        manifest: text(&mut report, "manifest"),
+        started: text(&mut report, "started"),
+        undo_of: text(&mut report, "undo_of"),
+        damaged: report["damaged"].take() == true,
+        rows,
+        counts,
+        record: report,
+    };
+    Ok(json_response(StatusCode::OK, &answer))
+}
+
+/// A run with its resources.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct HistoryShown {
+    id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started: Option<String>,
+    /// The run that it took back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_of: Option<String>,
+    /// Whether parts of it could not be read.
+    damaged: bool,
+    rows: Vec<Row>,
+    counts: Counts,
+    /// The plan, report or recorded run itself.
+    record: Value,
+}
+
+/// Whether a plan or report is about a run that changed nothing.
+fn is_preview(report: &Value) -> bool {
+    report["noop"] == true || report["protocol"] == Plan::PROTOCOL
+}
+
+/// The outcomes in a plan or report. Those of older versions are counted anew.
+fn counts_of(report: &Value) -> Option<Counts> {
+    let summary = &report["summary"];
+    let known = if report["protocol"] == Plan::PROTOCOL { summary } else { &summary["outcomes"] };
+    match Counts::deserialize(known) {
+        Ok(counts) => Some(counts),
+        Err(_) => rows(report).ok().map(|(_, counts)| counts),
+    }
+}
+
+/// The resources of a plan, a report or a recorded run, and their outcomes.
+fn rows(record: &Value) -> serde_json::Result<(Vec<Row>, Counts)> {
+    if record["protocol"] == Plan::PROTOCOL {
+        let resources = Vec::<PlannedResource>::deserialize(&record["resources"])?;
+        return Ok((rows_of(resources, 0), Counts::deserialize(&record["summary"])?));
+    }
+    let mut counts = Counts::default();
+    let mut rows = Vec::new();
+    let is_preview = is_preview(record);
+    for event in record["events"].as_array().into_iter().flatten() {
+        let event = Event::deserialize(event)?;
+        counts.add(&event, is_preview);
+        rows.push(Row::in_full(&event, None, Vec::new()));
+    }
+    for turn in record["resources"].as_array().into_iter().flatten() {
+        let event = match &turn["event"] {
+            Value::Null => interrupted(turn),
+            event => Event::deserialize(event)?,
+        };
+        let lost = turn["cannot_undo"].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let lost = lost.map(|one| format!("{}: {}", text(&one["what"]), text(&one["reason"])));
+        counts.add(&event, false);
+        rows.push(Row::in_full(&event, turn["diff"].as_str(), lost.collect()));
+    }
+    Ok((rows, counts))
+}
+
+/// The event of a turn that has none, as the run was killed in it.
+fn interrupted(turn: &Value) -> Event {
+    let text = |name: &str| turn[name].as_str().unwrap_or_default().to_owned();
+    Event {
+        kind: text("type").into(),
+        name: text("name"),
+        failed: true,
+        error: vec!["the run was killed before this was done".to_owned()],
+        ..Event::default()
+    }
 }
 
 /// A run that the state directory keeps, with diffs.
 fn state_run(app: &App, id: &str) -> ApiResult<Value> {
     let missing = || ApiError::not_found("such run in the history");
-    let directory = (app.settings.state_directory)(&app.settings.host).ok_or_else(missing)?;
+    let directory = app.settings.state.read_only(&app.settings.host).ok_or_else(missing)?;
     let run = history::open(&directory, id)
         .map_err(|error| ApiError::internal(ccm_engine::chain(&error)))?
         .ok_or_else(missing)?;
+    app.settings.host.add_secrets(run.secrets.iter().cloned());
     let info = &run.info;
     let resource = |turn: &RecordedTurn| {
         let mut event = serde_json::to_value(&turn.event).unwrap_or_default();

@@ -5,6 +5,8 @@
 //! own: types, checks, edits, data, graphs and plans come from the engine. Every
 //! request that concerns a text carries it, or names the last one.
 
+#[cfg(test)]
+mod answers;
 mod app;
 mod assets;
 mod auth;
@@ -24,14 +26,13 @@ mod template;
 mod texts;
 mod watch;
 
-use std::any::Any;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ccm_engine::{Engine, Inputs, RunOptions};
-use ccm_host::{Host, ListenSocket, StateDir, Tree};
+use ccm_engine::{Engine, Inputs, RunOptions, StateRequest};
+use ccm_host::{Host, ListenSocket, Tree};
 use ccm_http::{Limits, Server};
 
 use app::App;
@@ -56,11 +57,8 @@ pub struct Settings {
     pub read_only: bool,
     /// The session that runs are recorded in.
     pub session: Option<PathBuf>,
-    /// Gives a run that changes the machine its state directory, and takes the
-    /// lock, which is held as long as the result lives.
-    pub begin_run: BeginRun,
-    /// The state directory, for those who only read it.
-    pub state_directory: StateReader,
+    /// Where runs keep their state.
+    pub state: StateRequest,
     /// The studio ends after this time without a request.
     pub idle: Option<Duration>,
     /// The files of the page, instead of those in the binary.
@@ -74,19 +72,13 @@ pub struct Settings {
 /// Reads the inputs of templates. The error is a message for the user.
 pub type InputsReader = Box<dyn Fn(&RunOptions) -> Result<Inputs, String> + Send + Sync>;
 
-/// Opens the state directory to read it, if there is one.
-pub type StateReader = Box<dyn Fn(&Host) -> Option<StateDir> + Send + Sync>;
-
-/// Prepares a run that changes the machine. The error is a message for the user.
-pub type BeginRun =
-    Box<dyn Fn(&mut RunOptions) -> Result<Option<Box<dyn Any>>, String> + Send + Sync>;
-
 /// What the studio takes over HTTP. It refuses headers above 16 KiB itself, with
 /// an answer that says so.
 const LIMITS: Limits = Limits {
     header_bytes: 64 * 1024,
     body_bytes: 20 * 1024 * 1024,
     connections: 64,
+    guests: Some(16),
     header_time: Duration::from_secs(10),
     body_time: Duration::from_secs(30),
     write_time: Duration::from_secs(30),

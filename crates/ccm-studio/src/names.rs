@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ccm_http::{Response, StatusCode};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::app::App;
 use crate::error::json_response;
@@ -13,6 +14,13 @@ use crate::error::json_response;
 const MAX_NAMES: usize = 2000;
 /// A list of users is not larger.
 const MAX_SIZE: u64 = 4 << 20;
+
+/// Users and groups.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Names {
+    users: BTreeSet<String>,
+    groups: BTreeSet<String>,
+}
 
 /// `GET names`. Only what the files of the machine list: a directory service
 /// may be large, and asking it would use the network.
@@ -24,7 +32,7 @@ pub(crate) fn list(app: &App) -> Response {
         let names = names.map(|(name, _)| name.to_owned()).filter(|name| is_name(name));
         names.take(MAX_NAMES).collect()
     };
-    let answer = json!({"users": read("/etc/passwd"), "groups": read("/etc/group")});
+    let answer = Names { users: read("/etc/passwd"), groups: read("/etc/group") };
     json_response(StatusCode::OK, &answer)
 }
 

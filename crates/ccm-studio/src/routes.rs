@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ccm_http::{BodyError, Bytes, Method, Request, RequestBody, Response, StatusCode, header};
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::app::App;
 use crate::auth::{Exchange, WAIT};
@@ -224,6 +224,12 @@ struct SessionRequest {
     token: String,
 }
 
+/// The key that a link was exchanged for.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Session {
+    key: String,
+}
+
 /// Exchanges the token of a link for a key.
 async fn session(app: &Arc<App>, mut request: Request) -> ApiResult<Response> {
     only(&request, &[Method::POST])?;
@@ -233,7 +239,8 @@ async fn session(app: &Arc<App>, mut request: Request) -> ApiResult<Response> {
     let error = match app.auth.exchange(&token, &app.settings.host, Instant::now()) {
         Exchange::Key(key) => {
             app.opened_session();
-            return Ok(json_response(StatusCode::OK, &json!({"key": key})));
+            app.note_activity();
+            return Ok(json_response(StatusCode::OK, &Session { key }));
         }
         Exchange::Used => {
             (app.settings.tell)(
@@ -266,6 +273,8 @@ async fn check_key(app: &App, request: &Request) -> ApiResult<()> {
     };
     let key = value.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
     if key.is_some_and(|key| app.auth.is_key(key)) {
+        request.know_client();
+        app.note_activity();
         return Ok(());
     }
     slow_down(app).await;

@@ -1,7 +1,10 @@
 //! Runs: plans, applies and undos, one at a time, each in a thread of its own.
 //! Their events are kept, so that a page can read them from any place on.
 
+pub(crate) mod events;
 mod observe;
+pub(crate) mod row;
+mod shown;
 mod start;
 
 use std::collections::VecDeque;
@@ -12,6 +15,8 @@ use std::time::{Duration, Instant};
 use ccm_engine::SavedPlan;
 use ccm_host::{Cancel, CancelReason, Host};
 use ccm_http::{Bytes, Response, StatusCode, StreamSender};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -19,7 +24,9 @@ use crate::app::{App, lock};
 use crate::error::{ApiError, ApiResult, json_response};
 use crate::watch::{BEAT, event};
 
+use events::Message;
 pub(crate) use observe::hide_content;
+pub(crate) use shown::{RunList, RunShown, Started};
 pub(crate) use start::{start, undo};
 
 /// Runs that are kept.
@@ -29,7 +36,7 @@ const MAX_BYTES: usize = 96 << 20;
 /// Bytes of events of one run, behind which output is left out.
 const MAX_RUN_BYTES: usize = 48 << 20;
 /// How old a plan may be that is applied.
-const MAX_AGE: Duration = Duration::from_mins(10);
+pub(crate) const MAX_AGE: Duration = Duration::from_mins(10);
 
 /// The runs of a studio, the oldest first.
 #[derive(Default)]
@@ -45,21 +52,12 @@ struct State {
 }
 
 /// What a run does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Mode {
     Plan,
     Apply,
     Undo,
-}
-
-impl Mode {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Apply => "apply",
-            Self::Undo => "undo",
-        }
-    }
 }
 
 /// One run.
@@ -75,7 +73,8 @@ pub(crate) struct Run {
     of: Option<String>,
     started: String,
     begun: Instant,
-    pub(crate) cancel: Cancel,
+    /// Stops it; gone with its descriptors when it is done.
+    cancel: Mutex<Option<Cancel>>,
     progress: Mutex<Progress>,
     /// How many events there are, and whether that is all.
     seen: watch::Sender<(usize, bool)>,
@@ -107,7 +106,7 @@ impl Run {
             started: host.now().to_string(),
             begun: Instant::now(),
             // A second signal ends the studio, and with it what a run has started.
-            cancel: host.cancel().part()?,
+            cancel: Mutex::new(Some(host.cancel().part()?)),
             progress: Mutex::default(),
             seen: watch::Sender::new((0, false)),
         })
@@ -121,8 +120,8 @@ impl Run {
                 return;
             }
             progress.is_cut = true;
-            let note = json!({"text": "further output is left out: there is too much of it"});
-            self.push(&mut progress, "message", &note);
+            let note = Message::new("further output is left out: there is too much of it");
+            self.push(&mut progress, "message", &json!(note));
             return;
         }
         self.push(&mut progress, name, data);
@@ -142,36 +141,43 @@ impl Run {
         progress.state = Some(state);
         progress.report = report;
         progress.saved = saved;
+        lock(&self.cancel).take();
         self.seen.send_replace((progress.events.len(), true));
+    }
+
+    /// Stops the run if it goes on. Returns whether it was not asked to before.
+    fn stop(&self) -> bool {
+        lock(&self.cancel).as_ref().is_none_or(|cancel| cancel.cancel(CancelReason::Requested))
+    }
+
+    /// What stops the run.
+    pub(crate) fn cancel(&self) -> Cancel {
+        lock(&self.cancel).clone().unwrap_or_default()
     }
 
     fn is_running(&self) -> bool {
         lock(&self.progress).state.is_none()
     }
 
-    pub(crate) fn shown(&self, is_whole: bool) -> Value {
+    pub(crate) fn shown(&self, is_whole: bool) -> RunShown {
         let progress = lock(&self.progress);
-        let mut shown = json!({
-            "id": self.id,
-            "mode": self.mode.word(),
-            "path": self.path,
-            "digest": self.digest,
-            "state": progress.state.unwrap_or("running"),
-            "started": self.started,
-            "diffs": self.diffs,
-            "stale": progress.is_stale || self.mode == Mode::Plan && self.begun.elapsed() > MAX_AGE,
-        });
-        if let Some(of) = &self.of {
-            shown[if self.mode == Mode::Undo { "undo_of" } else { "plan" }] = of.as_str().into();
+        let (is_undo, is_plan) = (self.mode == Mode::Undo, self.mode == Mode::Plan);
+        let of = |is_wanted: bool| self.of.clone().filter(|_| is_wanted);
+        let report = progress.report.as_ref();
+        RunShown {
+            id: self.id.clone(),
+            mode: self.mode,
+            path: self.path.clone(),
+            digest: self.digest.clone(),
+            state: progress.state.unwrap_or("running"),
+            started: self.started.clone(),
+            diffs: self.diffs,
+            stale: progress.is_stale || is_plan && self.begun.elapsed() > MAX_AGE,
+            undo_of: of(is_undo),
+            plan: of(!is_undo),
+            report: report.filter(|_| is_whole).cloned(),
+            summary: report.filter(|_| !is_whole).map(|report| report["summary"].clone()),
         }
-        if let Some(report) = &progress.report {
-            if is_whole {
-                shown["report"] = report.clone();
-            } else {
-                shown["summary"] = report["summary"].clone();
-            }
-        }
-        shown
     }
 
     /// The report or plan of a run that has one.
@@ -240,7 +246,7 @@ impl Runs {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&inner)));
             if done.is_err() {
                 let text = "ccm has a bug: this run ended in a panic";
-                shared.add("message", &json!({"text": text}));
+                shared.add("message", &json!(Message::new(text)));
             }
             if shared.is_running() {
                 shared.finish("failed", None, None);
@@ -259,7 +265,7 @@ impl Runs {
         {
             state.runs.pop_front();
         }
-        Ok(json_response(StatusCode::ACCEPTED, &json!({"id": run.id})))
+        Ok(json_response(StatusCode::ACCEPTED, &Started { id: run.id.clone() }))
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Run>> {
@@ -273,8 +279,8 @@ impl Runs {
     }
 
     pub(crate) fn list(&self) -> Response {
-        let runs: Vec<Value> = self.all().iter().rev().map(|run| run.shown(false)).collect();
-        json_response(StatusCode::OK, &json!({"runs": runs}))
+        let runs = self.all().iter().rev().map(|run| run.shown(false)).collect();
+        json_response(StatusCode::OK, &RunList { runs })
     }
 
     pub(crate) fn show(&self, id: &str) -> ApiResult<Response> {
@@ -285,16 +291,16 @@ impl Runs {
     /// waits for, as a package manager is not stopped the first time.
     pub(crate) fn stop(&self, id: &str) -> ApiResult<Response> {
         let run = self.find(id)?;
-        if !run.cancel.cancel(CancelReason::Requested) && run.is_running() {
-            run.cancel.kill_command();
+        if !run.stop() {
+            run.cancel().kill_command();
         }
-        Ok(json_response(StatusCode::ACCEPTED, &json!({"id": run.id})))
+        Ok(json_response(StatusCode::ACCEPTED, &Started { id: run.id.clone() }))
     }
 
     /// Stops what runs, and waits for it.
     pub(crate) fn end(&self) {
         for run in self.all().iter().filter(|run| run.is_running()) {
-            run.cancel.cancel(CancelReason::Requested);
+            run.stop();
         }
         let thread = lock(&self.state).thread.take();
         if let Some(thread) = thread {

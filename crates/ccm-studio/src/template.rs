@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use ccm_engine::{Diagnosis, frame};
+use ccm_author::frame;
+use ccm_engine::Diagnosis;
 use ccm_hiera::Document;
 use ccm_host::Cancel;
 use ccm_http::{Response, StatusCode};
@@ -13,12 +14,13 @@ use ccm_template::placeholder::{Openers, scan};
 use ccm_template::{Error, Resolver, Scope};
 use ccm_yaml::Source;
 use govalue::{Map, Value};
-use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::app::App;
 use crate::data::type_name;
-use crate::error::{ApiError, ApiResult, json_response};
+use crate::error::{ApiError, ApiResult, ErrorDetails, json_response, redacted};
 use crate::facts::{FactsChoice, as_json};
 use crate::files::{FileText, MAX_SIZE};
 use crate::routes::check_place;
@@ -73,6 +75,49 @@ enum Mode {
     Typed,
 }
 
+/// What a template gives.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Rendered {
+    r#type: &'static str,
+    text: String,
+    /// The value, if it is not a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Json>,
+    /// Whether the text is longer than this.
+    truncated: bool,
+    placeholders: Vec<PlaceholderShown>,
+    warnings: Vec<String>,
+    /// What a scaffold of it would write.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<RenderedFile>>,
+    /// The time that it took.
+    micros: u64,
+    revision: Option<u64>,
+}
+
+/// A placeholder with its value, or with what is wrong with it.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Placeholder")]
+pub(crate) struct PlaceholderShown {
+    range: [usize; 4],
+    expression: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// A file that a scaffold would write.
+#[derive(Serialize, JsonSchema)]
+struct RenderedFile {
+    path: String,
+    bytes: usize,
+    /// Null if it is not text, or too long.
+    text: Option<String>,
+}
+
 pub(crate) fn template(
     app: &App,
     cancel: &Cancel,
@@ -102,9 +147,8 @@ pub(crate) fn template(
     let text = &request.text;
     if let Some(place) = request.scaffold.as_deref().filter(|_| request.language != Language::Expr)
     {
-        let mut answer = scaffold(app, &options, (place, request), delimiters, &resolver)?;
-        answer["micros"] = (started.elapsed().as_micros() as u64).into();
-        return Ok(json_response(StatusCode::OK, &answer));
+        let answer = scaffold(app, &options, (place, request), delimiters, &resolver)?;
+        return Ok(finished(&options.host, request, started, &answer));
     }
     let result = match (request.language, request.mode) {
         (Language::Expr, Mode::Typed) => resolver.value(text).map_err(Failed::Template),
@@ -121,27 +165,35 @@ pub(crate) fn template(
                 None => go,
             };
             let rendered = go.render("template", text, &data);
-            rendered.map(Value::from).map_err(|error| {
-                let place = at(text, error.line(), error.column(), 1);
-                Failed::Go(error.message().to_owned(), place)
-            })
+            rendered
+                .map(Value::from)
+                .map_err(|error| Failed::Go(error.message().to_owned(), Some(error.span())))
         }
     };
     let mut answer = match result {
         Err(failed) => {
-            let mut more = json!(placeholders);
-            options.host.redactor().value(&mut more);
-            return Err(refused(&options.host, text, &failed).with("placeholders", more));
+            let mut refused = refused(&options.host, text, &failed);
+            refused.details.placeholders = Some(redacted(&options.host, &placeholders));
+            return Err(refused);
         }
         Ok(value) => shown(&value),
     };
-    answer["placeholders"] = json!(placeholders);
-    let warnings = options.host.take_warnings();
-    answer["warnings"] = json!(warnings);
-    options.host.redactor().value(&mut answer);
+    answer.placeholders = placeholders;
+    answer.warnings = options.host.take_warnings();
+    Ok(finished(&options.host, request, started, &answer))
+}
+
+/// The answer without secrets.
+fn finished(
+    host: &ccm_host::Host,
+    request: &TemplateRequest,
+    started: Instant,
+    answer: &Rendered,
+) -> Response {
+    let mut answer = redacted(host, answer);
     answer["micros"] = (started.elapsed().as_micros() as u64).into();
     answer["revision"] = request.revision.into();
-    Ok(json_response(StatusCode::OK, &answer))
+    json_response(StatusCode::OK, &answer)
 }
 
 /// Renders a directory of templates, or a text as if it stood there.
@@ -151,10 +203,13 @@ fn scaffold(
     (place, request): (&str, &TemplateRequest),
     delimiters: Option<(&str, &str)>,
     resolver: &Resolver,
-) -> ApiResult<Json> {
+) -> ApiResult<Rendered> {
     check_place(place)?;
     let host = &options.host;
     let root = app.settings.directory.path();
+    if matches!(host.stat(&root.join(place)), Ok(None)) {
+        return Err(ApiError::not_found("such directory"));
+    }
     // A symlink must not point outside the directory.
     let real = host.canonicalize(&root.join(place)).map_err(|error| ApiError::file(&error))?;
     let beneath = host.canonicalize(root).map_err(|error| ApiError::file(&error))?;
@@ -169,22 +224,20 @@ fn scaffold(
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "template", message)
     })?;
     let mut left = MAX_OUTPUT;
-    let files: Vec<Json> = made
+    let files = made
         .files
         .iter()
         .map(|(path, bytes)| {
             let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= left);
             left -= text.map_or(0, str::len);
-            json!({"path": path.display().to_string(), "bytes": bytes.len(), "text": text})
+            let path = path.display().to_string();
+            RenderedFile { path, bytes: bytes.len(), text: text.map(str::to_owned) }
         })
         .collect();
     let text = made.text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let mut answer = shown(&Value::from(text.unwrap_or_default()));
-    answer["files"] = files.into();
-    answer["placeholders"] = json!([]);
-    answer["warnings"] = json!(host.take_warnings());
-    host.redactor().value(&mut answer);
-    answer["revision"] = request.revision.into();
+    answer.files = Some(files);
+    answer.warnings = host.take_warnings();
     Ok(answer)
 }
 
@@ -205,14 +258,12 @@ fn resolver(
         environ: options.inputs.environ.clone(),
         directory: directory.clone(),
         host: options.host.clone(),
+        beneath: Some(root.to_owned()),
     };
     if let Some(data) = &request.data {
-        let text = Json::Object(data.clone()).to_string();
-        let decoded = govalue::json::decode(&text, govalue::json::Numbers::Ints);
-        let Ok(Value::Map(map)) = decoded else {
-            return Err(ApiError::malformed("`data` is not a map"));
-        };
-        return Ok(Resolver::new(scope((*map).clone())));
+        let data = Map::deserialize(Json::Object(data.clone()));
+        let data = data.map_err(|_| ApiError::malformed("`data` is not a map"))?;
+        return Ok(Resolver::new(scope(data)));
     }
     let data_file = request.path.as_deref().filter(|path| {
         let extension = Path::new(path).extension().and_then(|kind| kind.to_str());
@@ -230,42 +281,43 @@ fn resolver(
     };
     let document = Document::parse(path, &text).map_err(not_valid)?;
     let resolved = options.inputs.templates_for(&options.host, &document, &directory);
-    Ok(resolved.map_err(not_valid)?.0)
+    Ok(resolved.map_err(not_valid)?.0.confined(root))
 }
 
 /// Each placeholder with its value or what is wrong with it.
-fn placeholders(resolver: &Resolver, text: &str) -> Vec<Json> {
+fn placeholders(resolver: &Resolver, text: &str) -> Vec<PlaceholderShown> {
     let source = Source::new("template", text);
     let mut found = Vec::new();
     for placeholder in scan(text, Openers::All).flatten().take(MAX_PLACEHOLDERS) {
         let span = Span { start: placeholder.start as u32, end: placeholder.end as u32 };
-        let mut shown = json!({"range": source.range(span), "expression": placeholder.inner});
-        match resolver.evaluate(placeholder.inner) {
-            Ok(value) => {
-                shown["type"] = type_name(&value).into();
-                shown["value"] = as_json(&value);
-            }
-            Err(error) => shown["error"] = error.brief().into(),
-        }
-        found.push(shown);
+        let (r#type, value, error) = match resolver.evaluate(placeholder.inner) {
+            Ok(value) => (Some(type_name(&value)), Some(as_json(&value)), None),
+            Err(error) => (None, None, Some(error.brief())),
+        };
+        let (range, expression) = (source.range(span), placeholder.inner.to_owned());
+        found.push(PlaceholderShown { range, expression, r#type, value, error });
     }
     found
 }
 
-fn shown(value: &Value) -> Json {
-    let mut answer = json!({"type": type_name(value), "truncated": false});
-    if let Value::String(text) = value {
-        let mut text = text.to_string();
-        if text.len() > MAX_OUTPUT {
-            text.truncate(text.floor_char_boundary(MAX_OUTPUT));
-            answer["truncated"] = true.into();
-        }
-        answer["text"] = text.into();
-        return answer;
+fn shown(value: &Value) -> Rendered {
+    let is_text = matches!(value, Value::String(_));
+    let mut text = value.to_string();
+    let truncated = is_text && text.len() > MAX_OUTPUT;
+    if truncated {
+        text.truncate(text.floor_char_boundary(MAX_OUTPUT));
     }
-    answer["text"] = value.to_string().into();
-    answer["value"] = as_json(value);
-    answer
+    Rendered {
+        r#type: type_name(value),
+        text,
+        value: (!is_text).then(|| as_json(value)),
+        truncated,
+        placeholders: Vec::new(),
+        warnings: Vec::new(),
+        files: None,
+        micros: 0,
+        revision: None,
+    }
 }
 
 /// Why a template has no result.
@@ -279,8 +331,9 @@ fn refused(host: &ccm_host::Host, text: &str, failed: &Failed) -> ApiError {
     let whole = Span { start: 0, end: text.len() as u32 };
     let (message, hint, span) = match failed {
         Failed::Template(Error::Jet(error)) => {
-            let place = at(text, error.line(), error.column(), error.width());
-            (error.message().to_owned(), None, place)
+            // The place may be in a file that the template includes.
+            let is_here = error.file() == source.name();
+            (error.message().to_owned(), None, is_here.then(|| error.span()))
         }
         Failed::Template(error) => {
             let place = error.place(text).and_then(|place| place.within(&source, whole));
@@ -299,20 +352,7 @@ fn refused(host: &ccm_host::Host, text: &str, failed: &Failed) -> ApiError {
     let frame = frame::render(&diagnosis, &[], false);
     let frame = redactor.text(frame.trim_end()).into_owned();
     let status = StatusCode::UNPROCESSABLE_ENTITY;
-    let mut refused = ApiError::new(status, "template", message).maybe_hint(hint);
-    if let Some(span) = span {
-        refused = refused.with("range", json!(source.range(span)));
-    }
-    refused.with("frame", frame)
-}
-
-/// The bytes at a line and column in characters, both from 1.
-fn at(text: &str, line: usize, column: usize, width: usize) -> Option<Span> {
-    let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
-    let written = text.get(start..)?.lines().next().unwrap_or_default();
-    let byte =
-        |index: usize| written.char_indices().nth(index).map_or(written.len(), |(byte, _)| byte);
-    let (begin, end) =
-        (byte(column.saturating_sub(1)), byte(column.saturating_sub(1) + width.max(1)));
-    Some(Span { start: (start + begin) as u32, end: (start + end) as u32 })
+    let range = span.map(|span| source.range(span));
+    let details = ErrorDetails { range, frame: Some(frame), ..ErrorDetails::default() };
+    ApiError::new(status, "template", message).maybe_hint(hint).with(details)
 }

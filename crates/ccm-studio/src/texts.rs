@@ -5,54 +5,84 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ccm_engine::check::{CheckedBlock, CheckedResource};
-use ccm_engine::edit::ResourceId;
-use ccm_engine::form::{FormError, resource_form};
-use ccm_engine::graph::{GraphDocument, GraphFormat};
-use ccm_engine::outline::outline_of;
+use ccm_author::check::{CheckedBlock, CheckedFinding, CheckedResource, check_loaded};
+use ccm_author::edit::ResourceId;
+use ccm_author::form::{FormError, ResourceForm, resource_form};
+use ccm_author::graph::{GraphDocument, GraphFormat};
+use ccm_author::outline::outline_of;
 use ccm_engine::{ManifestError, RunOptions, find_type};
 use ccm_host::{Cancel, Digest};
 use ccm_http::{Request, Response, StatusCode, header};
-use ccm_model::Stage;
+use ccm_model::{Diagnostic, Severity, Stage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::app::App;
-use crate::error::{ApiError, ApiResult, json_response};
+use crate::error::{ApiError, ApiResult, ErrorDetails, json_response, redacted};
 use crate::facts::FactsChoice;
 use crate::files::MAX_SIZE;
 use crate::known::{KnownManifest, KnownText};
-use crate::members::Members;
+use crate::members::{Beyond, Members};
 use crate::routes::check_place;
+
+/// About this studio.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Studio")]
+pub(crate) struct About<'a> {
+    version: &'a str,
+    commit: &'a str,
+    host: &'a str,
+    user: &'a str,
+    /// Whether it runs as root.
+    root: bool,
+    directory: String,
+    /// The file to show first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    apply_allowed: bool,
+    read_only: bool,
+    limits: StudioLimits,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct StudioLimits {
+    file_bytes: u64,
+    files: usize,
+    body_bytes: usize,
+    /// A picture of more than this shows a part of the graph.
+    graph_nodes: usize,
+    /// A plan that is older can no longer be applied.
+    plan_minutes: u64,
+}
 
 pub(crate) fn studio(app: &App) -> Response {
     let settings = &app.settings;
     let host = &settings.host;
     let (version, commit) = settings.version;
-    let mut answer = json!({
-        "version": version,
-        "commit": commit,
-        "host": host.uname().hostname,
-        "user": *host.user_name(host.whoami().0),
-        "root": host.is_root(),
-        "directory": settings.directory.path().display().to_string(),
-        "apply_allowed": settings.allow_apply,
-        "read_only": settings.read_only,
-        "limits": {
-            "file_bytes": MAX_SIZE,
-            "files": crate::files::LIMITS.files,
-            "body_bytes": crate::LIMITS.body_bytes,
-            "graph_nodes": 400,
+    let answer = About {
+        version,
+        commit,
+        host: &host.uname().hostname,
+        user: &host.user_name(host.whoami().0),
+        root: host.is_root(),
+        directory: settings.directory.path().display().to_string(),
+        file: settings.file.as_deref(),
+        apply_allowed: settings.allow_apply,
+        read_only: settings.read_only,
+        limits: StudioLimits {
+            file_bytes: MAX_SIZE,
+            files: crate::files::LIMITS.files,
+            body_bytes: crate::LIMITS.body_bytes,
+            graph_nodes: 400,
+            plan_minutes: crate::runs::MAX_AGE.as_secs() / 60,
         },
-    });
-    if let Some(file) = &settings.file {
-        answer["file"] = file.as_str().into();
-    }
+    };
     json_response(StatusCode::OK, &answer)
 }
 
 pub(crate) fn types(app: &App, request: &Request) -> Response {
-    let table = ccm_engine::form::types(app.settings.engine.types());
+    let table = ccm_author::form::types(app.settings.engine.types());
     let body = serde_json::to_vec(&table).unwrap_or_default();
     let tag = format!("\"{}\"", Digest::of(&body));
     let is_known = request.header(header::IF_NONE_MATCH).is_some_and(|known| known == tag);
@@ -123,32 +153,24 @@ pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRes
     let (engine, mut options) = app.quiet(cancel.clone())?;
     request.choose_facts(app, &mut options)?;
     options.host.record_sources();
-    let (found, manifest) = engine.check_loaded(&request.path, &path, known.text.clone(), &options);
+    let (found, manifest) =
+        check_loaded(engine, &request.path, &path, known.text.clone(), &options);
     let reads_files = !options.host.recorded_sources().is_empty();
     let mut members = Members::new(app, &options);
     if let Some(manifest) = &manifest {
-        engine.visit(manifest, &options, &mut |visited| members.add(visited));
+        ccm_author::visit(engine, manifest, &options, &mut |visited| members.add(visited));
     }
-    let mut findings = serde_json::to_value(&found.findings).unwrap_or_default();
-    let warnings = options.host.take_warnings().into_iter();
-    let warnings = warnings.map(|message| {
-        json!({"severity": "warning", "message": message, "file": "", "line": null,
-               "column": null, "frame": format!("warning: {message}"), "fixes": []})
-    });
-    if let Some(findings) = findings.as_array_mut() {
-        findings.extend(warnings);
-    }
-    {
-        let redactor = options.host.redactor();
-        redactor.value(&mut findings);
-        members.redact(&redactor);
-    }
+    let mut findings = found.findings;
+    findings.extend(options.host.take_warnings().into_iter().map(warning));
+    // A text without resources is mostly one that cannot be read.
+    let is_yaml = found.valid || !found.outline.is_empty() || known.document().is_ok();
     let answer = CheckAnswer {
         valid: found.valid,
-        findings,
+        is_yaml,
+        findings: redacted(&options.host, &findings),
         outline: &found.outline,
         blocks: &found.blocks,
-        members,
+        beyond: members.beyond(&options.host),
         micros: started.elapsed().as_micros() as u64,
         digest: &known.digest,
         revision: request.revision,
@@ -164,17 +186,73 @@ pub(crate) fn check(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRes
     Ok(response)
 }
 
-#[derive(Serialize)]
-struct CheckAnswer<'a> {
+/// A warning that has no place in a text.
+fn warning(message: String) -> CheckedFinding {
+    let frame = format!("warning: {message}");
+    let diagnostic = Diagnostic {
+        severity: Severity::Warning,
+        message,
+        file: String::new(),
+        line: None,
+        column: None,
+        resource: None,
+        hint: None,
+    };
+    CheckedFinding { diagnostic, range: None, frame, fixes: Vec::new() }
+}
+
+/// What is known about a text.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Check")]
+pub(crate) struct CheckAnswer<'a> {
+    /// Whether it can be applied.
     valid: bool,
+    /// Whether it is YAML at all.
+    is_yaml: bool,
+    #[schemars(with = "Vec<CheckedFinding>")]
     findings: Value,
     outline: &'a [CheckedResource],
+    /// Those with defaults.
     blocks: &'a [CheckedBlock],
     #[serde(flatten)]
-    members: Members,
+    beyond: Beyond,
+    /// The time that it took.
     micros: u64,
+    /// Names the text in requests.
     digest: &'a str,
     revision: Option<u64>,
+}
+
+/// A resource with all that a form shows.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Form")]
+pub(crate) struct FormAnswer<'a> {
+    #[serde(flatten)]
+    form: &'a ResourceForm,
+    revision: Option<u64>,
+}
+
+/// A resource that is asked for alone.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Ensure")]
+pub(crate) struct EnsureAnswer {
+    /// As a command; null for a type that `ccm ensure` does not offer.
+    command: Option<String>,
+    /// Properties that the command has no flag for.
+    left_out: Vec<String>,
+    /// As a request of the API.
+    request: Value,
+    /// Whether secrets were left out of both.
+    redacted: bool,
+}
+
+/// A graph in another format.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum GraphText {
+    Svg(String),
+    Dot(String),
+    Mermaid(String),
 }
 
 pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResult<Response> {
@@ -209,7 +287,8 @@ pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
             }
         }
     }
-    let mut answer = serde_json::to_value(&form).unwrap_or_default();
+    let answer = FormAnswer { form: &form, revision: request.revision };
+    let mut answer = serde_json::to_value(&answer).unwrap_or_default();
     // What is written is in the page already; what was made of it may be secret.
     if let Some(properties) = answer["properties"].as_object_mut() {
         let redactor = host.redactor();
@@ -219,7 +298,6 @@ pub(crate) fn form(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiResu
             }
         }
     }
-    answer["revision"] = request.revision.into();
     Ok(json_response(StatusCode::OK, &answer))
 }
 
@@ -250,16 +328,17 @@ pub(crate) fn ensure(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRe
     };
     // What cannot be resolved now stays as it is written.
     resource.resolve(Stage::Apply, &manifest.templates);
-    options.host.add_secrets(resource.secrets());
-    let asked = ccm_engine::asked(kind, &**resource);
-    let mut answer = json!({
-        "command": asked.command,
-        "left_out": asked.left_out,
-        "request": asked.request,
-        "redacted": asked.is_redacted,
-    });
-    options.host.redactor().value(&mut answer);
-    Ok(json_response(StatusCode::OK, &answer))
+    let secrets = resource.secret_values();
+    options.host.add_secrets(secrets.run);
+    options.host.set_resource_secrets(secrets.resource);
+    let single = ccm_author::single_resource(kind, &**resource);
+    let answer = EnsureAnswer {
+        command: single.command,
+        left_out: single.left_out,
+        request: single.request,
+        redacted: single.is_redacted,
+    };
+    Ok(json_response(StatusCode::OK, &redacted(&options.host, &answer)))
 }
 
 fn not_valid(message: &str) -> ApiError {
@@ -273,15 +352,15 @@ pub(crate) fn graph(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRes
     let manifest = engine
         .load_named(&request.path, &path, known.text.clone(), &options)
         .map_err(|error| invalid(engine.types(), &error))?;
-    let graph = engine.graph(&manifest, &options, None);
+    let graph = ccm_author::graph::graph(engine, &manifest, &options, None);
     let answer = match request.format.as_deref() {
         None | Some("json") => {
             let document = GraphDocument::new(&graph, &graph.layout());
-            serde_json::to_value(&document).unwrap_or_default()
+            return Ok(json_response(StatusCode::OK, &document));
         }
-        Some("svg") => json!({"svg": graph.render(GraphFormat::Svg)}),
-        Some("dot") => json!({"dot": graph.render(GraphFormat::Dot)}),
-        Some("mermaid") => json!({"mermaid": graph.render(GraphFormat::Mermaid)}),
+        Some("svg") => GraphText::Svg(graph.render(GraphFormat::Svg)),
+        Some("dot") => GraphText::Dot(graph.render(GraphFormat::Dot)),
+        Some("mermaid") => GraphText::Mermaid(graph.render(GraphFormat::Mermaid)),
         Some(_) => return Err(ApiError::malformed("`format` is json, svg, dot or mermaid")),
     };
     Ok(json_response(StatusCode::OK, &answer))
@@ -296,16 +375,15 @@ pub(crate) fn invalid(
         ManifestError::Invalid(_) => "the manifest is not valid".to_owned(),
         other => ccm_engine::chain(other),
     };
-    let findings: Vec<Value> = match error {
-        ManifestError::Invalid(diagnosis) => {
-            let all = diagnosis.diagnostics().take(50);
-            all.map(|found| serde_json::to_value(found).unwrap_or_default()).collect()
-        }
+    let findings = match error {
+        ManifestError::Invalid(diagnosis) => diagnosis.diagnostics().take(50).collect(),
         _ => Vec::new(),
     };
     let frame = match error {
-        ManifestError::Invalid(diagnosis) => ccm_engine::frame::render(diagnosis, types, false),
+        ManifestError::Invalid(diagnosis) => ccm_author::frame::render(diagnosis, types, false),
         _ => String::new(),
     };
-    ApiError::conflict("not_valid", message).with("findings", findings).with("frame", frame)
+    let details =
+        ErrorDetails { frame: Some(frame), findings: Some(findings), ..ErrorDetails::default() };
+    ApiError::conflict("not_valid", message).with(details)
 }

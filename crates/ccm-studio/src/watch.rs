@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use ccm_host::Digest;
 use ccm_http::{Response, StreamSender, blocking};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::app::{App, lock};
@@ -16,6 +18,19 @@ use crate::files::{LIMITS, MAX_SIZE, is_listed};
 const PAUSE: Duration = Duration::from_secs(2);
 /// A line without content, so that both sides notice if the other one is gone.
 pub(crate) const BEAT: Duration = Duration::from_secs(15);
+
+/// A file that is open in a page, as it is now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct FileChanged<'a> {
+    path: &'a str,
+    /// Absent if the file is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<&'a str>,
+}
+
+/// An event that says nothing but its name.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Nothing {}
 
 /// An event of a stream.
 pub(crate) fn event(id: Option<usize>, name: &str, data: &Value) -> String {
@@ -57,7 +72,7 @@ async fn run(app: Arc<App>, sender: StreamSender) {
             () = tokio::time::sleep(PAUSE) => {}
             () = sender.closed() => return,
             _ = stopping.wait_for(|stopping| *stopping) => {
-                sender.try_send(event(None, "stopping", &json!({})));
+                sender.try_send(event(None, "stopping", &json!(Nothing {})));
                 return;
             }
         }
@@ -102,15 +117,12 @@ impl Snapshot {
             let now = &self.opened[name];
             // Also notify for files opened since: they may have changed after they were read.
             if before.opened.get(name) != Some(now) {
-                let mut data = json!({"path": name});
-                if let Some(digest) = now {
-                    data["digest"] = digest.as_str().into();
-                }
-                events.push(event(None, "file", &data));
+                let changed = FileChanged { path: name, digest: now.as_deref() };
+                events.push(event(None, "file", &json!(changed)));
             }
         }
         if self.listed != before.listed {
-            events.push(event(None, "files", &json!({})));
+            events.push(event(None, "files", &json!(Nothing {})));
         }
         events
     }

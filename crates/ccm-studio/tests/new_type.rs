@@ -3,7 +3,7 @@
 
 use ccm_engine::{Engine, Inputs};
 use ccm_extension_example::TYPES;
-use ccm_host::{Host, System};
+use ccm_host::{Host, ListenSocket, System};
 use ccm_studio::{Settings, Studio};
 use ccm_testkit::Target;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn a_new_type_is_in_the_table_and_has_a_form() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().canonicalize().unwrap();
     let host = Host::new();
-    let socket = host.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let socket = ListenSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let settings = Settings {
         engine: Engine::new(System::default(), TYPES),
         offline: Engine::new(System::default(), TYPES),
@@ -24,8 +24,7 @@ fn a_new_type_is_in_the_table_and_has_a_form() {
         allow_apply: false,
         read_only: true,
         session: None,
-        begin_run: Box::new(|_| Ok(None)),
-        state_directory: Box::new(|_| None),
+        state: ccm_engine::StateRequest { is_off: true, ..Default::default() },
         idle: None,
         assets: None,
         version: ("0", "none"),

@@ -35,12 +35,42 @@ startRouter(() => {
 startKeys();
 register([
   { id: "save", title: "Save", keys: "Mod+S", icon: "save", inText: true, run: () => void save() },
-  { id: "plan", title: "Plan", keys: "Mod+Enter", icon: "plan", inText: true, when: () => current.peek()?.isManifest ?? false, run: startPlan },
-  { id: "apply", title: "Apply", keys: "Mod+Shift+Enter", icon: "play", inText: true, when: () => studio.peek()?.apply_allowed ?? false, run: startApply },
-  { id: "palette", title: "Search resources, files, commands", keys: "Mod+K", inText: true, hidden: true, run: () => void openPalette() },
+  {
+    id: "plan",
+    title: "Plan",
+    keys: "Mod+Enter",
+    icon: "plan",
+    inText: true,
+    when: () => current.peek()?.isManifest ?? false,
+    run: startPlan,
+  },
+  {
+    id: "apply",
+    title: "Apply",
+    keys: "Mod+Shift+Enter",
+    icon: "play",
+    inText: true,
+    when: () => studio.peek()?.apply_allowed ?? false,
+    run: startApply,
+  },
+  {
+    id: "palette",
+    title: "Search resources, files, commands",
+    keys: "Mod+K",
+    inText: true,
+    hidden: true,
+    run: () => void openPalette(),
+  },
   { id: "help", title: "Keyboard and help", keys: "?", icon: "help", run: openHelp },
   { id: "new", title: "New manifest", icon: "plus", run: () => void newManifest() },
-  ...PAGES.map((page) => ({ id: `page-${page.id}`, title: page.title, keys: `g ${page.key}`, group: "Pages", hidden: true, run: () => go({ page: page.id }) })),
+  ...PAGES.map((page) => ({
+    id: `page-${page.id}`,
+    title: page.title,
+    keys: `g ${page.key}`,
+    group: "Pages",
+    hidden: true,
+    run: () => go({ page: page.id }),
+  })),
 ]);
 addEventListener("beforeunload", (event) => {
   if (unsaved()) event.preventDefault();

@@ -74,6 +74,16 @@ pub enum Error {
         /// A suggestion.
         suggestion: Option<String>,
     },
+    /// An expression that asks something of what has no value.
+    #[error("{message}")]
+    NoMember {
+        /// The part of the expression that failed.
+        part: String,
+        /// What has no value, and what may have been meant.
+        message: String,
+        /// The keys that exist there.
+        hint: Option<String>,
+    },
     /// A template that wants more than any sensible one.
     #[error("{what}")]
     Limit {
@@ -109,9 +119,11 @@ impl Error {
             Self::Expression { expression, source } => {
                 let start = template.find(&**expression)?;
                 let span = source.span();
-                start + span.start..start + span.end.min(expression.len())
+                let span = span.clamp(expression);
+                start + span.start..start + span.end
             }
             Self::NoValue { expression: part, .. }
+            | Self::NoMember { part, .. }
             | Self::NotBoolean { expression: part, .. }
             | Self::Empty { placeholder: part } => {
                 let start = template.find(&**part)?;
@@ -128,6 +140,7 @@ impl Error {
         match self {
             Self::Expression { expression: text, .. }
             | Self::NoValue { expression: text, .. }
+            | Self::NoMember { part: text, .. }
             | Self::Empty { placeholder: text } => self.place(text),
             _ => None,
         }
@@ -137,6 +150,7 @@ impl Error {
     pub fn brief(&self) -> String {
         match self {
             Self::Expression { source, .. } => source.message().to_owned(),
+            Self::Jet(error) => error.message().to_owned(),
             other => other.to_string(),
         }
     }
@@ -148,6 +162,7 @@ impl Error {
                 let expression = beginning(expression);
                 Some(format!("for an optional value, write `{expression} ?? \"default\"`"))
             }
+            Self::NoMember { hint, .. } => hint.clone(),
             Self::Scan(ScanError::Unclosed { opener, in_quotes: false, .. }) => {
                 let end = if *opener == "{{" { "}}" } else { "}" };
                 let literal = format!("{opener} \"{opener}\" {end}");
@@ -161,18 +176,12 @@ impl Error {
 
     /// The same for the model, with its place in the template.
     pub(crate) fn in_template(self, template: &str) -> TemplateError {
-        let (place, hint) = (self.place(template), self.hint());
-        let (message, picture) = match &self {
-            Self::Expression { source, .. } => {
-                let (message, shown) = (source.message().to_owned(), self.to_string());
-                let picture = shown.strip_prefix(&message).unwrap_or_default().to_owned();
-                (message, picture)
-            }
-            other => {
-                let picture = place.as_ref().map(TemplatePlace::picture);
-                (other.to_string(), picture.unwrap_or_default())
-            }
+        let place = self.place(template);
+        let picture = match &self {
+            Self::Jet(error) => format!("\n{}", error.excerpt()),
+            _ => place.as_ref().map(TemplatePlace::picture).unwrap_or_default(),
         };
+        let (message, hint) = (self.brief(), self.hint());
         TemplateError { message, picture, place: place.map(Box::new), hint }
     }
 }

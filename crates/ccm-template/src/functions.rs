@@ -7,6 +7,7 @@ use govalue::Value;
 
 use crate::budget::{Nesting, size};
 use crate::resolver::Call;
+use crate::table::{self, Language};
 use crate::{Error, Resolver, network};
 
 /// What a template reads is text that people write.
@@ -21,29 +22,36 @@ pub(crate) fn environment(restricted: bool) -> Environment {
         .member("Environ", Type::map(Type::String))
         .member("WorkingDir", Type::String)
         .member("DefaultOnMissing", Type::Bool)
-        .member("RestrictFunctions", Type::Bool)
-        .function("lookup", Function::new(lookup).arity(1, 2));
+        .member("RestrictFunctions", Type::Bool);
+    let functions = table::of(Language::Expr).filter(|(_, known)| !restricted || known.is_in_data);
+    let environment = functions.fold(base, |environment, (name, known)| {
+        let body = |context: Context<'_>, args: &[Value]| (known.body)(call(context)?, args);
+        let function = Function::new(body).arity(known.arity.0, known.arity.1);
+        let result = if known.gives_string { Type::String } else { Type::Any };
+        environment.function(name, function.returns(result))
+    });
     if restricted {
-        return base;
+        return environment;
     }
-    base.function("readFile", Function::new(read_file).arity(1, 1))
-        .function("file", Function::new(read_file).arity(1, 1))
-        .function("template", Function::new(template).arity(1, 2))
-        .function("jet", Function::new(jet))
-        .function("registrations", Function::new(registrations).arity(4, 4))
-        .function("kvGet", Function::new(kv_get).arity(2, 2))
-        .list_method(
-            network::FILE_SD,
-            Function::new(|_, args| network::file_sd(args)).arity(1, 1).returns(Type::String),
-        )
+    environment.list_method(
+        network::FILE_SD,
+        Function::new(|_, args| network::file_sd(args)).arity(1, 1).returns(Type::String),
+    )
 }
 
-fn registrations(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
-    network::registrations(&call(context)?.resolver, args)
-}
-
-fn kv_get(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
-    network::kv_get(&call(context)?.resolver, args)
+/// One word of a POSIX shell, whatever is in it.
+pub(crate) fn shell_quote(_: &Call, args: &[Value]) -> Result<Value, FunctionError> {
+    let value = args.first().unwrap_or(&Value::Nil);
+    size(value).map_err(|error| nested(&error))?;
+    let text = value.to_string();
+    if text.contains('\0') {
+        return Err("a word of a shell cannot contain a NUL character".into());
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return Ok(text.into());
+    }
+    Ok(format!("'{}'", text.replace('\'', r"'\''")).into())
 }
 
 fn call(context: Context<'_>) -> Result<&Call, FunctionError> {
@@ -71,18 +79,16 @@ pub(crate) fn nested(error: &Error) -> FunctionError {
     error.nested().into()
 }
 
-fn lookup(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn lookup(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
     let key = string(args.first().unwrap_or(&Value::Nil), "the key")?;
-    find(&call(context)?.resolver, key, args.get(1))
-}
-
-/// What `lookup` gives in all languages.
-pub(crate) fn find(
-    resolver: &Resolver,
-    key: &str,
-    default: Option<&Value>,
-) -> Result<Value, FunctionError> {
-    match (resolver.lookup(key).map_err(|error| nested(&error))?, default) {
+    let (resolver, default) = (&call.resolver, args.get(1));
+    let found = resolver.lookup(key).map_err(|error| nested(&error))?;
+    // An empty variable counts as one that is not set.
+    let is_unset = |value: &Value| {
+        value.as_str() == Some("") && ["environ.", "env."].iter().any(|at| key.starts_with(at))
+    };
+    let found = found.filter(|value| default.is_none_or(Value::is_nil) || !is_unset(value));
+    match (found, default) {
         (Some(found), _) => Ok(found),
         (None, Some(default)) if !default.is_nil() => Ok(default.clone()),
         (None, _) if resolver.is_restricted() => Ok("".into()),
@@ -93,34 +99,23 @@ pub(crate) fn find(
     }
 }
 
-fn read_file(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn read_file(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
     let path = string(args.first().unwrap_or(&Value::Nil), "the path")?;
-    let call = call(context)?;
     call.resolver
         .counted_file(path, call.nesting())
         .map(Value::from)
         .map_err(|error| nested(&error))
 }
 
-fn template(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn template(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
     let text = string(args.first().unwrap_or(&Value::Nil), "the template")?;
-    let call = call(context)?;
     let resolver = call.resolver.for_template(args.get(1))?;
     resolver.template(text, call.nesting()).map_err(|error| nested(&error))
 }
 
-fn jet(context: Context<'_>, args: &[Value]) -> Result<Value, FunctionError> {
-    let call = call(context)?;
-    nested_jet(&call.resolver, args, call.nesting())
-}
-
-/// What `jet()` gives in all languages: a template, optional delimiters, and
-/// optional data in the place of the manifest's.
-pub(crate) fn nested_jet(
-    resolver: &Resolver,
-    args: &[Value],
-    nesting: &Nesting,
-) -> Result<Value, FunctionError> {
+/// A template, optional delimiters, and optional data in the place of the
+/// manifest's.
+pub(crate) fn jet(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
     let (body, delimiters, data) = match args {
         [body] => (body, None, None),
         [body, data] => (body, None, Some(data)),
@@ -134,8 +129,8 @@ pub(crate) fn nested_jet(
             Some((string(left, "the left delimiter")?, string(right, "the right delimiter")?))
         }
     };
-    let rendered =
-        resolver.for_template(data)?.nested_jet(string(body, "the body")?, delimiters, nesting);
+    let resolver = call.resolver.for_template(data)?;
+    let rendered = resolver.nested_jet(string(body, "the body")?, delimiters, call.nesting());
     rendered.map(Value::from).map_err(|error| nested(&error))
 }
 
@@ -144,6 +139,10 @@ impl Resolver {
     /// that others can change gets a warning; with `CCM_STRICT=1` it is an error.
     pub fn read_file(&self, path: &str) -> Result<String, Error> {
         let path = self.directory().join(Path::new(path));
+        if !self.may_read(&path) {
+            let message = format!("{} is outside the directory", path.display());
+            return Err(Error::File { message });
+        }
         self.host().read_trusted(&path, MAX_FILE).map_err(|error| {
             let mut message = error.to_string();
             let mut cause = std::error::Error::source(&error);

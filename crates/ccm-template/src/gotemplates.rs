@@ -1,10 +1,12 @@
 //! Go templates within the resolver.
 
-use gotemplate::Failure;
+use std::sync::Arc;
+
 use govalue::{Map, Value};
 
 use crate::budget::Nesting;
-use crate::functions::{find, nested, nested_jet, string};
+use crate::resolver::Call;
+use crate::table::{self, Language};
 use crate::{Resolver, network};
 
 impl Resolver {
@@ -23,33 +25,14 @@ impl Resolver {
     /// # Ok::<(), gotemplate::Error>(())
     /// ```
     pub fn go_scope(&self) -> (gotemplate::Engine, Value) {
-        let nesting = Nesting::default();
-        let resolver = self.clone();
-        let mut go = gotemplate::Engine::new().on_missing(self.warn_of_unknown()).function(
-            "lookup",
-            move |args| {
-                let (key, default) = match args {
-                    [key] => (key, None),
-                    [key, default] => (key, Some(default)),
-                    _ => return Err(wrong_count("lookup", "a key, or a key and a default")),
-                };
-                find(&resolver, string(key, "the key")?, default)
-            },
-        );
-        for name in ["file", "readFile"] {
-            let (resolver, nesting) = (self.clone(), nesting.clone());
-            go = go.function(name, move |args| {
-                let [path] = args else { return Err(wrong_count(name, "a path")) };
-                let text = resolver.counted_file(string(path, "the path")?, &nesting);
-                text.map(Value::from).map_err(|error| nested(&error))
-            });
+        let call = Arc::new(Call::new(self, Nesting::default()));
+        let mut go = gotemplate::Engine::new()
+            .on_missing(self.warn_of_unknown())
+            .interrupt_if(self.is_cancelled());
+        for (name, function) in table::of(Language::Go) {
+            let call = Arc::clone(&call);
+            go = go.function(name, move |args| function.call(&call, args));
         }
-        let resolver = self.clone();
-        go = go.function("jet", move |args| nested_jet(&resolver, args, &nesting));
-        let resolver = self.clone();
-        go = go.function("registrations", move |args| network::registrations(&resolver, args));
-        let resolver = self.clone();
-        go = go.function("kvGet", move |args| network::kv_get(&resolver, args));
         go = go.list_method(network::FILE_SD, network::file_sd);
         (go, self.members().into())
     }
@@ -67,8 +50,4 @@ impl Resolver {
         }
         members
     }
-}
-
-fn wrong_count(name: &str, takes: &str) -> Failure {
-    format!("{name} takes {takes}").into()
 }

@@ -1,17 +1,20 @@
 //! Jet templates within the resolver.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use expr::FunctionError;
 use govalue::{Map, Str, Value};
 use jet::{Function, Limits, Loader, Param, Set, Variables};
 
 use crate::budget::Nesting;
-use crate::functions::{find, names_jet, nested, string};
+use crate::functions::names_jet;
+use crate::resolver::Call;
+use crate::table::{self, Language};
 use crate::{Error, Resolver, network};
 
 /// What Jet's actions stand between, unless a template says otherwise.
-const DELIMITERS: (&str, &str) = ("[[", "]]");
+pub(crate) const DELIMITERS: (&str, &str) = ("[[", "]]");
 
 impl Resolver {
     /// Renders a Jet template between `[[` and `]]`, or other delimiters. A body
@@ -76,7 +79,8 @@ impl Resolver {
             .with_delimiters(left, right)
             .with_limits(limits)
             .with_loader(Files::beside(self, name, nesting))
-            .on_missing(self.warn_of_unknown());
+            .on_missing(self.warn_of_unknown())
+            .interrupt_if(self.is_cancelled());
         let template = set.parse(name, text)?;
         let (variables, context) = self.nested_scope(nesting);
         Ok(set.render(&template, &variables, &context)?)
@@ -113,39 +117,18 @@ impl Resolver {
 
     fn nested_functions(&self, nesting: &Nesting) -> Variables {
         let mut variables = Variables::new();
-        let resolver = self.clone();
-        variables.set_function(
-            "lookup",
-            Function::new(1..=2, move |args| {
-                find(&resolver, string(&args[0], "the key")?, args.get(1))
-            }),
-        );
-        for name in ["file", "readFile"] {
-            let (resolver, nesting) = (self.clone(), nesting.clone());
-            let read = move |args: &[Value]| {
-                let path = string(&args[0], "the path")?;
-                let text = resolver.counted_file(path, &nesting);
-                text.map(Value::from).map_err(|error| nested(&error))
+        let shared = Arc::new(Call::new(self, nesting.clone()));
+        for (name, function) in table::of(Language::Jet) {
+            let call = Arc::clone(&shared);
+            let body = move |args: &[Value]| function.call(&call, args);
+            let (least, most) = function.arity;
+            let function = match function.param {
+                Param::Any => Function::new(least..=most, body),
+                param => Function::typed(&vec![param; most], body),
             };
-            variables.set_function(name, Function::new(1..=1, read));
+            variables.set_function(name, function);
         }
-        let (resolver, nesting) = (self.clone(), nesting.clone());
-        variables.set_function(
-            "template",
-            Function::new(1..=2, move |args| {
-                let text = string(&args[0], "the template")?;
-                let resolver = resolver.for_template(args.get(1))?;
-                resolver.template(text, &nesting).map_err(|error| nested(&error))
-            }),
-        );
-        let resolver = self.clone();
-        let registrations = move |args: &[Value]| network::registrations(&resolver, args);
-        let resolver = self.clone();
-        let kv_get = move |args: &[Value]| network::kv_get(&resolver, args);
-        variables
-            .set_function("registrations", Function::typed(&[Param::String; 4], registrations))
-            .set_function("kvGet", Function::typed(&[Param::String; 2], kv_get))
-            .set_list_method(network::FILE_SD, Function::new(1..=1, network::file_sd));
+        variables.set_list_method(network::FILE_SD, Function::new(1..=1, network::file_sd));
         variables
     }
 }

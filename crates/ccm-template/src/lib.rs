@@ -18,7 +18,10 @@
 //! assert!(resolver.condition("lookup('data.port') > 1024")?);
 //!
 //! let error = resolver.text("{{ Data.port + nope }}").unwrap_err();
-//! assert_eq!(error.to_string(), "unknown name nope (1:13)\n | Data.port + nope\n |             ^^^^");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "unknown name nope\n --> expression:1:13\n  |\n1 | Data.port + nope\n  |             ^^^^"
+//! );
 //! # Ok::<(), ccm_template::Error>(())
 //! ```
 //!
@@ -26,6 +29,7 @@
 
 mod budget;
 mod error;
+mod files;
 mod functions;
 mod gotemplates;
 mod jets;
@@ -36,9 +40,11 @@ mod references;
 mod resolve;
 mod resolver;
 mod scope;
+mod table;
 
 pub use error::Error;
 pub use references::{ExpressionReads, Read, ReadKind, reads_of_expression, reads_of_text};
 pub use resolve::Resolved;
 pub use resolver::Resolver;
 pub use scope::{Facts, Scope};
+pub use table::{FUNCTIONS, Language, TemplateFunction};

@@ -59,6 +59,48 @@ fn quoted(inner: &str) -> Option<(&str, usize)> {
 }
 
 impl Resolver {
+    /// The error for an expression that failed: where it asks for a member of
+    /// what has no value, what that is and which keys there are.
+    pub(crate) fn failed(&self, expression: &str, error: expr::Error) -> Error {
+        let part = expression.get(error.span().range()).unwrap_or(expression);
+        let Some((member, suggestion)) =
+            self.first_missing(part).filter(|(member, _)| member != part)
+        else {
+            return Error::expression(expression, error);
+        };
+        let hint = suggestion.is_none().then(|| {
+            let rest = part.get(member.len()..).unwrap_or_default();
+            let optional = format!("for an optional value, write `{member}?{rest} ?? \"default\"`");
+            match self.known_beside(&member) {
+                Some((map, keys)) => format!("`{map}` has {}; {optional}", listed(&keys)),
+                None => optional,
+            }
+        });
+        let meant = crate::error::did_you_mean(suggestion.as_deref());
+        let message = format!("`{member}` has no value{meant}");
+        Error::NoMember { part: part.to_owned(), message, hint }
+    }
+
+    /// The map that a member was looked for in, and its keys. Variables are too
+    /// many, and nobody's business.
+    fn known_beside(&self, member: &str) -> Option<(String, Vec<String>)> {
+        let chain = Chain::parse(member)?;
+        let mut value = match chain.root {
+            "Data" => self.data(),
+            "Facts" => self.facts().get(),
+            _ => return None,
+        };
+        let (_, above) = chain.members.split_last()?;
+        for (name, _, _) in above {
+            value = value.as_map()?.get(name)?;
+        }
+        let end = above.last().map_or(chain.root.len(), |&(_, _, end)| end);
+        let keys = value.as_map()?.keys().map(|key| key.value().to_string());
+        let mut keys: Vec<String> = keys.collect();
+        keys.sort();
+        (!keys.is_empty()).then(|| (member[..end].to_owned(), keys))
+    }
+
     /// The error for an expression that gave nil where a value is needed.
     pub(crate) fn no_value(&self, expression: &str) -> Error {
         let (member, suggestion) =
@@ -73,6 +115,7 @@ impl Resolver {
         let mut value = match chain.root {
             "Data" => self.data(),
             "Facts" => self.facts().get(),
+            "Environ" => self.environ(),
             _ => return None,
         };
         for (name, start, end) in chain.members {
@@ -157,6 +200,14 @@ impl Resolver {
     }
 }
 
+/// The first of many keys.
+fn listed(keys: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown = keys.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    let more = if keys.len() > SHOWN { ", …" } else { "" };
+    format!("the keys {shown}{more}")
+}
+
 fn closest_key<'m>(map: &'m Map, name: &str) -> Option<&'m str> {
     closest(name, map.iter().filter_map(|(key, _)| key.as_str()))
 }
@@ -195,6 +246,32 @@ mod tests {
         ] {
             let shown = resolver().no_value(expression).to_string();
             assert_eq!(shown, wanted, "{expression}");
+        }
+    }
+
+    #[test]
+    fn members_of_nothing_are_errors_that_name_the_keys_there_are() {
+        for (expression, wanted, hint) in [
+            (
+                "Facts.os.family",
+                "`Facts.os` has no value",
+                Some(
+                    "`Facts` has the keys hostname; for an optional value, write `Facts.os?.family ?? \"default\"`",
+                ),
+            ),
+            (
+                "1 + Data.web.tls['port']",
+                "`Data.web.tls` has no value",
+                Some(
+                    "`Data.web` has the keys none, port; for an optional value, write `Data.web.tls?['port'] ?? \"default\"`",
+                ),
+            ),
+            ("Data.wbe.port == 80", "`Data.wbe` has no value; did you mean `Data.web`?", None),
+            ("Environ.NO.x", "string has no member x", None),
+        ] {
+            let error = resolver().evaluate(expression).unwrap_err();
+            let found = (error.brief(), error.hint());
+            assert_eq!((found.0.as_str(), found.1.as_deref()), (wanted, hint), "{expression}");
         }
     }
 

@@ -7,8 +7,8 @@ use ccm_model::{RegistryEntry, RegistryQuery, prometheus_file_sd};
 use expr::FunctionError;
 use govalue::{Map, MapShape, Value};
 
-use crate::Resolver;
 use crate::functions::string;
+use crate::resolver::Call;
 
 /// The method of a list of registrations.
 pub(crate) const FILE_SD: &str = "PrometheusFileSD";
@@ -17,16 +17,16 @@ pub(crate) const FILE_SD: &str = "PrometheusFileSD";
 const OPTIONAL: &[&str] = &["annotations", "ttl"];
 
 /// `kvGet(bucket, key)`
-pub(crate) fn kv_get(resolver: &Resolver, args: &[Value]) -> Result<Value, FunctionError> {
-    let [bucket, key] = args else { return Err(wrong_count("kvGet", "a bucket and a key")) };
+pub(crate) fn kv_get(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
+    let [bucket, key] = args else { return Err("takes a bucket and a key".into()) };
     let (bucket, key) = (string(bucket, "the bucket")?, string(key, "the key")?);
-    resolver.host().kv_get(bucket, key).map(Value::from).map_err(|error| failure(&error))
+    call.resolver.host().kv_get(bucket, key).map(Value::from).map_err(|error| failure(&error))
 }
 
 /// `registrations(cluster, protocol, service, address)`
-pub(crate) fn registrations(resolver: &Resolver, args: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn registrations(call: &Call, args: &[Value]) -> Result<Value, FunctionError> {
     let [cluster, protocol, service, address] = args else {
-        return Err(wrong_count("registrations", "cluster, protocol, service and address"));
+        return Err("takes cluster, protocol, service and address".into());
     };
     let query = RegistryQuery::new(
         string(cluster, "the cluster")?,
@@ -34,7 +34,7 @@ pub(crate) fn registrations(resolver: &Resolver, args: &[Value]) -> Result<Value
         string(service, "the service")?,
         string(address, "the address")?,
     )?;
-    let entries = resolver.host().registrations(&query).map_err(|error| failure(&error))?;
+    let entries = call.resolver.host().registrations(&query).map_err(|error| failure(&error))?;
     Ok(Value::array(entries.into_iter().map(value)))
 }
 
@@ -47,10 +47,6 @@ pub(crate) fn file_sd(args: &[Value]) -> Result<Value, FunctionError> {
         Some(entries) => Ok(prometheus_file_sd(&entries).into()),
         None => Err(format!("{FILE_SD} is for what `registrations` returns").into()),
     }
-}
-
-fn wrong_count(name: &str, takes: &str) -> FunctionError {
-    format!("{name} takes {takes}").into()
 }
 
 /// Members of expressions have no place for a hint of their own.

@@ -2,6 +2,7 @@
 
 use crate::functions::{names_file, names_jet};
 use crate::placeholder::{Openers, scan};
+use crate::table::{self, Language};
 
 /// Where something that a template reads comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +96,11 @@ pub fn reads_of_expression(expression: &str) -> ExpressionReads {
 /// Whether an expression calls a function that reads files or asks a server, or
 /// may: what it gets may be another value later.
 pub(crate) fn asks_elsewhere(expression: &str) -> bool {
-    const NAMES: [&str; 6] = ["readFile", "file", "template", "jet", "kvGet", "registrations"];
     let found = expr::references(expression).unwrap_or_default();
-    found.calls.iter().any(|call| NAMES.contains(&&*call.name))
+    found.calls.iter().any(|call| {
+        table::of(Language::Expr)
+            .any(|(name, function)| function.asks_elsewhere && *call.name == *name)
+    })
 }
 
 fn file(name: &str) -> Read {
@@ -110,7 +113,7 @@ fn looked_up(key: &str) -> Option<Read> {
     let kind = match parts.next()? {
         "data" => ReadKind::Data,
         "facts" => ReadKind::Fact,
-        "environ" => ReadKind::Environment,
+        "environ" | "env" => ReadKind::Environment,
         _ => return None,
     };
     let is_query = |part: &str| part.contains(['#', '*', '?', '|', '@', '!', '{', '[', '(', '\\']);

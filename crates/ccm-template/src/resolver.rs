@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ccm_host::Host;
-use ccm_model::{TemplateError, Templates, has_placeholder};
+use ccm_model::{TemplateError, Templates, has_placeholder, is_secret_name};
 use expr::{Environment, Program, Type, Vars};
 use gjson::Document;
 use govalue::{Map, Value};
@@ -14,7 +14,7 @@ use govalue::{Map, Value};
 use crate::budget::Nesting;
 use crate::error::beginning;
 use crate::placeholder::{Openers, Placeholder, scan};
-use crate::references::asks_elsewhere;
+use crate::references::{ReadKind, asks_elsewhere, reads_of_text};
 use crate::{Error, Facts, Resolved, Scope, functions};
 
 /// Distinct expressions that are kept compiled. Texts that templates make up
@@ -31,6 +31,7 @@ struct Inner {
     environ: Value,
     directory: PathBuf,
     host: Host,
+    beneath: Option<PathBuf>,
     language: Arc<Language>,
     /// The members of the environment, without facts as long as nobody needs
     /// them.
@@ -59,6 +60,10 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    pub(crate) fn new(resolver: &Resolver, nesting: Nesting) -> Self {
+        Self { resolver: resolver.clone(), nesting: nesting.into() }
+    }
+
     /// Made when the first function needs it: most expressions call none.
     pub(crate) fn nesting(&self) -> &Nesting {
         self.nesting.get_or_init(Nesting::default)
@@ -89,6 +94,31 @@ impl Resolver {
         Self::build(scope, Arc::clone(&self.0.language))
     }
 
+    /// The same resolver, which reads only files in a directory.
+    #[must_use]
+    pub fn confined(&self, beneath: &Path) -> Self {
+        let scope = Scope { beneath: Some(beneath.to_owned()), ..self.scope() };
+        Self::build(scope, Arc::clone(&self.0.language))
+    }
+
+    /// The same resolver, which reads files through another handle.
+    #[must_use]
+    pub fn with_host(&self, host: Host) -> Self {
+        let scope = Scope { host, ..self.scope() };
+        Self::build(scope, Arc::clone(&self.0.language))
+    }
+
+    /// Whether a file may be read.
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
+        let Some(beneath) = &self.0.beneath else { return true };
+        let host = &self.0.host;
+        // A file that is not there says so when it is opened.
+        let real =
+            host.canonicalize(path).or_else(|_| host.canonicalize(path.parent().unwrap_or(path)));
+        let beneath = host.canonicalize(beneath);
+        real.is_ok_and(|real| beneath.is_ok_and(|beneath| real.starts_with(beneath)))
+    }
+
     fn scope(&self) -> Scope {
         let map = |value: &Value| value.as_map().cloned().unwrap_or_default();
         Scope {
@@ -97,6 +127,7 @@ impl Resolver {
             environ: map(&self.0.environ),
             directory: self.0.directory.clone(),
             host: self.0.host.clone(),
+            beneath: self.0.beneath.clone(),
         }
     }
 
@@ -108,16 +139,18 @@ impl Resolver {
         let (data, environ) = (Value::from(scope.data), Value::from(scope.environ));
         let mut vars = language.environment.vars();
         vars.set("Data", data.clone());
-        vars.set("Environ", environ.clone());
+        vars.set("Environ", with_nil(&environ));
         vars.set("WorkingDir", scope.directory.to_string_lossy().as_ref());
         vars.set("DefaultOnMissing", language.restricted);
         vars.set("RestrictFunctions", language.restricted);
+        vars.interrupt_if(is_cancelled(&scope.host));
         Self(Arc::new(Inner {
             facts: scope.facts,
             data,
             environ,
             directory: scope.directory,
             host: scope.host,
+            beneath: scope.beneath,
             language,
             vars,
             vars_with_facts: OnceLock::new(),
@@ -149,6 +182,11 @@ impl Resolver {
     /// The host that files are read through.
     pub fn host(&self) -> &Host {
         &self.0.host
+    }
+
+    /// Asks whether the run is cancelled, for the languages to stop then.
+    pub fn is_cancelled(&self) -> impl Fn() -> bool + Send + Sync + use<> {
+        is_cancelled(&self.0.host)
     }
 
     /// Whether a missing key is the empty string.
@@ -215,7 +253,8 @@ impl Resolver {
         for placeholder in scan(text, openers).filter_map(Result::ok) {
             let Placeholder { start, end, inner } = placeholder;
             if asks_elsewhere(inner) {
-                self.check(inner).map_err(|error| error.in_template(text))?;
+                let checked = self.check(inner).and_then(|()| self.check_files(inner));
+                checked.map_err(|error| error.in_template(text))?;
                 // As long as before, so that places stay where they are.
                 known.replace_range(start..end, &" ".repeat(end - start));
             }
@@ -224,11 +263,12 @@ impl Resolver {
         resolved.map(drop).map_err(|error| error.in_template(text))
     }
 
-    /// Evaluates an expression that must be true or false.
+    /// Evaluates an expression that must be true or false. Nil is
+    /// [`Error::NoValue`].
     pub fn condition(&self, expression: &str) -> Result<bool, Error> {
         match self.evaluate(expression)? {
             Value::Bool(holds) => Ok(holds),
-            Value::Nil => Err(not_boolean(expression, "nothing (nil)".to_owned())),
+            Value::Nil => Err(self.no_value(expression)),
             other => {
                 let found = format!("{:?}", beginning(&functions::printed(&other)));
                 Err(not_boolean(expression, found))
@@ -252,7 +292,7 @@ impl Resolver {
         compiled
             .program
             .run(&vars.clone().with_user(&call))
-            .map_err(|error| Error::expression(expression, error))
+            .map_err(|error| self.failed(expression, error))
     }
 
     fn compiled(&self, expression: &str) -> Result<Arc<Compiled>, Error> {
@@ -275,6 +315,9 @@ impl Resolver {
     /// matches nothing.
     pub fn lookup(&self, key: &str) -> Result<Option<Value>, Error> {
         let inner = &*self.0;
+        // The short name that the original's documentation has.
+        let long = key.strip_prefix("env.").map(|rest| format!("environ.{rest}"));
+        let key = long.as_deref().unwrap_or(key);
         // Facts cost time: paths that begin elsewhere do without.
         let first = key.split(['.', '|']).next().unwrap_or_default();
         let document = if matches!(first, "data" | "environ") {
@@ -298,6 +341,21 @@ impl Resolver {
         });
         Document::new(members.collect::<Map>().into())
     }
+}
+
+/// The variables as expressions see them: one that is not set is nil there, the
+/// empty string in Jet and Go templates.
+fn with_nil(environ: &Value) -> Value {
+    let Some(variables) = environ.as_map().filter(|map| !map.is_nil()) else {
+        return environ.clone();
+    };
+    variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect::<Map>().into()
+}
+
+/// Tells the languages when the run is cancelled.
+fn is_cancelled(host: &Host) -> impl Fn() -> bool + Send + Sync + use<> {
+    let cancel = host.cancel().clone();
+    move || cancel.reason().is_some()
 }
 
 fn not_boolean(expression: &str, found: String) -> Error {
@@ -332,12 +390,25 @@ impl Templates for Resolver {
         text_of(text, self.text_with(text, Openers::Shell))
     }
 
-    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-        Ok(Resolver::condition(self, expression)?)
-    }
-
     fn value(&self, text: &str) -> Result<Value, TemplateError> {
         Resolver::value(self, text).map_err(|error| error.in_template(text))
+    }
+
+    fn reads_secret(&self, text: &str) -> bool {
+        let found = reads_of_text(text, Openers::All);
+        found.iter().flat_map(|found| &found.reads).any(|read| {
+            let root = match read.kind {
+                ReadKind::Data => self.data(),
+                ReadKind::Fact => self.facts().get(),
+                ReadKind::Environment => self.environ(),
+                ReadKind::File => return false,
+            };
+            let is_named = read.kind == ReadKind::Environment
+                && read.path.last().is_some_and(|name| is_secret_name(name));
+            let value = read.path.iter().try_fold(root, |value, key| value.get(key));
+            is_named
+                || value.is_some_and(|value| self.host().redactor().finds_in(&value.to_string()))
+        })
     }
 }
 

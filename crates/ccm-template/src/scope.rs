@@ -93,6 +93,8 @@ pub struct Scope {
     pub directory: PathBuf,
     /// The host that files are read through.
     pub host: Host,
+    /// The directory that files must lie in, if there is one.
+    pub beneath: Option<PathBuf>,
 }
 
 impl Scope {
@@ -105,6 +107,7 @@ impl Scope {
             environ: Map::with_shape(MapShape::Strings),
             directory: PathBuf::new(),
             host: host.clone(),
+            beneath: None,
         }
     }
 

@@ -10,14 +10,13 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::wait_until;
 
 pub use cluster::Cluster;
 pub use objects::{encoded, object_digest};
 pub use wire::{Message, Wire};
-
-/// How long a server may take to begin: machines can be busy.
-const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The program, if this machine has it.
 pub fn program() -> Option<PathBuf> {
@@ -65,7 +64,7 @@ impl NatsServer {
         );
         std::fs::write(directory.join("server.conf"), text).unwrap();
         let child = run(directory);
-        let address = wait_for("a server", || ports(directory));
+        let address = wait_until("a server", || ports(directory));
         let mut server = Self { directory: directory.to_owned(), child, address };
         server.pin();
         server
@@ -99,7 +98,7 @@ impl NatsServer {
         nix::sys::signal::kill(pid, signal).unwrap();
         if signal == nix::sys::signal::SIGSTOP {
             // On a busy machine its threads run on for a moment.
-            wait_for("the server to stop", || self.is_stopped().then_some(()));
+            wait_until("the server to stop", || self.is_stopped());
         }
     }
 
@@ -123,7 +122,7 @@ impl NatsServer {
         self.kill();
         clear_ports(&self.directory);
         self.child = run(&self.directory);
-        wait_for("a server that came back", || ports(&self.directory));
+        wait_until("a server that came back", || ports(&self.directory));
     }
 
     /// A connection of the test's own.
@@ -192,16 +191,4 @@ fn ports(directory: &Path) -> Option<String> {
     // It answers.
     std::net::TcpStream::connect(&address).ok()?;
     Some(address)
-}
-
-/// Waits for something that takes a while.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }

@@ -39,6 +39,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,7 +50,7 @@ use pieces::Pieces;
 use tree::{Tree, Unread};
 
 /// One step of a path: into a map by key, into a list by index.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Step {
     /// The key of a map.
@@ -92,7 +93,7 @@ pub fn path<T: Into<Step>>(steps: impl IntoIterator<Item = T>) -> Vec<Step> {
 
 /// What is to be done to a document. As JSON: `{"op": "set", "path": ["a", 0],
 /// "value": 1, "before": "b"}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Operation {
     /// Replaces the value at a path, or adds the last key of it to its map.
@@ -157,7 +158,7 @@ impl Operation {
 }
 
 /// Where a new key goes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Beside {
     /// Before this key.

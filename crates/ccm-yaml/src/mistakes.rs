@@ -2,7 +2,7 @@
 //! the violated rule of YAML; this module suggests what to write.
 
 use crate::SyntaxError;
-use crate::source::Span;
+use govalue::Span;
 
 /// Rewrites an error whose cause is a common mistake.
 pub(crate) fn explain(text: &str, error: SyntaxError) -> SyntaxError {

@@ -3,14 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// A range of bytes in a [`Source`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// Offset of the first byte.
-    pub start: u32,
-    /// Offset behind the last byte.
-    pub end: u32,
-}
+use govalue::Span;
 
 /// A location for messages: lines and columns from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +41,7 @@ impl Source {
     /// The bytes of a span, widened to whole characters and cut at the end of
     /// the text, so that the text can be sliced by them.
     pub fn clamp(&self, span: Span) -> Range<usize> {
-        let start = self.text.floor_char_boundary(span.start as usize);
-        let end = self.text.ceil_char_boundary(span.end as usize);
-        start..end.max(start)
+        span.clamp(&self.text)
     }
 
     fn line_starts(&self) -> &[u32] {

@@ -1,11 +1,12 @@
 //! Errors that end a command.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use ccm_engine::why::WhyError;
+use ccm_author::why::WhyError;
 use ccm_engine::{
-    Diagnosis, Difference, EnsureError, Loss, ManifestError, SavedPlanError, SelectionError,
-    SessionError, StatusError, UndoError, VerifyError,
+    Diagnosis, Difference, EnsureError, Loss, ManifestError, RunError, SavedPlanError,
+    SelectionError, SessionError, StateError, StatusError, UndoError,
 };
 use ccm_host::LockError;
 use ccm_model::RequestError;
@@ -27,6 +28,8 @@ pub(crate) enum Error {
     SavedPlan(#[from] SavedPlanError),
     #[error("the plan is stale: nothing was changed{}", listed(differences))]
     Stale { differences: Vec<Difference> },
+    #[error(transparent)]
+    State(#[from] StateError),
     #[error(transparent)]
     Request(#[from] RequestError),
     #[error(transparent)]
@@ -62,8 +65,10 @@ impl Error {
         match self {
             Self::Usage { .. } => Exit::Usage,
             Self::Manifest(ManifestError::Interrupted { reason, .. })
-            | Self::Lock(LockError::Cancelled(reason)) => (*reason).into(),
-            Self::Lock(LockError::Busy { .. }) => Exit::Busy,
+            | Self::Lock(LockError::Cancelled(reason))
+            | Self::State(StateError::Lock(LockError::Cancelled(reason))) => (*reason).into(),
+            Self::Lock(LockError::Busy { .. })
+            | Self::State(StateError::Lock(LockError::Busy { .. })) => Exit::Busy,
             _ => Exit::Failed,
         }
     }
@@ -91,6 +96,7 @@ impl Error {
             Self::Lock(LockError::Busy { .. }) => {
                 Some("try again when it is done, or wait longer with --lock-timeout".to_owned())
             }
+            Self::State(error) => error.hint(),
             Self::Why(error) => error.hint.clone(),
             Self::Undo(error) => error.hint(),
             Self::Facts(error) => error.hint(),
@@ -100,9 +106,17 @@ impl Error {
     }
 
     /// The findings to show instead of a message.
-    pub(crate) fn diagnosis(&self) -> Option<&Diagnosis> {
+    pub(crate) fn diagnosis(&self) -> Option<Diagnosis> {
         match self {
-            Self::Manifest(ManifestError::Invalid(diagnosis)) => Some(diagnosis),
+            Self::Manifest(ManifestError::Invalid(diagnosis)) => Some(diagnosis.clone()),
+            Self::Data(error) => {
+                let (source, findings) = error.findings()?;
+                Some(Diagnosis { source: Arc::clone(source), findings })
+            }
+            Self::Facts(ccm_facts::Error::Syntax { document, finding }) => {
+                let findings = vec![(**finding).clone()];
+                Some(Diagnosis { source: Arc::clone(document), findings })
+            }
             _ => None,
         }
     }
@@ -113,11 +127,20 @@ fn listed(differences: &[Difference]) -> String {
     differences.iter().map(|difference| format!("\n  {difference}")).collect()
 }
 
-impl From<VerifyError> for Error {
-    fn from(error: VerifyError) -> Self {
+impl From<RunError<Error>> for Error {
+    fn from(error: RunError<Error>) -> Self {
+        let (message, hint) = (error.to_string(), error.hint());
         match error {
-            VerifyError::Manifest(error) => error.into(),
-            VerifyError::Selection(error) => error.into(),
+            RunError::State(error) => error.into(),
+            RunError::Inputs(error) => error,
+            RunError::Manifest(error) => error.into(),
+            RunError::Selection(error) => error.into(),
+            RunError::SavedPlan(error) => error.into(),
+            RunError::Stale { differences } => Self::Stale { differences },
+            RunError::Session(error) => error.into(),
+            RunError::NoSession { .. } => Self::Invalid { message, hint },
+            RunError::Undo(error) => error.into(),
+            RunError::Host(error) => error.into(),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use ccm_engine::RunExit;
 use ccm_host::CancelReason;
-use ccm_model::Summary;
 
 /// How the process ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,6 @@ pub(crate) enum Exit {
     Done,
     /// It could not be done, or something failed.
     Failed,
-    /// Detailed: changes, failures or both.
-    Detailed { changed: bool, failed: bool },
     /// Rules do not hold.
     RulesFailed,
     /// Rules cannot be used.
@@ -22,38 +20,30 @@ pub(crate) enum Exit {
     Usage,
     /// Another run goes on.
     Busy,
-    /// Ended by this signal.
-    Interrupted(i32),
-    /// As a run of the agent ended.
-    OfRun(u8),
+    /// As a run ended.
+    OfRun { exit: RunExit, is_detailed: bool },
+    /// A code of its own.
+    Code(u8),
 }
 
 impl From<CancelReason> for Exit {
     fn from(reason: CancelReason) -> Self {
-        match reason {
-            CancelReason::Signal(signal) => Self::Interrupted(signal),
-            CancelReason::Requested | CancelReason::Deadline => Self::Failed,
-        }
+        Self::of_run(reason.into(), false)
     }
 }
 
 impl Exit {
-    /// The code for a finished run.
-    pub(crate) fn of_run(summary: &Summary, detailed: bool) -> Self {
-        let failed = summary.failed + summary.requirements_unmet > 0;
-        match (detailed, failed) {
-            (true, failed) => Self::Detailed { changed: summary.changed > 0, failed },
-            (false, true) => Self::Failed,
-            (false, false) => Self::Done,
-        }
+    /// The code for a run.
+    pub(crate) fn of_run(exit: RunExit, is_detailed: bool) -> Self {
+        Self::OfRun { exit, is_detailed }
     }
-}
 
-impl Exit {
     /// The same, but not success.
     pub(crate) fn or_failed(self) -> Self {
         match self {
-            Self::Done | Self::OfRun(0) | Self::Detailed { failed: false, .. } => Self::Failed,
+            Self::Done | Self::OfRun { exit: RunExit::Finished { failed: false, .. }, .. } => {
+                Self::Failed
+            }
             other => other,
         }
     }
@@ -64,13 +54,12 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::Failed => 1,
-            Exit::Detailed { changed, failed } => u8::from(changed) * 2 + u8::from(failed) * 4,
             Exit::RulesFailed => 2,
             Exit::RulesUnusable => 3,
             Exit::Usage => 64,
             Exit::Busy => 75,
-            Exit::Interrupted(signal) => (128 + signal) as u8,
-            Exit::OfRun(code) => code,
+            Exit::OfRun { exit, is_detailed } => exit.code(is_detailed),
+            Exit::Code(code) => code,
         })
     }
 }

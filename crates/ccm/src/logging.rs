@@ -40,7 +40,12 @@ pub(crate) fn start(debug: bool, info: bool, json: bool) {
     };
     // What goes wrong with a connection is said in words of ours.
     let library = if debug { LevelFilter::DEBUG } else { LevelFilter::OFF };
-    let filter = Targets::new().with_default(level).with_target("async_nats", library);
+    // Rows of the terminal say what becomes of child manifests.
+    let children = if debug || info { level.into() } else { LevelFilter::OFF };
+    let filter = Targets::new()
+        .with_default(level)
+        .with_target("async_nats", library)
+        .with_target("ccm_engine::manifest_run", children);
     let builder = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(|| Redacted)

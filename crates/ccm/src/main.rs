@@ -28,6 +28,9 @@ const VERSION: &str =
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|arg| arg == ccm_host::RUN_AS) {
+        return ccm_host::become_command();
+    }
     let matches = match parse(args) {
         Ok(matches) => matches,
         Err(error) => {

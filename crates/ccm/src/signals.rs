@@ -38,7 +38,7 @@ pub(crate) fn forward(take: impl Fn(Signal) + Send + 'static) -> io::Result<()> 
 
 /// Waits for these signals in a thread, without those that are ignored.
 fn listen(signals: &[i32], take: impl Fn(i32) + Send + 'static) -> io::Result<()> {
-    let ignored = ccm_host::ignored_signals();
+    let ignored = ccm_host::process::ignored_signals();
     let is_watched = |signal: &i32| ignored & (1 << (signal - 1)) == 0;
     let watched = signals.iter().copied().filter(is_watched);
     let pipes = watched.map(pipe_of).collect::<io::Result<Vec<_>>>()?;

@@ -2,12 +2,12 @@
 //! else in the binary prints.
 
 mod change;
+mod counts;
 mod live;
 mod plan;
 mod row;
 mod show;
 mod summary;
-mod tally;
 mod text;
 mod theme;
 mod waiting;
@@ -16,19 +16,19 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::time::Duration;
 
 use anstyle::Style;
-use ccm_engine::{AnyResource, Diagnosis, Observer, frame};
+use ccm_author::frame;
+use ccm_engine::{AnyResource, Diagnosis, Observer, Position};
 use ccm_host::Host;
-use ccm_model::{Diagnostic, Event, Plan, PlanDifference, PlanOutcome, Report};
+use ccm_model::{Diagnostic, Event, Outcome, Plan, PlanDifference, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;
 use live::Live;
 pub(crate) use plan::PlanView;
-use row::{Place, Row};
+use row::{Row, RowLayout};
 use show::Frame;
 pub(crate) use show::{Amount, Closing, Output, Show};
 use summary::Ending;
-use tally::Tally;
 use text::{columns, precise, printable, printable_lines, wrap};
 use theme::{BOLD, CYAN, DIM, RED, Theme, YELLOW};
 
@@ -52,15 +52,10 @@ pub(crate) struct Ui {
     show: Show,
     /// The manifests that resources apply and that run now, the last inmost.
     frames: Vec<Frame>,
-    /// The manifest that has just run, until the resource that applies it is
-    /// finished too.
-    left: Option<Frame>,
     /// The resource at work, and the first that had output.
     current: String,
     first_with_output: Option<String>,
     has_rows: bool,
-    tally: Tally,
-    failed: usize,
     failures: Vec<String>,
     slowest: Vec<(Duration, String)>,
     lost: Option<io::Error>,
@@ -92,12 +87,9 @@ impl Ui {
             host: None,
             show: Show::default(),
             frames: Vec::new(),
-            left: None,
             current: String::new(),
             first_with_output: None,
             has_rows: false,
-            tally: Tally::default(),
-            failed: 0,
             failures: Vec::new(),
             slowest: Vec::new(),
             lost: None,
@@ -172,7 +164,7 @@ impl Ui {
     /// Says what went wrong, and what to do about it.
     pub(crate) fn error(&mut self, error: &Error) {
         if let Some(diagnosis) = error.diagnosis() {
-            self.diagnosis(diagnosis);
+            self.diagnosis(&diagnosis);
             return;
         }
         let color = self.error_color;
@@ -263,8 +255,7 @@ impl Ui {
 
     /// Prints the failures of a run in full, and a line with counts.
     pub(crate) fn summary(&mut self, report: &Report, is_interrupted: bool) {
-        self.tally.counts.not_selected = report.summary.not_selected;
-        let counts = self.tally.done();
+        let counts = counts::done(&report.summary.outcomes);
         // Those without the rest have been told in full.
         let failures = match self.show.amount {
             Amount::Quiet => &[][..],
@@ -352,20 +343,20 @@ fn environment_allows_color() -> bool {
 }
 
 impl Ui {
-    /// Whether the row of a finished resource is shown. `is_parent` says that
-    /// the resources of the manifest that it applies had their own, `is_told`
-    /// that it failed with them.
-    fn is_shown(&self, event: &Event, row: &Row<'_>, is_parent: bool, is_told: bool) -> bool {
-        let is_bad = (row.outcome == PlanOutcome::Failed || row.is_unmet()) && !is_told;
-        let is_of_interest = is_bad || row.has_warning();
+    /// Whether the row of a finished resource is shown. An event that sums up
+    /// those of a child manifest says nothing new.
+    fn is_shown(&self, event: &Event, row: &Row<'_>) -> bool {
+        let is_told = event.aggregate && event.failed;
+        let is_bad = (row.outcome == Outcome::Failed || row.is_unmet()) && !is_told;
+        let is_of_interest = is_bad || row.has_warning() || !row.deferred.is_empty();
         match (self.show.closing, self.show.amount) {
             (_, Amount::Quiet) => is_bad,
             (Closing::OneResource, _) => true,
-            (_, Amount::Verbose) => !is_parent || is_of_interest || is_told,
-            _ if is_parent => is_of_interest,
+            (_, Amount::Verbose) => !event.aggregate || is_of_interest || is_told,
+            _ if event.aggregate => is_of_interest,
             (_, Amount::Normal) => match row.outcome {
-                PlanOutcome::Stable if event.health_check_only => !row.health_checks.is_empty(),
-                PlanOutcome::Stable | PlanOutcome::Skipped => is_of_interest,
+                Outcome::Stable if event.health_check_only => !row.health_checks.is_empty(),
+                Outcome::Stable | Outcome::Skipped => is_of_interest,
                 _ => true,
             },
         }
@@ -377,6 +368,21 @@ impl Ui {
             Some(host) => host.redactor().text(name).into_owned(),
             None => name.to_owned(),
         }
+    }
+
+    /// Follows the run into a child manifest, or out of it.
+    fn enter(&mut self, route: &[String]) {
+        for (depth, manifest) in route.iter().enumerate() {
+            let manifest = match &self.host {
+                Some(host) => host.redactor().name(manifest).into_owned(),
+                None => manifest.clone(),
+            };
+            if self.frames.get(depth).is_none_or(|frame| frame.manifest != manifest) {
+                self.frames.truncate(depth);
+                self.frames.push(Frame { manifest, has_heading: false });
+            }
+        }
+        self.frames.truncate(route.len());
     }
 
     /// Names the manifests that what follows is in, once each.
@@ -391,29 +397,20 @@ impl Ui {
 
     /// Counts and shows a finished resource.
     fn row(&mut self, event: &Event, diff: Option<&str>) {
-        let left = self.left.take().filter(|frame| frame.has_events);
-        let is_parent = left.is_some();
-        // A manifest fails for its resources, which have been told.
-        let is_told = event.failed && left.is_some_and(|frame| frame.failures < self.failed);
-        if let Some(frame) = self.frames.last_mut() {
-            frame.has_events = true;
-        }
+        self.enter(&event.route);
         let row = Row::of_event(event, diff);
-        if !is_parent || event.failed && !is_told {
-            self.tally.add(event);
-        }
-        if event.failed && !is_told {
+        // A manifest fails for its resources, which have been told.
+        if event.failed && !event.aggregate {
             let manifest = self.frames.last().map(|frame| &*frame.manifest);
             self.failures.push(summary::failure(event, manifest, self.theme));
         }
-        self.failed += usize::from(event.failed || row.is_unmet());
-        if !self.is_shown(event, &row, is_parent, is_told) {
+        if !self.is_shown(event, &row) {
             return;
         }
         let cuts_errors =
             self.show.closing == Closing::Summary && self.show.amount != Amount::Quiet;
         let column = if self.show.closing == Closing::OneResource { 0 } else { COLUMN };
-        let place = Place { depth: self.frames.len(), column, cuts_errors };
+        let place = RowLayout { depth: self.frames.len(), column, cuts_errors };
         let mut text = String::with_capacity(160);
         self.write_headings(&mut text);
         row.write(&mut text, self.theme, place);
@@ -425,7 +422,9 @@ impl Ui {
 }
 
 impl Observer for Ui {
-    fn starting(&mut self, resource: &dyn AnyResource, number: usize, total: usize) {
+    fn starting(&mut self, resource: &dyn AnyResource, position: Position<'_>) {
+        let Position { route, number, total } = position;
+        self.enter(route);
         // Now, as the run holds its redactor while a resource has output.
         self.current = self.without_secrets(&resource.display());
         if let Some(live) = &self.live {
@@ -456,19 +455,6 @@ impl Observer for Ui {
         self.print(&text);
     }
 
-    fn entering(&mut self, manifest: &str) {
-        self.frames.push(Frame {
-            manifest: self.without_secrets(manifest),
-            has_heading: false,
-            has_events: false,
-            failures: self.failed,
-        });
-    }
-
-    fn leaving(&mut self) {
-        self.left = self.frames.pop();
-    }
-
     fn diagnosed(&mut self, diagnosis: &Diagnosis) {
         self.diagnosis(diagnosis);
     }
@@ -477,7 +463,7 @@ impl Observer for Ui {
         let resource = warning.resource.as_deref().map(|name| format!("{name}: "));
         let label = paint(self.error_color, YELLOW, "warning:");
         let text = format!("{}{}", resource.unwrap_or_default(), warning.message);
-        self.say(&format!("{label} {}\n", printable(&text)));
+        self.say(&format!("{label} {}\n", printable_lines(&text)));
     }
 
     fn message(&mut self, text: &str) {

@@ -6,9 +6,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ccm_author::schema;
 use ccm_engine::{
     AnyType, Arguments, Detail, Engine, EnsureError, Finished, Manifest, ManifestError,
-    MemorySession, NoObserver, RunOptions, SourceRef, find_type, schema,
+    MemorySession, NoObserver, RunOptions, SourceRef, find_type,
 };
 use ccm_extension_example::TYPES;
 use ccm_host::{Cancel, Host, System};
@@ -99,7 +100,7 @@ fn setting() -> &'static dyn AnyType {
 fn a_manifest_is_loaded_validated_previewed_and_applied() {
     let mut stage = Stage::new();
     let source = stage.manifest();
-    let validation = stage.engine.validate(&source, &stage.options);
+    let validation = ccm_author::validate(&stage.engine, &source, &stage.options);
     assert!(validation.is_valid(), "{validation:?}");
     assert_eq!(validation.resources, 3);
 
@@ -159,7 +160,7 @@ fn a_provider_can_be_chosen_by_name() {
     assert_eq!(run("plain").provider, "plain");
     assert_eq!(stage.read("choice.sh"), "A=x\n");
     let unknown = run("dconf");
-    assert!(unknown.failed && unknown.error[0].contains("unknown provider `dconf`"), "{unknown:?}");
+    assert!(unknown.failed && unknown.error[0].contains("has no provider `dconf`"), "{unknown:?}");
 }
 
 #[test]

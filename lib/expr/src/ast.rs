@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Str;
 
 use crate::builtins::{Builtin, Predicate};
-use crate::error::Span;
 
 /// The place of a node in its [`Ast`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

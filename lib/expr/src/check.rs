@@ -14,14 +14,14 @@ use crate::types::Type;
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) types: Vec<Type>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<Binding>,
     /// How many variables can be alive at once.
     pub(crate) variables: u32,
 }
 
 /// Where a name's value is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Binding {
     #[default]
     Nowhere,
     Variable(u32),
@@ -34,7 +34,7 @@ pub(crate) fn check(ast: &Ast, root: NodeId, environment: &Shared) -> Result<Che
         ast,
         environment,
         types: vec![Type::Any; ast.len()],
-        places: vec![Place::Nowhere; ast.len()],
+        places: vec![Binding::Nowhere; ast.len()],
         variables: Vec::new(),
         most_variables: 0,
         closures: Vec::new(),
@@ -47,7 +47,7 @@ struct Checker<'a> {
     ast: &'a Ast,
     environment: &'a Shared,
     types: Vec<Type>,
-    places: Vec<Place>,
+    places: Vec<Binding>,
     variables: Vec<(&'a str, Type)>,
     most_variables: u32,
     closures: Vec<Closure>,
@@ -114,12 +114,12 @@ impl<'a> Checker<'a> {
 
     fn name(&mut self, id: NodeId, name: &str) -> Result<Type, Error> {
         if let Some(slot) = self.variables.iter().rposition(|(known, _)| *known == name) {
-            self.places[id.index()] = Place::Variable(slot as u32);
+            self.places[id.index()] = Binding::Variable(slot as u32);
             return Ok(self.variables[slot].1.clone());
         }
         match self.environment.entry(name) {
             Some(Entry::Member(slot)) => {
-                self.places[id.index()] = Place::Member(slot as u32);
+                self.places[id.index()] = Binding::Member(slot as u32);
                 Ok(self.environment.members[slot].1.clone())
             }
             Some(Entry::Function(_)) => Ok(Type::Function),
@@ -223,7 +223,7 @@ impl<'a> Checker<'a> {
             None if !known => return Err(self.unknown(id, name)),
             _ => return Err(self.type_error(id, format!("{name} is not a function"))),
         };
-        self.places[id.index()] = Place::Function(slot as u32);
+        self.places[id.index()] = Binding::Function(slot as u32);
         let environment = self.environment;
         let types = self.visit_all(args)?;
         let function = &environment.functions[slot].1;
@@ -398,7 +398,7 @@ impl<'a> Checker<'a> {
         if taken {
             return Err(self.type_error(id, format!("cannot redeclare {name}")));
         }
-        self.places[id.index()] = Place::Variable(self.variables.len() as u32);
+        self.places[id.index()] = Binding::Variable(self.variables.len() as u32);
         self.variables.push((name, value_type));
         self.most_variables = self.most_variables.max(self.variables.len() as u32);
         let kind = self.visit(body);
@@ -417,7 +417,7 @@ mod tests {
             Environment::new().member("any", Type::Any).member("texts", Type::map(Type::String));
         match Program::compile(source, &env) {
             Ok(program) => program.result_type().to_string(),
-            Err(error) => format!("{:?} at {:?}", error.kind(), error.span()),
+            Err(error) => format!("{:?} at {:?}", error.kind(), error.span().range()),
         }
     }
 

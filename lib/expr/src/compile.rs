@@ -1,12 +1,13 @@
 //! The syntax tree to instructions.
 
+use govalue::Span;
 use govalue::Value;
 use govalue::regexp::{self, Regex};
 
 use crate::ast::{Ast, BinaryOp, Node, NodeId, UnaryOp};
 use crate::builtins::{Builtin, Predicate};
-use crate::check::{Checked, Place};
-use crate::error::{Error, ErrorKind, Span};
+use crate::check::{Binding, Checked};
+use crate::error::{Error, ErrorKind};
 use crate::program::Op;
 use crate::types::Type;
 
@@ -137,7 +138,7 @@ impl Compiler<'_> {
             }
             Node::Call { args, .. } => {
                 self.nodes(args)?;
-                if let Place::Function(slot) = self.checked.places[id.index()] {
+                if let Binding::Function(slot) = self.checked.places[id.index()] {
                     self.emit(Op::Call(slot, args.len() as u32), id);
                 }
             }
@@ -177,7 +178,7 @@ impl Compiler<'_> {
             Node::Let { value, body, .. } => {
                 self.reuses = true;
                 self.node(*value)?;
-                if let Place::Variable(slot) = self.checked.places[id.index()] {
+                if let Binding::Variable(slot) = self.checked.places[id.index()] {
                     self.emit(Op::Store(slot), id);
                 }
                 self.node(*body)?;
@@ -196,9 +197,9 @@ impl Compiler<'_> {
 
     fn name(&mut self, id: NodeId, name: &str) {
         let op = match self.checked.places[id.index()] {
-            Place::Variable(slot) => Op::Variable(slot),
-            Place::Member(slot) => Op::Member(slot),
-            Place::Function(_) | Place::Nowhere => Op::NoValue(self.constant(name.into())),
+            Binding::Variable(slot) => Op::Variable(slot),
+            Binding::Member(slot) => Op::Member(slot),
+            Binding::Function(_) | Binding::Nowhere => Op::NoValue(self.constant(name.into())),
         };
         self.emit(op, id);
     }
@@ -383,7 +384,7 @@ impl Compiler<'_> {
         }
         if let Node::String(name) = self.ast.node(key) {
             let name = self.constant(Value::String(name.clone()));
-            if let (false, Node::Name(_), Place::Member(slot)) =
+            if let (false, Node::Name(_), Binding::Member(slot)) =
                 (optional, self.ast.node(base), self.checked.places[base.index()])
             {
                 self.emit(Op::MemberField(slot, name), id);

@@ -248,6 +248,7 @@ impl Environment {
         Vars {
             slots: vec![Value::Nil; self.shared.members.len()],
             shared: Arc::clone(&self.shared),
+            interrupt: None,
             user: None,
         }
     }
@@ -258,8 +259,12 @@ impl Environment {
 pub struct Vars<'u> {
     pub(crate) slots: Vec<Value>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) interrupt: Option<Interrupt>,
     user: Option<&'u (dyn Any + Send + Sync)>,
 }
+
+/// Says whether to stop.
+pub(crate) type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl fmt::Debug for Vars<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -293,7 +298,23 @@ impl<'u> Vars<'u> {
     where
         'u: 'v,
     {
-        Vars { slots: self.slots, shared: self.shared, user: Some(user) }
+        Vars { user: Some(user), ..self }
+    }
+
+    /// Ends a run with an error of the kind [`ErrorKind::Budget`](crate::ErrorKind::Budget)
+    /// when this says so. It is asked every few thousand steps.
+    ///
+    /// ```
+    /// use expr::{Environment, Program};
+    ///
+    /// let env = Environment::new();
+    /// let program = Program::compile("count(1..900000, # % 7 == 0)", &env).unwrap();
+    /// let mut vars = env.vars();
+    /// vars.interrupt_if(|| true);
+    /// assert_eq!(program.run(&vars).unwrap_err().message(), "interrupted");
+    /// ```
+    pub fn interrupt_if(&mut self, interrupt: impl Fn() -> bool + Send + Sync + 'static) {
+        self.interrupt = Some(Arc::new(interrupt));
     }
 
     /// All members as a map.

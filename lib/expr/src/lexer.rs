@@ -4,9 +4,10 @@ mod literal;
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Str;
 
-use crate::error::{Error, ErrorKind, Span};
+use crate::error::{Error, ErrorKind};
 
 /// A token and where it stands.
 #[derive(Clone, Debug)]

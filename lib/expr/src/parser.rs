@@ -3,8 +3,10 @@
 mod call;
 mod primary;
 
+use govalue::Span;
+
 use crate::ast::{Ast, BinaryOp, Node, NodeId, UnaryOp};
-use crate::error::{Error, ErrorKind, Span};
+use crate::error::{Error, ErrorKind};
 use crate::lexer::{Tok, Token, tokens};
 
 /// How deep expressions may nest, so that neither parsing nor compiling can

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Value;
 use govalue::regexp::Regex;
 
 use crate::builtins::{Builtin, Predicate};
 use crate::environment::{Environment, Shared, Vars};
-use crate::error::{Error, Span};
+use crate::error::Error;
 use crate::types::Type;
 use crate::{check, compile, parser, vm};
 

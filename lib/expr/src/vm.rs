@@ -8,11 +8,12 @@ mod scope;
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::regexp::{self, Regex};
 use govalue::{Map, Str, Value};
 
 use crate::environment::{Context, FunctionError, Vars};
-use crate::error::{Error, ErrorKind, Span};
+use crate::error::{Error, ErrorKind};
 use crate::functions;
 use crate::methods;
 use crate::program::{Op, Program};
@@ -33,6 +34,7 @@ pub(crate) struct Failure(Box<Cause>);
 enum Cause {
     Value(String),
     Budget(&'static str),
+    Interrupted,
     /// More text than this.
     Memory(usize),
     Function(Box<str>, FunctionError),
@@ -57,6 +59,10 @@ impl Failure {
         Self(Box::new(Cause::Memory(limit)))
     }
 
+    pub(crate) fn interrupted() -> Self {
+        Self(Box::new(Cause::Interrupted))
+    }
+
     fn function(name: Box<str>, error: FunctionError) -> Self {
         Self(Box::new(Cause::Function(name, error)))
     }
@@ -67,6 +73,7 @@ impl Failure {
             Cause::Budget(what) => {
                 Error::new(ErrorKind::Budget, format!("{what} budget exceeded"), span)
             }
+            Cause::Interrupted => Error::new(ErrorKind::Budget, "interrupted", span),
             Cause::Memory(limit) => {
                 let message = match limit >> 20 {
                     0 => format!("memory budget exceeded: more than {limit} bytes of text"),
@@ -94,7 +101,7 @@ pub(crate) fn run(program: &Program, vars: &Vars<'_>) -> Result<Value, Error> {
         stack: Vec::with_capacity(8),
         variables: vec![Value::Nil; program.variables],
         scopes: Vec::new(),
-        budget: Budget::new(program.shared.limits),
+        budget: Budget::new(program.shared.limits, vars.interrupt.clone()),
         pattern: None,
     };
     let result = machine.run();
@@ -126,6 +133,8 @@ struct Machine<'p> {
 
 /// What compiling a pattern costs, which can be a lot more than matching it.
 const PATTERN_STEPS: u64 = 2_000;
+/// What each state of it costs.
+const STATE_STEPS: u64 = 10;
 
 impl Machine<'_> {
     fn run(&mut self) -> Result<Value, Failure> {
@@ -534,7 +543,8 @@ impl Machine<'_> {
         {
             return Ok(regex.is_match(text));
         }
-        self.budget.spend(PATTERN_STEPS + pattern.len() as u64 * 100)?;
+        let states = regexp::cost(pattern);
+        self.budget.spend(PATTERN_STEPS + pattern.len() as u64 * 100 + states * STATE_STEPS)?;
         let regex = regexp::compile(pattern)?;
         let found = regex.is_match(text);
         self.pattern = Some((pattern.clone(), regex));

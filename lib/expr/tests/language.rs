@@ -389,7 +389,7 @@ fn functions_of_the_environment() {
     );
     assert_eq!(
         error.snippet("1 + fail(2)").to_string(),
-        "fail: out of order (1:5)\n | 1 + fail(2)\n |     ^^^^^^^"
+        "fail: out of order\n --> expression:1:5\n  |\n1 | 1 + fail(2)\n  |     ^^^^^^^"
     );
 }
 

@@ -35,37 +35,26 @@ pub(crate) fn unescape(body: &str) -> Cow<'_, str> {
 /// Reads what follows a backslash; says what is left after it.
 fn escape<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (letter, rest) = rest.split_first()?;
-    let plain = match letter {
-        b'"' | b'\\' | b'/' => *letter,
-        b'b' => 8,
-        b'f' => 12,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'u' => return unicode(rest, out),
-        _ => return None,
-    };
-    out.push(plain);
+    if *letter == b'u' {
+        return unicode(rest, out);
+    }
+    out.push(json::escaped_char(*letter)? as u8);
     Some(rest)
 }
 
 fn unicode<'a>(rest: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
     let (digits, mut rest) = rest.split_at_checked(4)?;
-    let mut code = hex(digits);
+    let code = hex(digits);
+    let mut shown = char::from_u32(code);
     if (0xD800..0xE000).contains(&code)
         && let [b'\\', b'u', digits @ ..] = rest
         && let Some((digits, after)) = digits.split_at_checked(4)
     {
         // Whatever follows half a pair is taken as its other half.
-        let low = hex(digits);
-        code = if code < 0xDC00 && (0xDC00..0xE000).contains(&low) {
-            0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
-        } else {
-            0xFFFD
-        };
+        shown = json::surrogate_pair(code, hex(digits));
         rest = after;
     }
-    let shown = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+    let shown = shown.unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes());
     Some(rest)
 }

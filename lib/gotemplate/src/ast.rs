@@ -1,22 +1,9 @@
 //! A parsed template.
 
-use govalue::Str;
+use govalue::{Span, Str};
 
 use crate::functions::Function;
 use crate::number::Number;
-
-/// A piece of the source, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-impl Span {
-    pub(crate) fn to(self, end: Self) -> Self {
-        Self { start: self.start, end: end.end }
-    }
-}
 
 /// A variable's name, as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

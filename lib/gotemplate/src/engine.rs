@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use govalue::{Map, Time, Value, Zone};
+use govalue::{Map, Span, Time, Value, Zone};
 
 use crate::ast::Node;
 use crate::error::{Error, ErrorKind, Fail};
 use crate::execute::Run;
 use crate::functions::{self, Function, HostFunction};
-use crate::limits::Limits;
+use crate::limits::{Caller, Limits};
 use crate::parse::{ParseContext, blank, parse};
 
 /// The error type of a caller's function.
@@ -40,8 +40,12 @@ pub(crate) struct Settings {
     pub(crate) clock: Arc<Clock>,
     pub(crate) random: Arc<Random>,
     pub(crate) on_missing: Option<Arc<OnMissing>>,
+    pub(crate) interrupt: Option<Arc<Interrupt>>,
     pub(crate) list_methods: HashMap<String, Arc<HostFunction>>,
 }
+
+/// Says whether to stop.
+pub(crate) type Interrupt = dyn Fn() -> bool + Send + Sync;
 
 /// What is told of members that are printed but not there.
 type OnMissing = dyn Fn(&str, &Arc<Map>, &str) + Send + Sync;
@@ -76,9 +80,25 @@ impl Engine {
                 clock: Arc::new(now),
                 random: Arc::new(|bytes| getrandom::fill(bytes).map_err(Into::into)),
                 on_missing: None,
+                interrupt: None,
                 list_methods: HashMap::new(),
             },
         }
+    }
+
+    /// Ends a rendering with an error of the kind
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when this says so. It is asked
+    /// every few thousand steps.
+    ///
+    /// ```
+    /// let engine = gotemplate::Engine::new().interrupt_if(|| true);
+    /// let error = engine.render("t", "{{ range until 100000 }}{{ . }}{{ end }}", &govalue::Value::Nil);
+    /// assert!(error.unwrap_err().to_string().contains("interrupted"));
+    /// ```
+    #[must_use]
+    pub fn interrupt_if(mut self, interrupt: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.settings.interrupt = Some(Arc::new(interrupt));
+        self
     }
 
     /// Uses these delimiters; an empty one stands for the usual one.
@@ -98,9 +118,20 @@ impl Engine {
     /// Adds a function, or replaces one.
     #[must_use]
     pub fn function(
-        mut self,
+        self,
         name: impl Into<String>,
         function: impl Fn(&[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.rendering_function(name, move |_, arguments| function(arguments))
+    }
+
+    /// Adds a function that renders templates, or replaces one: it passes its
+    /// caller on to [`Template::render_within`].
+    #[must_use]
+    pub fn rendering_function(
+        mut self,
+        name: impl Into<String>,
+        function: impl Fn(&Caller, &[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
     ) -> Self {
         self.functions.insert(name.into(), Arc::new(function));
         self
@@ -124,6 +155,7 @@ impl Engine {
         name: impl Into<String>,
         method: impl Fn(&[Value]) -> Result<Value, Failure> + Send + Sync + 'static,
     ) -> Self {
+        let method = move |_: &Caller, arguments: &[Value]| method(arguments);
         self.settings.list_methods.insert(name.into(), Arc::new(method));
         self
     }
@@ -296,12 +328,22 @@ impl Template {
 
     /// Renders one of the templates defined in here.
     pub fn render_named(&self, name: &str, data: &Value) -> Result<Vec<u8>, Error> {
+        self.run(name, data, None)
+    }
+
+    /// Renders as part of the rendering that called a function, and within its
+    /// limits.
+    pub fn render_within(&self, caller: &Caller, data: &Value) -> Result<Vec<u8>, Error> {
+        self.run(&self.0.entry, data, Some(caller))
+    }
+
+    fn run(&self, name: &str, data: &Value, caller: Option<&Caller>) -> Result<Vec<u8>, Error> {
         if let Some(body) = self.0.bodies.get(name) {
-            Run::new(&self.0, body).render(data)
+            Run::new(&self.0, body, caller).render(data)
         } else {
             let message = format!("template {name:?} not defined");
             let fail = Fail::new(ErrorKind::UndefinedTemplate, message);
-            Err(Error::new(fail, &self.0.entry, "", 0, 0))
+            Err(Error::new(fail, &self.0.entry, "", Span::default()))
         }
     }
 }

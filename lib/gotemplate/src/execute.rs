@@ -3,13 +3,14 @@
 mod evaluate;
 mod missing;
 
+use govalue::Span;
 use govalue::{Key, Value};
 
 use crate::ErrorKind;
-use crate::ast::{Branch, Invocation, Loop, Node, Pipe, Span, Var};
+use crate::ast::{Branch, Invocation, Loop, Node, Pipe, Var};
 use crate::engine::{Body, Set};
 use crate::error::{Error, Fail};
-use crate::limits::{Budget, Nesting};
+use crate::limits::{Budget, Caller};
 use crate::sprig::RegexCache;
 use crate::val::{Dict, Val};
 
@@ -21,6 +22,8 @@ type Exec<T> = Result<T, Error>;
 pub(crate) struct Run<'t> {
     set: &'t Set,
     body: &'t Body,
+    /// The rendering that this one is part of.
+    caller: Option<&'t Caller>,
     variables: Vec<(Var, Val)>,
     /// Where the variables of the running template start.
     frame: usize,
@@ -42,17 +45,18 @@ enum Flow {
 }
 
 impl<'t> Run<'t> {
-    pub(crate) fn new(set: &'t Set, body: &'t Body) -> Self {
+    pub(crate) fn new(set: &'t Set, body: &'t Body, caller: Option<&'t Caller>) -> Self {
         Self {
             set,
             body,
+            caller,
             variables: Vec::new(),
             frame: 0,
             out: Vec::new(),
-            budget: Budget::new(&set.settings.limits),
+            budget: Budget::new(&set.settings.limits, set.settings.interrupt.clone(), caller),
             regexes: RegexCache::new(),
             knots: Vec::new(),
-            depth: Nesting::depth(),
+            depth: caller.map_or(0, Caller::depth),
             missing: Vec::new(),
         }
     }
@@ -69,13 +73,15 @@ impl<'t> Run<'t> {
         for dict in self.knots.drain(..) {
             dict.clear();
         }
-        self.budget.settle(steps);
+        if let Some(caller) = self.caller {
+            self.budget.settle(steps, caller);
+        }
         result.map(|_| self.out)
     }
 
     fn error(&self, span: Span, fail: Fail) -> Error {
         let source = &self.set.sources[self.body.source];
-        Error::new(fail, &source.name, &source.text, span.start as usize, span.end as usize)
+        Error::new(fail, &source.name, &source.text, span)
     }
 
     fn fail<T>(&self, span: Span, kind: ErrorKind, message: impl Into<String>) -> Exec<T> {
@@ -116,7 +122,7 @@ impl<'t> Run<'t> {
         for node in nodes {
             let flow = match node {
                 Node::Text(text) => {
-                    self.write(Span { start: 0, end: 0 }, text.as_bytes())?;
+                    self.write(Span::default(), text.as_bytes())?;
                     Flow::Next
                 }
                 Node::Action(pipe) => self.action(pipe, dot)?,

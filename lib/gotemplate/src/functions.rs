@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use govalue::semver::Version;
 use govalue::{Duration, IntType, MapShape, Str, Time, Value};
 
 use crate::error::Fail;
-use crate::limits::Budget;
-use crate::semver::Version;
+use crate::limits::{Budget, Caller};
 use crate::val::{Dict, Items, Val};
 use crate::{Clock, Random, builtins, sprig};
 
 /// A function of the caller's.
 pub(crate) type HostFunction =
-    dyn Fn(&[Value]) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> + Send + Sync;
+    dyn Fn(&Caller, &[Value]) -> Result<Value, crate::Failure> + Send + Sync;
 
 /// What a name in a template means.
 #[derive(Clone)]

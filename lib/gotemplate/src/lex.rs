@@ -5,7 +5,7 @@ use crate::error::Fail;
 
 /// What a token is; its text is the piece of source it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Text,
     LeftDelimiter,
     RightDelimiter,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Token {
 const KEYWORDS: [&str; 10] =
     ["block", "break", "continue", "define", "else", "end", "if", "range", "template", "with"];
 
-/// Cuts the whole text. A failure ends the tokens with [`Kind::Bad`], so that
+/// Cuts the whole text. A failure ends the tokens with [`TokenKind::Bad`], so that
 /// the parser may complain about something earlier first.
 pub(crate) fn tokens<'a>(
     text: &'a str,
@@ -53,7 +53,7 @@ pub(crate) fn tokens<'a>(
 ) -> (Vec<Token>, Option<Fail>) {
     let mut lexer = Lexer { text, left, right, at: 0, tokens: Vec::new() };
     let fail = lexer.template().err();
-    let kind = if fail.is_some() { Kind::Bad } else { Kind::End };
+    let kind = if fail.is_some() { TokenKind::Bad } else { TokenKind::End };
     let end = lexer.at.min(text.len());
     lexer.tokens.push(Token { kind, start: end, end });
     (lexer.tokens, fail)
@@ -90,7 +90,7 @@ impl Lexer<'_> {
         self.rest().chars().next()
     }
 
-    fn push(&mut self, kind: Kind, start: usize) {
+    fn push(&mut self, kind: TokenKind, start: usize) {
         self.tokens.push(Token { kind, start, end: self.at });
     }
 
@@ -112,7 +112,7 @@ impl Lexer<'_> {
             let Some(length) = self.rest().find(self.left) else {
                 self.at = self.text.len();
                 if start < self.at {
-                    self.push(Kind::Text, start);
+                    self.push(TokenKind::Text, start);
                 }
                 return Ok(());
             };
@@ -123,7 +123,7 @@ impl Lexer<'_> {
             let kept = &self.text[start..delimiter];
             let kept = if trim { kept.trim_end_matches(is_space) } else { kept };
             if !kept.is_empty() {
-                self.tokens.push(Token { kind: Kind::Text, start, end: start + kept.len() });
+                self.tokens.push(Token { kind: TokenKind::Text, start, end: start + kept.len() });
             }
             let marker = if trim { 2 } else { 0 };
             let left = self.left.len();
@@ -132,7 +132,7 @@ impl Lexer<'_> {
                 self.comment()?;
             } else {
                 self.at += left;
-                self.push(Kind::LeftDelimiter, delimiter);
+                self.push(TokenKind::LeftDelimiter, delimiter);
                 self.at += marker;
                 self.action()?;
             }
@@ -179,45 +179,45 @@ impl Lexer<'_> {
                     return Err(bad("unclosed left paren"));
                 }
                 let end = self.at + self.right.len() + if trim { 2 } else { 0 };
-                self.tokens.push(Token { kind: Kind::RightDelimiter, start, end });
+                self.tokens.push(Token { kind: TokenKind::RightDelimiter, start, end });
                 self.close(trim);
                 return Ok(());
             }
             let Some(next) = self.peek() else { return Err(bad("unclosed action")) };
             match next {
                 _ if is_space(next) => self.space(start),
-                '=' => self.single(Kind::Assign),
+                '=' => self.single(TokenKind::Assign),
                 ':' => {
                     self.at += 1;
                     if !self.accept("=") {
                         return Err(bad("expected :="));
                     }
-                    self.push(Kind::Declare, start);
+                    self.push(TokenKind::Declare, start);
                 }
-                '|' => self.single(Kind::Pipe),
+                '|' => self.single(TokenKind::Pipe),
                 '(' => {
                     parens += 1;
-                    self.single(Kind::LeftParen);
+                    self.single(TokenKind::LeftParen);
                 }
                 ')' => {
                     let Some(fewer) = parens.checked_sub(1) else {
                         return Err(bad("unexpected right paren"));
                     };
                     parens = fewer;
-                    self.single(Kind::RightParen);
+                    self.single(TokenKind::RightParen);
                 }
-                '"' => self.quoted('"', Kind::Quoted, "unterminated quoted string")?,
+                '"' => self.quoted('"', TokenKind::Quoted, "unterminated quoted string")?,
                 '\'' => {
-                    self.quoted('\'', Kind::CharConstant, "unterminated character constant")?;
+                    self.quoted('\'', TokenKind::CharConstant, "unterminated character constant")?;
                 }
                 '`' => self.raw()?,
-                '$' => self.name(Kind::Variable, Kind::Variable)?,
+                '$' => self.name(TokenKind::Variable, TokenKind::Variable)?,
                 '.' if !self.rest()[1..].starts_with(|c: char| c.is_ascii_digit()) => {
-                    self.name(Kind::Field, Kind::Dot)?;
+                    self.name(TokenKind::Field, TokenKind::Dot)?;
                 }
                 '.' | '+' | '-' | '0'..='9' => self.number()?,
                 _ if is_word(next) => self.identifier()?,
-                _ if next.is_ascii_graphic() => self.single(Kind::Char),
+                _ if next.is_ascii_graphic() => self.single(TokenKind::Char),
                 _ => {
                     return Err(bad(format!(
                         "unrecognized character in action: {}",
@@ -228,7 +228,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn single(&mut self, kind: Kind) {
+    fn single(&mut self, kind: TokenKind) {
         let start = self.at;
         self.at += 1;
         self.push(kind, start);
@@ -239,10 +239,10 @@ impl Lexer<'_> {
         while self.peek().is_some_and(is_space) && self.right_delimiter() != Some(true) {
             self.at += 1;
         }
-        self.push(Kind::Space, start);
+        self.push(TokenKind::Space, start);
     }
 
-    fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Lexed {
+    fn quoted(&mut self, mark: char, kind: TokenKind, unterminated: &str) -> Lexed {
         let start = self.at;
         let mut escaped = false;
         for (offset, c) in self.text[start + 1..].char_indices() {
@@ -265,12 +265,12 @@ impl Lexer<'_> {
             return Err(bad("unterminated raw quoted string"));
         };
         self.at += length + 2;
-        self.push(Kind::Raw, start);
+        self.push(TokenKind::Raw, start);
         Ok(())
     }
 
     /// `.field` or `$variable`; alone they are the dot and the root.
-    fn name(&mut self, named: Kind, alone: Kind) -> Lexed {
+    fn name(&mut self, named: TokenKind, alone: TokenKind) -> Lexed {
         let start = self.at;
         self.at += 1;
         self.skip(is_word);
@@ -284,10 +284,10 @@ impl Lexer<'_> {
         self.skip(is_word);
         self.terminated()?;
         let kind = match &self.text[start..self.at] {
-            "true" | "false" => Kind::Bool,
-            "nil" => Kind::Nil,
-            word if KEYWORDS.contains(&word) => Kind::Keyword,
-            _ => Kind::Identifier,
+            "true" | "false" => TokenKind::Bool,
+            "nil" => TokenKind::Nil,
+            word if KEYWORDS.contains(&word) => TokenKind::Keyword,
+            _ => TokenKind::Identifier,
         };
         self.push(kind, start);
         Ok(())
@@ -311,9 +311,9 @@ impl Lexer<'_> {
             if !self.text[..self.at].ends_with('i') {
                 return Err(self.bad_number(start));
             }
-            self.push(Kind::Complex, start);
+            self.push(TokenKind::Complex, start);
         } else {
-            self.push(Kind::Number, start);
+            self.push(TokenKind::Number, start);
         }
         Ok(())
     }
@@ -377,7 +377,7 @@ fn describe(c: char) -> String {
 mod tests {
     use super::*;
 
-    fn kinds(text: &str) -> Vec<(Kind, &str)> {
+    fn kinds(text: &str) -> Vec<(TokenKind, &str)> {
         let (tokens, fail) = tokens(text, "{{", "}}");
         assert!(fail.is_none(), "{text}: {fail:?}");
         tokens.iter().map(|token| (token.kind, &text[token.start..token.end])).collect()
@@ -385,9 +385,9 @@ mod tests {
 
     #[test]
     fn trim_markers_need_their_space() {
-        assert_eq!(kinds("a {{- 3 -}} b")[0], (Kind::Text, "a"));
-        assert_eq!(kinds("a {{-3}} b")[0], (Kind::Text, "a "));
-        assert_eq!(kinds("a {{-3}} b")[2], (Kind::Number, "-3"));
+        assert_eq!(kinds("a {{- 3 -}} b")[0], (TokenKind::Text, "a"));
+        assert_eq!(kinds("a {{-3}} b")[0], (TokenKind::Text, "a "));
+        assert_eq!(kinds("a {{-3}} b")[2], (TokenKind::Number, "-3"));
         assert_eq!(kinds("a {{- /* c */ -}} b").len(), 3);
     }
 
@@ -408,7 +408,7 @@ mod tests {
         {
             let (tokens, fail) = tokens(text, left, right);
             assert!(fail.is_none(), "{text}");
-            assert!(tokens.iter().any(|token| token.kind == Kind::Field), "{text}");
+            assert!(tokens.iter().any(|token| token.kind == TokenKind::Field), "{text}");
         }
     }
 }

@@ -40,7 +40,7 @@
 //! let error = Engine::new().parse("motd", "Hi {{ nmae }}").unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "motd:1:7: function \"nmae\" not defined\n  |\n1 | Hi {{ nmae }}\n  |       ^^^^"
+//!     "function \"nmae\" not defined\n --> motd:1:7\n  |\n1 | Hi {{ nmae }}\n  |       ^^^^"
 //! );
 //! ```
 #![deny(missing_docs)]
@@ -56,14 +56,13 @@ mod limits;
 mod methods;
 mod number;
 mod parse;
-mod semver;
 mod sprig;
 mod val;
 
 pub use engine::{Clock, Engine, Failure, Random, Template};
 pub use error::{Error, ErrorKind};
 pub use functions::names as function_names;
-pub use limits::Limits;
+pub use limits::{Caller, Limits};
 
 /// The examples of the README must work as well.
 #[cfg(doctest)]

@@ -1,7 +1,9 @@
 //! How much a template may do.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
+use crate::engine::Interrupt;
 use crate::error::Fail;
 
 /// Bounds on one rendering, so that a mistake in a template ends in an error
@@ -24,64 +26,68 @@ impl Default for Limits {
     }
 }
 
-thread_local! {
-    /// The rendering whose function runs on this thread: how deep it is, and
-    /// the steps it has left.
-    static OUTER: Cell<Option<(usize, u64)>> = const { Cell::new(None) };
+/// The rendering that calls a function. A template that the function renders
+/// with [`Template::render_within`](crate::Template::render_within) goes on from
+/// its depth, and out of its steps: a template that renders itself ends.
+#[derive(Debug)]
+pub struct Caller {
+    depth: usize,
+    steps: Cell<u64>,
 }
 
-/// A function of the caller's may render a template that calls it again: while
-/// this is held, renderings go on from the outer one's depth, and out of its
-/// steps.
-pub(crate) struct Nesting(Option<(usize, u64)>);
-
-impl Nesting {
+impl Caller {
     /// The function's own frames on the stack count as well.
     const COST: usize = 10;
 
-    pub(crate) fn enter(depth: usize, budget: &Budget) -> Self {
-        Self(OUTER.replace(Some((depth + Self::COST, budget.steps))))
+    pub(crate) fn new(depth: usize, budget: &Budget) -> Self {
+        Self { depth: depth + Self::COST, steps: Cell::new(budget.steps) }
     }
 
-    /// Takes from the outer rendering what the inner ones spent.
-    pub(crate) fn leave(self, budget: &mut Budget) {
-        if let Some((_, steps)) = OUTER.get() {
-            budget.steps = budget.steps.min(steps);
-        }
-    }
-
-    /// The depth at which a rendering starts.
-    pub(crate) fn depth() -> usize {
-        OUTER.get().map_or(0, |(depth, _)| depth)
-    }
-}
-
-impl Drop for Nesting {
-    fn drop(&mut self) {
-        OUTER.set(self.0);
+    /// The depth at which a rendering within this one starts.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
     }
 }
 
 /// What is left of the limits.
-#[derive(Debug)]
 pub(crate) struct Budget {
     steps: u64,
     pub(crate) output: usize,
+    interrupt: Option<Arc<Interrupt>>,
+    /// Whether to stop is asked when so many steps are left.
+    ask_at: u64,
 }
 
+/// So many steps are taken before that is asked again.
+const ASK_AFTER: u64 = 10_000;
+
 impl Budget {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let steps = OUTER.get().map_or(limits.steps, |(_, left)| left.min(limits.steps));
-        Self { steps, output: limits.output }
+    pub(crate) fn new(
+        limits: &Limits,
+        interrupt: Option<Arc<Interrupt>>,
+        caller: Option<&Caller>,
+    ) -> Self {
+        let steps = caller.map_or(limits.steps, |caller| caller.steps.get().min(limits.steps));
+        let ask_at = steps.saturating_sub(ASK_AFTER);
+        Self { steps, output: limits.output, interrupt, ask_at }
     }
 
     pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Fail> {
         match self.steps.checked_sub(steps as u64) {
             Some(left) => {
                 self.steps = left;
-                Ok(())
+                if left > self.ask_at { Ok(()) } else { self.ask() }
             }
             None => Err(Fail::limit("the template takes too many steps")),
+        }
+    }
+
+    /// Asks whether to stop.
+    fn ask(&mut self) -> Result<(), Fail> {
+        self.ask_at = self.steps.saturating_sub(ASK_AFTER);
+        match &self.interrupt {
+            Some(interrupt) if interrupt() => Err(Fail::limit("interrupted")),
+            _ => Ok(()),
         }
     }
 
@@ -92,11 +98,15 @@ impl Budget {
         self.spend(count.saturating_mul(ITEM))
     }
 
-    /// Tells the outer rendering, if there is one, what this one spent.
-    pub(crate) fn settle(&self, started_with: u64) {
-        if let Some((depth, left)) = OUTER.get() {
-            OUTER.set(Some((depth, left.saturating_sub(started_with - self.steps))));
-        }
+    /// Tells the outer rendering what this one spent.
+    pub(crate) fn settle(&self, started_with: u64, caller: &Caller) {
+        let spent = started_with - self.steps;
+        caller.steps.set(caller.steps.get().saturating_sub(spent));
+    }
+
+    /// Takes from this rendering what those within it spent.
+    pub(crate) fn charge(&mut self, caller: &Caller) {
+        self.steps = self.steps.min(caller.steps.get());
     }
 
     pub(crate) fn steps(&self) -> u64 {

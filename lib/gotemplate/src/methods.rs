@@ -5,10 +5,10 @@
 use std::rc::Rc;
 
 use govalue::IntType;
+use govalue::semver::Version as Semver;
 
 use crate::functions::Type::{Any, Duration, Int, String, Time, Version};
 use crate::functions::{Arguments, Context, Native, Outcome};
-use crate::semver::Version as Semver;
 use crate::val::Val;
 
 /// The method of this name, whose first parameter is the receiver.

@@ -1,6 +1,6 @@
 //! Number, character and string literals.
 
-use govalue::parse_float;
+use govalue::{Unquoted, parse_float, unquote_char};
 
 /// A literal number: which types it may become depends on where it stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,13 +18,13 @@ impl Number {
     pub(crate) fn character(text: &str) -> Result<Self, String> {
         let malformed = || format!("malformed character constant: {text}");
         let inner = text.get(1..text.len() - 1).ok_or_else(malformed)?;
-        let (unit, rest) = unquote_one(inner, '\'').ok_or_else(malformed)?;
+        let (unit, rest) = unquote_char(inner, '\'').ok_or_else(malformed)?;
         if !rest.is_empty() {
             return Err(malformed());
         }
         let code = match unit {
-            Unit::Char(c) => i64::from(u32::from(c)),
-            Unit::Byte(byte) => i64::from(byte),
+            Unquoted::Char(c) => i64::from(u32::from(c)),
+            Unquoted::Byte(byte) => i64::from(byte),
         };
         Ok(Self::from_int(code))
     }
@@ -145,76 +145,6 @@ pub(crate) fn float(text: &str) -> Option<f64> {
     separates.then(|| parse_float(&text.replace('_', "")).ok()).flatten()
 }
 
-/// What one escape stands for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
-    Char(char),
-    Byte(u8),
-}
-
-/// The first character of a quoted text, its escape resolved, and the rest.
-fn unquote_one(text: &str, mark: char) -> Option<(Unit, &str)> {
-    let mut chars = text.chars();
-    let first = chars.next()?;
-    if first == mark || first == '\n' {
-        return None;
-    }
-    if first != '\\' {
-        return Some((Unit::Char(first), chars.as_str()));
-    }
-    let escape = chars.next()?;
-    let rest = chars.as_str();
-    let plain = |c: char| Some((Unit::Char(c), rest));
-    let code = |digits: usize, radix: u32, skip: usize| {
-        let from = text.get(skip..skip + digits)?;
-        let value = from
-            .chars()
-            .all(|c| c.is_digit(radix))
-            .then(|| u32::from_str_radix(from, radix).ok())
-            .flatten()?;
-        Some((value, &text[skip + digits..]))
-    };
-    match escape {
-        'a' => plain('\x07'),
-        'b' => plain('\x08'),
-        'f' => plain('\x0c'),
-        'n' => plain('\n'),
-        'r' => plain('\r'),
-        't' => plain('\t'),
-        'v' => plain('\x0b'),
-        '\\' => plain('\\'),
-        '\'' | '"' if escape == mark => plain(escape),
-        'x' => code(2, 16, 2).map(|(value, rest)| (Unit::Byte(value as u8), rest)),
-        '0'..='7' => {
-            let (value, rest) = code(3, 8, 1)?;
-            Some((Unit::Byte(u8::try_from(value).ok()?), rest))
-        }
-        'u' | 'U' => {
-            let (value, rest) = code(if escape == 'u' { 4 } else { 8 }, 16, 2)?;
-            Some((Unit::Char(char::from_u32(value)?), rest))
-        }
-        _ => None,
-    }
-}
-
-/// The bytes of a string literal, quotes included in `text`.
-pub(crate) fn unquote(text: &str) -> Option<Vec<u8>> {
-    if let Some(raw) = text.strip_prefix('`') {
-        return Some(raw.strip_suffix('`')?.replace('\r', "").into_bytes());
-    }
-    let mut rest = text.strip_prefix('"')?.strip_suffix('"')?;
-    let mut out = Vec::with_capacity(rest.len());
-    while !rest.is_empty() {
-        let (unit, after) = unquote_one(rest, '"')?;
-        match unit {
-            Unit::Char(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            Unit::Byte(byte) => out.push(byte),
-        }
-        rest = after;
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_and_strings() {
+    fn characters() {
         let character = |text| Number::character(text).ok().and_then(|number| number.int);
         assert_eq!(character(r"'\n'"), Some(10));
         assert_eq!(character("'é'"), Some(233));
@@ -252,11 +182,6 @@ mod tests {
         assert_eq!(character(r"'\x41'"), Some(65));
         for text in ["''", "'ab'", r"'\q'", r#"'\"'"#] {
             assert_eq!(character(text), None, "{text}");
-        }
-        assert_eq!(unquote(r#""a\tb\xff\101\"é""#).unwrap(), b"a\tb\xffA\"\xc3\xa9");
-        assert_eq!(unquote("`a\\n\r\n`").unwrap(), b"a\\n\n");
-        for text in [r#""\q""#, r#""\x4""#, r#""\400""#, r#""\ud800""#, r#""\'""#] {
-            assert_eq!(unquote(text), None, "{text}");
         }
     }
 }

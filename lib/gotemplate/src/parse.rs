@@ -4,14 +4,14 @@ mod pipeline;
 
 use std::collections::HashMap;
 
+use govalue::Span;
 use govalue::Str;
 
 use crate::ErrorKind;
-use crate::ast::{Branch, Invocation, Loop, Node, Span, Var};
+use crate::ast::{Branch, Invocation, Loop, Node, Var};
 use crate::error::{Error, Fail};
 use crate::functions::Function;
-use crate::lex::{Kind, Token, tokens};
-use crate::number::unquote;
+use crate::lex::{Token, TokenKind, tokens};
 
 /// Deeper nesting than anyone reads, and far from the end of the stack.
 const MAX_DEPTH: usize = 100;
@@ -44,9 +44,7 @@ pub(crate) fn parse(name: &str, text: &str, around: &ParseContext<'_>) -> Result
     };
     match parser.source(name) {
         Ok(()) => Ok(parser.templates),
-        Err((fail, span)) => {
-            Err(Error::new(fail, name, text, span.start as usize, span.end as usize))
-        }
+        Err((fail, span)) => Err(Error::new(fail, name, text, span)),
     }
 }
 
@@ -64,7 +62,7 @@ struct Parser<'a> {
     around: &'a ParseContext<'a>,
     tokens: Vec<Token>,
     at: usize,
-    /// What is wrong at the token [`Kind::Bad`].
+    /// What is wrong at the token [`TokenKind::Bad`].
     bad: Option<Fail>,
     names: Vec<String>,
     /// The variables that may be used here.
@@ -102,7 +100,7 @@ impl Parser<'_> {
     }
 
     fn skip_space(&mut self) {
-        if self.peek().kind == Kind::Space {
+        if self.peek().kind == TokenKind::Space {
             self.at += 1;
         }
     }
@@ -123,14 +121,14 @@ impl Parser<'_> {
 
     fn unexpected<T>(&mut self, token: Token, context: &str) -> Parse<T> {
         let message = match token.kind {
-            Kind::Bad => {
+            TokenKind::Bad => {
                 if let Some(fail) = self.bad.take() {
                     return Err((fail, Self::span(token)));
                 }
                 "the text goes wrong here".to_owned()
             }
-            Kind::End => "unexpected EOF".to_owned(),
-            Kind::Keyword => format!("unexpected <{}> in {context}", self.text_of(token)),
+            TokenKind::End => "unexpected EOF".to_owned(),
+            TokenKind::Keyword => format!("unexpected <{}> in {context}", self.text_of(token)),
             _ => format!("unexpected {:?} in {context}", self.text_of(token)),
         };
         Self::fail(token, message)
@@ -149,7 +147,7 @@ impl Parser<'_> {
         let mut nodes = Vec::new();
         loop {
             let start = self.at;
-            if self.peek().kind == Kind::LeftDelimiter {
+            if self.peek().kind == TokenKind::LeftDelimiter {
                 self.next();
                 if self.keyword("define") {
                     self.define()?;
@@ -172,7 +170,7 @@ impl Parser<'_> {
     /// Consumes the keyword if it comes next.
     fn keyword(&mut self, word: &str) -> bool {
         let token = self.peek_solid();
-        let found = token.kind == Kind::Keyword && self.text_of(token) == word;
+        let found = token.kind == TokenKind::Keyword && self.text_of(token) == word;
         self.at += usize::from(found);
         found
     }
@@ -221,7 +219,7 @@ impl Parser<'_> {
 
     fn template_name(&mut self, context: &str) -> Parse<String> {
         let token = self.next_solid();
-        if !matches!(token.kind, Kind::Quoted | Kind::Raw) {
+        if !matches!(token.kind, TokenKind::Quoted | TokenKind::Raw) {
             return self.unexpected(token, context);
         }
         let name = self.string(token)?;
@@ -229,7 +227,7 @@ impl Parser<'_> {
     }
 
     fn string(&self, token: Token) -> Parse<Str> {
-        match unquote(self.text_of(token)) {
+        match govalue::unquote(self.text_of(token)) {
             Some(bytes) => Ok(Str::from(bytes)),
             None => Self::fail(token, "invalid syntax in the quoted string"),
         }
@@ -237,7 +235,7 @@ impl Parser<'_> {
 
     fn right_delimiter(&mut self, context: &str) -> Parse<()> {
         let token = self.next_solid();
-        if token.kind == Kind::RightDelimiter {
+        if token.kind == TokenKind::RightDelimiter {
             return Ok(());
         }
         self.unexpected(token, context)
@@ -255,12 +253,12 @@ impl Parser<'_> {
     fn node(&mut self, nodes: &mut Vec<Node>) -> Parse<Option<Closer>> {
         let token = self.next();
         match token.kind {
-            Kind::Text => {
+            TokenKind::Text => {
                 nodes.push(Node::Text(self.text_of(token).into()));
                 Ok(None)
             }
-            Kind::LeftDelimiter => self.action(nodes),
-            Kind::End => {
+            TokenKind::LeftDelimiter => self.action(nodes),
+            TokenKind::End => {
                 self.at -= 1;
                 Ok(Some(Closer::EndOfText))
             }
@@ -270,8 +268,8 @@ impl Parser<'_> {
 
     fn action(&mut self, nodes: &mut Vec<Node>) -> Parse<Option<Closer>> {
         let token = self.peek_solid();
-        if token.kind != Kind::Keyword || self.text_of(token) == "define" {
-            nodes.push(Node::Action(self.pipeline("command", Kind::RightDelimiter)?));
+        if token.kind != TokenKind::Keyword || self.text_of(token) == "define" {
+            nodes.push(Node::Action(self.pipeline("command", TokenKind::RightDelimiter)?));
             return Ok(None);
         }
         self.at += 1;
@@ -287,7 +285,7 @@ impl Parser<'_> {
                 self.depth -= 1;
                 let next = self.peek_solid();
                 let chained =
-                    next.kind == Kind::Keyword && matches!(self.text_of(next), "if" | "with");
+                    next.kind == TokenKind::Keyword && matches!(self.text_of(next), "if" | "with");
                 if !chained {
                     self.right_delimiter("else")?;
                 }
@@ -317,7 +315,7 @@ impl Parser<'_> {
         let visible = self.variables.len();
         let mut branch = Branch { arms: Vec::new(), otherwise: Vec::new() };
         loop {
-            let pipe = self.pipeline(word, Kind::RightDelimiter)?;
+            let pipe = self.pipeline(word, TokenKind::RightDelimiter)?;
             let mut nodes = Vec::new();
             let closer = self.list(&mut nodes)?;
             branch.arms.push((pipe, nodes));
@@ -353,7 +351,7 @@ impl Parser<'_> {
 
     fn range(&mut self) -> Parse<Node> {
         let visible = self.variables.len();
-        let pipe = self.pipeline("range", Kind::RightDelimiter)?;
+        let pipe = self.pipeline("range", TokenKind::RightDelimiter)?;
         let mut node = Loop { pipe, body: Vec::new(), otherwise: Vec::new() };
         self.loops += 1;
         let closer = self.list(&mut node.body)?;
@@ -373,7 +371,7 @@ impl Parser<'_> {
     fn block(&mut self) -> Parse<Node> {
         let token = self.peek_solid();
         let name = self.template_name("block clause")?;
-        let pipe = self.pipeline("block clause", Kind::RightDelimiter)?;
+        let pipe = self.pipeline("block clause", TokenKind::RightDelimiter)?;
         let nodes = self.separate("block clause")?;
         self.add(name.clone(), nodes, token)?;
         Ok(Node::Template(Invocation { span: Self::span(token), name, pipe: Some(pipe) }))
@@ -382,11 +380,11 @@ impl Parser<'_> {
     fn invocation(&mut self) -> Parse<Node> {
         let token = self.peek_solid();
         let name = self.template_name("template clause")?;
-        let pipe = if self.peek_solid().kind == Kind::RightDelimiter {
+        let pipe = if self.peek_solid().kind == TokenKind::RightDelimiter {
             self.at += 1;
             None
         } else {
-            Some(self.pipeline("template clause", Kind::RightDelimiter)?)
+            Some(self.pipeline("template clause", TokenKind::RightDelimiter)?)
         };
         Ok(Node::Template(Invocation { span: Self::span(token), name, pipe }))
     }

@@ -4,6 +4,7 @@
 mod cast;
 #[cfg(feature = "certificates")]
 mod certificates;
+mod constraint;
 #[cfg(feature = "crypto")]
 mod crypto;
 mod dates;

@@ -11,12 +11,11 @@ mod dict;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use govalue::semver::Version;
 use govalue::{Duration, IntType, MapShape, Str, Time, Zone};
 
 pub(crate) use convert::Purpose;
 pub(crate) use dict::Dict;
-
-use crate::semver::Version;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Val {

@@ -246,7 +246,7 @@ fn errors_point() {
     assert_eq!((error.template(), error.line(), error.column()), ("t", 2, 11));
     assert_eq!(
         error.to_string(),
-        "t:2:11: wrong type for value; expected string; got int\n  |\n2 |   {{ .n | upper }}\n  |           ^^^^^"
+        "wrong type for value; expected string; got int\n --> t:2:11\n  |\n2 |   {{ .n | upper }}\n  |           ^^^^^"
     );
     let error = render("{{ index .users 9 }}").unwrap_err();
     assert_eq!(error.message(), "error calling index: index out of range: 9");

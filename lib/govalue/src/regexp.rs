@@ -38,6 +38,71 @@ pub fn compile(pattern: &Str) -> Result<Regex, String> {
     })
 }
 
+/// About how many states a pattern has once its repetitions are written out,
+/// which is what compiling it takes. Never more than 500,000: larger patterns
+/// are refused.
+///
+/// ```
+/// use govalue::regexp::cost;
+///
+/// assert_eq!(cost(&"abc".into()), 3);
+/// assert_eq!(cost(&"(a{100}b){20}".into()), 2020);
+/// assert_eq!(cost(&r"(\pL{40}\p{Greek}){2}".into()), 8200);
+/// assert_eq!(cost(&"((a{1000}){1000}){1000}".into()), 500_000);
+/// ```
+pub fn cost(pattern: &Str) -> u64 {
+    const MOST: u64 = 500_000;
+    /// A class of Unicode has many ranges.
+    const UNICODE: u64 = 100;
+    let bytes: &[u8] = pattern.as_bytes();
+    // What the groups that are open cost so far, the innermost last, and the
+    // last part, which a repetition is about.
+    let mut groups = vec![0_u64];
+    let mut last = 0;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        let mut length = 1;
+        match byte {
+            b'(' => {
+                groups.push(0);
+                last = 0;
+            }
+            b')' if groups.len() > 1 => last = groups.pop().unwrap_or_default(),
+            b'{' => {
+                length = rest.iter().position(|&byte| byte == b'}').map_or(1, |end| end + 1);
+                let bounds = std::str::from_utf8(&rest[1..length.max(2) - 1]).unwrap_or_default();
+                let most = bounds.split(',').filter_map(|bound| bound.parse::<u64>().ok()).max();
+                // The part itself is counted already.
+                last = last.saturating_mul(most.unwrap_or(2).saturating_sub(1));
+            }
+            b'[' => {
+                length =
+                    rest.iter().skip(2).position(|&byte| byte == b']').map_or(1, |end| end + 3);
+                let has_unicode =
+                    rest[..length].windows(2).any(|pair| matches!(pair, b"\\p" | b"\\P" | b"[^"));
+                last = length as u64 + if has_unicode { UNICODE } else { 0 };
+            }
+            b'\\' => {
+                let is_class = matches!(rest.get(1), Some(b'p' | b'P'));
+                let name = rest.iter().position(|&byte| byte == b'}').map(|end| end + 1);
+                length = match (is_class, rest.get(2)) {
+                    (false, _) => 2,
+                    (true, Some(b'{')) => name.unwrap_or(3),
+                    (true, _) => 3,
+                };
+                last = if is_class { UNICODE } else { 1 };
+            }
+            _ => last = 1,
+        }
+        if let Some(group) = groups.last_mut() {
+            *group = group.saturating_add(if byte == b'(' { 0 } else { last });
+        }
+        at += length;
+    }
+    groups.into_iter().fold(0, u64::saturating_add).min(MOST)
+}
+
 /// What the last operator was: RE2 does not repeat a repetition.
 #[derive(Clone, Copy, PartialEq)]
 enum Repetition {

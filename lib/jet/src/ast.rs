@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Str;
 
-use crate::source::{Source, Span};
+use crate::source::Source;
 
 /// A name of a variable, function, member or block.
 pub(crate) type Name = Arc<str>;

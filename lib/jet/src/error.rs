@@ -4,7 +4,9 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::source::{Source, Span};
+use govalue::{Excerpt, Span};
+
+use crate::source::Source;
 
 /// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +28,8 @@ pub enum ErrorKind {
     Function,
     /// A template or block that cannot be found.
     NotFound,
-    /// A bound was reached: recursion, steps or output. `try` does not catch
-    /// these.
+    /// A bound was reached: recursion, steps or output; or the rendering was
+    /// interrupted. `try` does not catch these.
     Limit,
 }
 
@@ -57,9 +59,6 @@ struct Inner {
     span: Span,
     cause: Option<Box<dyn StdError + Send + Sync>>,
 }
-
-/// How much of a long source line is shown on either side of the place.
-const EXCERPT: usize = 60;
 
 impl Error {
     pub(crate) fn new(
@@ -92,49 +91,20 @@ impl Error {
         &self.0.source.name
     }
 
-    /// The line in the template, from 1.
-    pub fn line(&self) -> usize {
-        self.0.source.locate(self.0.span.start).0
+    /// The bytes of the template that are at fault.
+    pub fn span(&self) -> Span {
+        self.0.span
     }
 
-    /// The column in characters, from 1.
-    pub fn column(&self) -> usize {
-        self.0.source.locate(self.0.span.start).1
-    }
-
-    /// The text of the line.
-    pub fn source_line(&self) -> &str {
-        self.0.source.locate(self.0.span.start).2
-    }
-
-    /// How many characters of the line are at fault.
-    pub fn width(&self) -> usize {
-        self.0.source.width(self.0.span)
+    /// The line of the template, with its number.
+    pub fn excerpt(&self) -> Excerpt {
+        Excerpt::new(&self.0.source.name, &self.0.source.text, self.0.span)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, column, text) = self.0.source.locate(self.0.span.start);
-        let skipped = (column - 1).saturating_sub(EXCERPT);
-        let shown: String = text.chars().skip(skipped).take(2 * EXCERPT).collect();
-        let shown = shown.trim_end();
-        let number = line.to_string();
-        let margin = " ".repeat(number.len());
-        // Tabs stay tabs, so that the caret stands where the eye expects it.
-        let indent: String = text
-            .chars()
-            .skip(skipped)
-            .take(column - 1 - skipped)
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        let room = shown.chars().count().saturating_sub(column - 1 - skipped).max(1);
-        let carets = "^".repeat(self.width().min(room));
-        writeln!(f, "{}", self.0.message)?;
-        writeln!(f, "{margin}--> {}:{line}:{column}", self.0.source.name)?;
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{number} | {shown}")?;
-        write!(f, "{margin} | {indent}{carets}")
+        write!(f, "{}\n{}", self.0.message, self.excerpt())
     }
 }
 
@@ -147,24 +117,6 @@ impl StdError for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn error(text: &str, start: usize, end: usize) -> Error {
-        let source = Arc::new(Source { name: "t".into(), text: text.into() });
-        Error::new(ErrorKind::Type, "wrong", &source, Span::new(start, end))
-    }
-
-    #[test]
-    fn the_caret_stands_under_the_place() {
-        let shown = error("a\n\té [[ x ]]", 9, 10).to_string();
-        assert_eq!(shown, "wrong\n --> t:2:7\n  |\n2 | \té [[ x ]]\n  | \t     ^");
-    }
-
-    #[test]
-    fn long_lines_are_cut() {
-        let text = "x".repeat(5000);
-        let shown = error(&text, 3000, 5000).to_string();
-        assert!(shown.lines().all(|line| line.len() < 140), "{shown}");
-    }
 
     #[test]
     fn errors_can_cross_threads() {

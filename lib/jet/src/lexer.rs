@@ -7,10 +7,11 @@ mod literal;
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Str;
 
 use crate::error::{Error, ErrorKind};
-use crate::source::{Source, Span};
+use crate::source::Source;
 
 /// What opens and closes an action.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Delimiters {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) span: Span,
     /// Whether white space stands before it: `.name` continues an expression
     /// only without.
@@ -29,7 +30,7 @@ pub(crate) struct Token {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// Text to copy; the span is what is left after trimming.
     Text,
     Left,
@@ -155,7 +156,7 @@ impl<'a> Lexer<'a> {
         while self.pos < self.text.len() {
             self.copied_text()?;
         }
-        self.push(Kind::End, self.pos, self.pos, false);
+        self.push(TokenKind::End, self.pos, self.pos, false);
         Ok(())
     }
 
@@ -163,13 +164,13 @@ impl<'a> Lexer<'a> {
         &self.text[self.pos..]
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize, spaced: bool) {
+    fn push(&mut self, kind: TokenKind, start: usize, end: usize, spaced: bool) {
         self.tokens.push(Token { kind, span: Span::new(start, end), spaced });
     }
 
     fn push_text(&mut self, start: usize, end: usize) {
         if end > start {
-            self.push(Kind::Text, start, end, false);
+            self.push(TokenKind::Text, start, end, false);
         }
     }
 
@@ -225,7 +226,7 @@ impl<'a> Lexer<'a> {
             self.pos += TRIM.0.len();
         }
         self.push_text(text_start, text_end);
-        self.push(Kind::Left, open, self.pos, false);
+        self.push(TokenKind::Left, open, self.pos, false);
         let mut parens = Vec::new();
         loop {
             let (spaced, trim) = self.spaces();
@@ -235,7 +236,7 @@ impl<'a> Lexer<'a> {
                 }
                 let start = self.pos;
                 self.pos += if trim { TRIM.1.len() } else { 0 } + self.delimiters.right.len();
-                self.push(Kind::Right, start, self.pos, spaced);
+                self.push(TokenKind::Right, start, self.pos, spaced);
                 if trim {
                     let after = self.rest().bytes().take_while(|byte| is_space(*byte)).count();
                     self.pos += after;
@@ -277,7 +278,7 @@ impl<'a> Lexer<'a> {
             '.' if is_word(second) => {
                 self.pos += 1;
                 self.word()?;
-                Kind::Field
+                TokenKind::Field
             }
             '+' | '-' if second.is_ascii_digit() && !self.is_operator(spaced) => self.number()?,
             _ if first.is_ascii_digit() => self.number()?,
@@ -299,13 +300,13 @@ impl<'a> Lexer<'a> {
         let adjacent = self.tokens.last().is_some_and(|token| {
             matches!(
                 token.kind,
-                Kind::Name
-                    | Kind::Field
-                    | Kind::Bool(_)
-                    | Kind::Number(_)
-                    | Kind::Imaginary
-                    | Kind::Quoted(_)
-                    | Kind::Mark(
+                TokenKind::Name
+                    | TokenKind::Field
+                    | TokenKind::Bool(_)
+                    | TokenKind::Number(_)
+                    | TokenKind::Imaginary
+                    | TokenKind::Quoted(_)
+                    | TokenKind::Mark(
                         Mark::CloseParen
                             | Mark::CloseBracket
                             | Mark::Dot
@@ -317,7 +318,7 @@ impl<'a> Lexer<'a> {
         adjacent && !spaced
     }
 
-    fn mark(&mut self, parens: &mut Vec<usize>) -> Result<Kind, Error> {
+    fn mark(&mut self, parens: &mut Vec<usize>) -> Result<TokenKind, Error> {
         let start = self.pos;
         let found = Mark::ALL.iter().find(|(text, _)| self.rest().starts_with(text));
         let Some((text, mark)) = found else {
@@ -333,7 +334,7 @@ impl<'a> Lexer<'a> {
             _ => {}
         }
         self.pos += text.len();
-        Ok(Kind::Mark(*mark))
+        Ok(TokenKind::Mark(*mark))
     }
 
     fn word(&mut self) -> Result<&'a str, Error> {
@@ -352,14 +353,14 @@ impl<'a> Lexer<'a> {
     }
 }
 
-fn classify(word: &str) -> Kind {
+fn classify(word: &str) -> TokenKind {
     match word {
-        "true" => Kind::Bool(true),
-        "false" => Kind::Bool(false),
+        "true" => TokenKind::Bool(true),
+        "false" => TokenKind::Bool(false),
         _ => Keyword::ALL
             .iter()
             .find(|(text, _)| *text == word)
-            .map_or(Kind::Name, |(_, keyword)| Kind::Keyword(*keyword)),
+            .map_or(TokenKind::Name, |(_, keyword)| TokenKind::Keyword(*keyword)),
     }
 }
 

@@ -5,13 +5,15 @@ mod expr;
 
 use std::sync::Arc;
 
+use govalue::Span;
+
 use crate::ast::{
     Action, Block, Blocks, Branch, Catch, Command, Expr, ExprKind, List, Name, Node, Param, Range,
     Yield,
 };
 use crate::error::{Error, ErrorKind};
-use crate::lexer::{self, Delimiters, Keyword, Kind, Mark, Token};
-use crate::source::{Source, Span};
+use crate::lexer::{self, Delimiters, Keyword, Mark, Token, TokenKind};
+use crate::source::Source;
 
 /// Statements and expressions may be nested this deep. Deeper than anyone
 /// writes, and far from the end of the stack.
@@ -67,7 +69,7 @@ impl Parser<'_> {
 
     fn next(&mut self) -> Token {
         let token = self.peek().clone();
-        if token.kind != Kind::End {
+        if token.kind != TokenKind::End {
             self.pos += 1;
         }
         token
@@ -84,14 +86,14 @@ impl Parser<'_> {
     fn unexpected(&self, token: &Token, place: &str, wanted: &str) -> Error {
         let shown = self.text(token.span).trim();
         let message = match token.kind {
-            Kind::End => format!("unexpected end of the template in {place}: {wanted}"),
+            TokenKind::End => format!("unexpected end of the template in {place}: {wanted}"),
             _ => format!("unexpected `{shown}` in {place}: {wanted}"),
         };
         self.error(token.span, message)
     }
 
     fn at(&self, mark: Mark) -> bool {
-        self.peek().kind == Kind::Mark(mark)
+        self.peek().kind == TokenKind::Mark(mark)
     }
 
     fn accept(&mut self, mark: Mark) -> bool {
@@ -102,7 +104,7 @@ impl Parser<'_> {
         found
     }
 
-    fn expect(&mut self, kind: &Kind, place: &str, wanted: &str) -> Result<Span, Error> {
+    fn expect(&mut self, kind: &TokenKind, place: &str, wanted: &str) -> Result<Span, Error> {
         let token = self.next();
         if token.kind == *kind {
             return Ok(token.span);
@@ -111,12 +113,12 @@ impl Parser<'_> {
     }
 
     fn right(&mut self, place: &str) -> Result<(), Error> {
-        self.expect(&Kind::Right, place, "the action should end here").map(drop)
+        self.expect(&TokenKind::Right, place, "the action should end here").map(drop)
     }
 
     fn name(&mut self, place: &str) -> Result<(Name, Span), Error> {
         let token = self.next();
-        if token.kind == Kind::Name {
+        if token.kind == TokenKind::Name {
             return Ok((Name::from(self.text(token.span)), token.span));
         }
         Err(self.unexpected(&token, place, "a name is missing"))
@@ -140,15 +142,15 @@ impl Parser<'_> {
         loop {
             let token = self.peek().clone();
             match token.kind {
-                Kind::Text if self.text(token.span).trim().is_empty() => {
+                TokenKind::Text if self.text(token.span).trim().is_empty() => {
                     self.pos += 1;
                     continue;
                 }
-                Kind::Left => {}
+                TokenKind::Left => {}
                 _ => break,
             }
             let keyword = match self.tokens.get(self.pos + 1) {
-                Some(Token { kind: Kind::Keyword(keyword), .. }) => *keyword,
+                Some(Token { kind: TokenKind::Keyword(keyword), .. }) => *keyword,
                 _ => break,
             };
             if !matches!(keyword, Keyword::Extends | Keyword::Import) {
@@ -156,7 +158,7 @@ impl Parser<'_> {
             }
             self.pos += 2;
             let path = self.next();
-            let Kind::Quoted(text) = &path.kind else {
+            let TokenKind::Quoted(text) = &path.kind else {
                 return Err(self.unexpected(&path, keyword.text(), "a quoted path is missing"));
             };
             let found = (text.to_string(), path.span);
@@ -181,12 +183,12 @@ impl Parser<'_> {
         loop {
             let token = self.next();
             match token.kind {
-                Kind::End => return Ok(None),
-                Kind::Text => {
+                TokenKind::End => return Ok(None),
+                TokenKind::Text => {
                     nodes.push((Node::Text(self.text(token.span).into()), token.span));
                 }
-                Kind::Left => match self.peek().kind {
-                    Kind::Keyword(keyword) => {
+                TokenKind::Left => match self.peek().kind {
+                    TokenKind::Keyword(keyword) => {
                         let span = self.next().span;
                         match self.statement(keyword, span)? {
                             Some(node) => nodes.push((node, span)),
@@ -240,7 +242,7 @@ impl Parser<'_> {
     fn catch(&mut self) -> Result<Catch, Error> {
         let open = self.peek().span;
         let error = match self.peek().kind {
-            Kind::Name => Some(self.name("catch")?.0),
+            TokenKind::Name => Some(self.name("catch")?.0),
             _ => None,
         };
         self.right("catch")?;
@@ -288,7 +290,11 @@ impl Parser<'_> {
         loop {
             let (assign, condition) = match self.assignment("if")? {
                 (Some(assign), None) => {
-                    self.expect(&Kind::Mark(Mark::Semicolon), "if", "the condition is missing")?;
+                    self.expect(
+                        &TokenKind::Mark(Mark::Semicolon),
+                        "if",
+                        "the condition is missing",
+                    )?;
                     (Some(assign), self.expression("if")?)
                 }
                 (assign, Some(condition)) => (assign, condition),
@@ -301,7 +307,7 @@ impl Parser<'_> {
                 self.right("end")?;
                 return Ok(Node::If { branches, otherwise: None });
             }
-            if self.peek().kind == Kind::Keyword(Keyword::If) {
+            if self.peek().kind == TokenKind::Keyword(Keyword::If) {
                 self.pos += 1;
                 continue;
             }
@@ -351,18 +357,18 @@ impl Parser<'_> {
     }
 
     fn yield_statement(&mut self, open: Span) -> Result<Node, Error> {
-        if self.peek().kind == Kind::Keyword(Keyword::Content) {
+        if self.peek().kind == TokenKind::Keyword(Keyword::Content) {
             self.pos += 1;
             return Ok(Node::YieldContent { context: self.context("yield content")? });
         }
         let (name, span) = self.name("yield")?;
         let params = self.params("yield", false)?;
         let context = match self.peek().kind {
-            Kind::Right | Kind::Keyword(Keyword::Content) => None,
+            TokenKind::Right | TokenKind::Keyword(Keyword::Content) => None,
             _ => Some(self.expression("yield")?),
         };
         let mut content = None;
-        if self.peek().kind == Kind::Keyword(Keyword::Content) {
+        if self.peek().kind == TokenKind::Keyword(Keyword::Content) {
             self.pos += 1;
             self.right("yield")?;
             content = Some(Arc::new(self.last_body("yield", open)?));
@@ -375,7 +381,7 @@ impl Parser<'_> {
     /// The optional expression at the end of an action that becomes `.`.
     fn context(&mut self, place: &str) -> Result<Option<Expr>, Error> {
         let context = match self.peek().kind {
-            Kind::Right => None,
+            TokenKind::Right => None,
             _ => Some(self.expression(place)?),
         };
         self.right(place)?;
@@ -385,7 +391,7 @@ impl Parser<'_> {
     /// `(a, b=1)`: a definition names what it takes, a use may also give values
     /// without a name.
     fn params(&mut self, place: &str, definition: bool) -> Result<Vec<Param>, Error> {
-        let open = Kind::Mark(Mark::OpenParen);
+        let open = TokenKind::Mark(Mark::OpenParen);
         self.expect(&open, place, "an opening parenthesis is missing")?;
         let mut params = Vec::new();
         while !self.at(Mark::CloseParen) {
@@ -403,7 +409,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        let close = Kind::Mark(Mark::CloseParen);
+        let close = TokenKind::Mark(Mark::CloseParen);
         self.expect(&close, place, "a closing parenthesis is missing")?;
         Ok(params)
     }
@@ -429,7 +435,10 @@ impl Parser<'_> {
         let mut commands = vec![self.command(first)?];
         while self.accept(Mark::Pipe) {
             let token = self.peek();
-            if !matches!(token.kind, Kind::Name | Kind::Field | Kind::Mark(Mark::Dot)) {
+            if !matches!(
+                token.kind,
+                TokenKind::Name | TokenKind::Field | TokenKind::Mark(Mark::Dot)
+            ) {
                 return Err(self.unexpected(token, "a pipeline", "a function belongs here"));
             }
             let base = self.nested(|parser| parser.operand("a pipeline"))?;

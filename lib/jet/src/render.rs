@@ -13,6 +13,7 @@ mod scope;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::{Map, Str, Value};
 
 use crate::ast::{Action, Branch, Catch, Command, Expr, ExprKind, List, Node, Range};
@@ -21,7 +22,7 @@ use crate::error::{Error, ErrorKind};
 use crate::item::Item;
 use crate::limits::Limits;
 use crate::set::{Set, Template, not_found};
-use crate::source::{Source, Span};
+use crate::source::Source;
 use crate::variables::Variables;
 
 use blocks::Content;
@@ -40,6 +41,7 @@ pub(crate) fn render(
         set,
         limits: set.limits(),
         steps: 0,
+        ask_at: ASK_AFTER,
         written: 0,
         depth: 0,
         out: Vec::new(),
@@ -54,10 +56,15 @@ pub(crate) fn render(
     Ok(Str::from(runtime.out))
 }
 
+/// So many steps are taken before it asks again whether to stop.
+const ASK_AFTER: u64 = 10_000;
+
 struct Runtime<'a> {
     set: &'a Set,
     limits: Limits,
     steps: u64,
+    /// Whether to stop is asked behind so many steps.
+    ask_at: u64,
     /// Bytes written so far, those that `try` threw away included.
     written: usize,
     depth: usize,
@@ -85,6 +92,12 @@ impl Runtime<'_> {
     /// Counts work, and fails when there was too much of it.
     fn work(&mut self, steps: usize, span: Span) -> Result<(), Error> {
         self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > self.ask_at {
+            self.ask_at = self.steps.saturating_add(ASK_AFTER);
+            if self.set.interrupt.as_ref().is_some_and(|interrupt| interrupt()) {
+                return Err(self.error(ErrorKind::Limit, span, "interrupted"));
+            }
+        }
         if self.steps <= self.limits.steps {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use govalue::Span;
 use govalue::{Map, Str, Value};
 
 use crate::ast::{Blocks, List};
@@ -13,7 +14,7 @@ use crate::limits::Limits;
 use crate::loader::{Loader, join};
 use crate::parser;
 use crate::render;
-use crate::source::{Source, Span};
+use crate::source::Source;
 use crate::variables::Variables;
 
 /// A parsed template, with the templates that it extends and imports. Cheap to
@@ -66,6 +67,7 @@ pub struct Set {
     loader: Option<Box<dyn Loader>>,
     limits: Limits,
     pub(crate) on_missing: Option<Box<OnMissing>>,
+    pub(crate) interrupt: Option<Box<dyn Fn() -> bool + Send + Sync>>,
     loaded: Mutex<HashMap<String, Template>>,
 }
 
@@ -95,6 +97,7 @@ impl Set {
             loader: None,
             limits: Limits::default(),
             on_missing: None,
+            interrupt: None,
             loaded: Mutex::default(),
         }
     }
@@ -148,6 +151,22 @@ impl Set {
         report: impl Fn(&str, &Arc<Map>, &str) + Send + Sync + 'static,
     ) -> Self {
         self.on_missing = Some(Box::new(report));
+        self
+    }
+
+    /// Ends a rendering with an error of the kind
+    /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) when this says so. It is asked
+    /// every few thousand steps.
+    ///
+    /// ```
+    /// let set = jet::Set::new().interrupt_if(|| true);
+    /// let template = set.parse("t", "{{ range ints(0, 100000) }}{{ . }}{{ end }}").unwrap();
+    /// let error = set.render(&template, &jet::Variables::new(), &govalue::Value::Nil);
+    /// assert_eq!(error.unwrap_err().message(), "interrupted");
+    /// ```
+    #[must_use]
+    pub fn interrupt_if(mut self, interrupt: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.interrupt = Some(Box::new(interrupt));
         self
     }
 

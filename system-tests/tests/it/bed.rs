@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::{Layer, Machine};
 
@@ -36,7 +36,8 @@ fn nothing_of_a_machine_is_left() {
         let groups = left_of(std::process::id());
         groups.iter().any(|path| path.file_name().is_some_and(|file| *file == *name))
     };
-    assert_ne!(processes(), b"");
+    // systemd-run returns when the process exists, which may be before it has become `sleep`.
+    ccm_testkit::wait_until("the process of the unit", || !processes().is_empty());
     assert!(is_left());
     drop(machine);
     assert_eq!(processes(), b"");
@@ -57,11 +58,8 @@ fn nothing_is_left_of_tests_that_are_killed() {
         .unwrap();
     let process = tests.id();
     let wait_for = |what: &str, is_so: &dyn Fn(&[PathBuf]) -> bool| {
-        let begin = Instant::now();
-        while !is_so(&left_of(process)) {
-            assert!(begin.elapsed() < Duration::from_mins(1), "{what}: {:?}", left_of(process));
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let shown = std::fmt::from_fn(|f| write!(f, "{what}: {:?}", left_of(process)));
+        ccm_testkit::wait_until(shown, || is_so(&left_of(process)));
     };
     wait_for("a machine", &|found| found.len() > 1);
     std::thread::sleep(Duration::from_millis(500));

@@ -52,6 +52,15 @@ fn packages_and_services_of_debian() {
     assert_eq!(provisional, [1, 2], "the user comes with the package");
     assert_eq!(report.outcomes(), [Changed, Changed, Changed], "{}", report.errors());
 
+    // Its unit and its files come with the package, and go again.
+    let brought = "    - package: [{ccm-app: {ensure: 1.0-1}}]\n    - file:\n        \
+                   - /etc/systemd/system/ccm-app.service.d: {ensure: absent}\n    \
+                   - service: [{ccm-app: {ensure: stopped, enable: false}}]\n";
+    machine.ok("apt-get -y purge ccm-app");
+    let (report, provisional) = predicted(&machine, brought);
+    assert_eq!(provisional, [1, 2], "{}", report.errors());
+    machine.apply(&format!("ccm:\n  resources:\n{app}"));
+
     for (resources, outcomes) in [
         ("    - package: [{ccm-app: {ensure: latest}}]\n", vec![Changed]),
         ("    - package: [{ccm-app: {ensure: latest}}]\n", vec![Stable]),

@@ -26,7 +26,7 @@ fn apt_on_a_debian_and_nothing_without_a_package_manager() {
     );
     assert_eq!(
         provider(&machine, &["--provider", "atp"]),
-        "unknown provider `atp` for type `package`\nhint: did you mean `apt`?"
+        "provider not found: type `package` has no provider `atp`\nhint: did you mean `apt`?"
     );
     machine.ok("rm /usr/bin/apt-get");
     assert_eq!(

@@ -290,6 +290,89 @@ ccm:
     assert_eq!(environment("app"), "A=dropped");
 }
 
+/// Puts a generator in place that makes `NAME.service` of `/etc/made/NAME`.
+fn generator(machine: &Machine, source_path: &str) {
+    let path = "/etc/systemd/system-generators/make";
+    machine.put(
+        path,
+        &format!(
+            "#!/bin/sh\nfor f in /etc/made/*; do\n  [ -e \"$f\" ] || continue\n  \
+             {{ printf '[Unit]\\n{source_path}\\n[Service]\\nExecStart=/bin/sleep infinity\\n' \"$f\"; \
+             cat \"$f\"; }} > \"$1/${{f##*/}}.service\"\ndone\n"
+        ),
+    );
+    machine.ok(&format!("chmod 755 {path}; mkdir -p /etc/made"));
+}
+
+/// Units that systemd makes of other files when it reloads: of fstab, init
+/// scripts, container descriptions.
+#[test]
+fn units_of_generators_are_made_anew() {
+    // With `SourcePath=`, systemd itself knows that they are out of date.
+    for source_path in ["SourcePath=%s", "#%s"] {
+        let Some(machine) = machine() else { return };
+        generator(&machine, source_path);
+        let manifest = |setting: &str, reload: bool| {
+            format!(
+                "ccm:\n  resources:\n    - service: [{{app: {{}}}}]\n    - file: [{{/etc/made/job: \
+                 {{content: \"{setting}\\n\", owner: root, group: root, mode: '0644'}}}}]\n    \
+                 - service: [{{job: {{reload: {reload}, subscribe: [file#/etc/made/job]}}}}]\n"
+            )
+        };
+        let environment = || {
+            machine.ok("tr '\\0' '\\n' < /proc/$(systemctl show -p MainPID --value job)/environ")
+        };
+        let first = manifest("Environment=ROUND=one", false);
+        let preview = machine.noop(&first);
+        assert_eq!(preview.outcomes(), [Changed, Changed, Changed], "{}", preview.errors());
+        assert_eq!(preview.event(2)["waits_for"], serde_json::json!(["file#/etc/made/job"]));
+        let report = machine.apply(&first);
+        assert_eq!(report.outcomes(), [Changed, Changed, Changed], "{}", report.errors());
+        assert!(environment().contains("ROUND=one"), "{}", environment());
+
+        let second = manifest("Environment=ROUND=two", false);
+        let preview = machine.noop(&second);
+        assert_eq!(preview.messages()[2], "Would have restarted", "{}", preview.errors());
+        let report = machine.apply(&second);
+        assert_eq!(report.outcomes(), [Stable, Changed, Refreshed], "{}", report.errors());
+        assert!(environment().contains("ROUND=two"), "{}", environment());
+
+        // Whether it can be reloaded stands in the new unit too.
+        let third = manifest("Environment=ROUND=three\\nExecReload=/bin/touch /tmp/reloaded", true);
+        let report = machine.apply(&third);
+        assert_eq!(report.outcomes(), [Stable, Changed, Refreshed], "{}", report.errors());
+        assert_eq!(report.event(2)["verbs"], serde_json::json!(["reloaded"]));
+        assert!(machine.has("/tmp/reloaded"));
+        assert_eq!(machine.apply(&third).outcomes(), [Stable, Stable, Stable]);
+    }
+}
+
+/// A unit that nothing makes fails, in a preview too if nothing changes before.
+#[test]
+fn a_mount_of_fstab_is_a_unit() {
+    let Some(machine) = machine() else { return };
+    let manifest = |entry: &str| {
+        format!(
+            "ccm:\n  resources:\n    - service: [{{app: {{}}}}]\n    - file:\n        - /etc/fstab: \
+             {{content: \"{entry}\", owner: root, group: root, mode: '0644'}}\n        - /mnt/data: \
+             {{ensure: directory, owner: root, group: root, mode: '0755'}}\n    - service: \
+             [{{mnt-data.mount: {{subscribe: [file#/etc/fstab]}}}}]\n"
+        )
+    };
+    let alone = service("mnt-data.mount", "");
+    for report in [machine.noop(&alone), machine.apply(&alone)] {
+        assert_eq!(report.outcomes(), [Failed]);
+        assert!(report.errors().contains("service not found: mnt-data.mount"));
+    }
+    let report = machine.apply(&manifest("tmpfs /mnt/data tmpfs noauto,mode=755,size=1m 0 0\\n"));
+    assert_eq!(report.outcomes(), [Changed, Changed, Changed, Changed], "{}", report.errors());
+    let size = || machine.ok("findmnt -n -b -o SIZE /mnt/data").trim().to_owned();
+    assert_eq!(size(), "1048576");
+    let report = machine.apply(&manifest("tmpfs /mnt/data tmpfs noauto,mode=755,size=2m 0 0\\n"));
+    assert_eq!(report.outcomes(), [Stable, Changed, Stable, Refreshed], "{}", report.errors());
+    assert_eq!(size(), "2097152");
+}
+
 #[test]
 fn commands_are_those_of_the_design() {
     let Some(machine) = machine() else { return };
@@ -301,6 +384,8 @@ fn commands_are_those_of_the_design() {
             "daemon-reload",
             "is-active --system app",
             "is-enabled --system app",
+            "show --system --property=NeedDaemonReload --property=FragmentPath \
+             --property=DropInPaths -- app",
             "start --system app",
             "enable --system app",
             "is-active --system app",

@@ -1,5 +1,6 @@
 //! Health of the agent, as `/healthz` reports it.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ struct State {
     interval: Duration,
     /// Missing sources, with the time since when.
     missing: Vec<(String, Moment)>,
+    /// Manifests whose newest version is invalid.
+    invalid: BTreeSet<String>,
 }
 
 impl HealthState {
@@ -41,6 +44,16 @@ impl HealthState {
         state.missing = names.into_iter().map(|name| (name.clone(), since(&name))).collect();
     }
 
+    /// Whether the newest version of a manifest is invalid.
+    pub(super) fn set_invalid(&self, name: &str, is_invalid: bool) {
+        let mut state = self.state();
+        if is_invalid {
+            state.invalid.insert(name.to_owned());
+        } else {
+            state.invalid.remove(name);
+        }
+    }
+
     /// Everything that is not well.
     pub(super) fn check(&self, now: Moment) -> Result<(), Vec<String>> {
         let state = self.state();
@@ -58,6 +71,8 @@ impl HealthState {
                 reasons.push(format!("{name} has been missing for {}s", seconds.as_secs()));
             }
         }
+        let invalid = state.invalid.iter();
+        reasons.extend(invalid.map(|name| format!("{name} is invalid and not applied")));
         if reasons.is_empty() { Ok(()) } else { Err(reasons) }
     }
 }
@@ -79,6 +94,10 @@ mod tests {
         health.turned(at(1061));
         assert_eq!(health.check(at(1061)), Err(vec!["m has been missing for 61s".to_owned()]));
         health.set_missing(Vec::new(), at(30), at(1062));
+        assert_eq!(health.check(at(1062)), Ok(()));
+        health.set_invalid("m", true);
+        assert_eq!(health.check(at(1062)), Err(vec!["m is invalid and not applied".to_owned()]));
+        health.set_invalid("m", false);
         assert_eq!(health.check(at(1062)), Ok(()));
     }
 }

@@ -1,10 +1,10 @@
 //! Log messages about runs.
 
-use ccm_model::{Diagnostic, Event, Health, Severity};
+use ccm_model::{Diagnostic, Event, Health, Outcome, Severity, Summary};
 
 use super::perform::RunReport;
-use crate::lasting::{Entry, Severity as LastingSeverity};
 use crate::metrics::{RunMode, RunResult};
+use crate::problems::{Entry, Severity as ProblemSeverity};
 use crate::registrar::shown;
 
 /// Logs at a level that is known only now.
@@ -24,10 +24,11 @@ pub(super) fn event(manifest: &str, event: &Event) {
     if event.health_check_only && event.health_check.is_empty() && event.error.is_empty() {
         return;
     }
-    let word = event.outcome();
-    let level = match word {
-        "failed" | "skipped due to unmet requirement" => tracing::Level::ERROR,
-        "stable" => tracing::Level::INFO,
+    let word = event.log_words();
+    let level = match event.outcome() {
+        Outcome::Failed => tracing::Level::ERROR,
+        Outcome::Skipped if event.is_unmet() => tracing::Level::ERROR,
+        Outcome::Stable if event.deferred.is_empty() => tracing::Level::INFO,
         _ => tracing::Level::WARN,
     };
     let (kind, provider) = (&*event.kind, &*event.provider);
@@ -36,6 +37,8 @@ pub(super) fn event(manifest: &str, event: &Event) {
     let ensure = &*event.requested_ensure;
     let runtime = format!("{}ms", event.duration.as_millis());
     let noop = event.noop_message.as_deref();
+    let provisional = event.provisional.then(|| event.waits_for.join(", "));
+    let provisional = provisional.as_deref();
     let healthcheck = event.health_check_only.then_some(true);
     let errors = (!event.error.is_empty()).then(|| event.error.join("; ").replace('\n', " | "));
     let errors = errors.as_deref();
@@ -47,6 +50,7 @@ pub(super) fn event(manifest: &str, event: &Event) {
         provider,
         alias,
         noop,
+        provisional,
         healthcheck,
         errors,
         "{kind}#{name} {word}"
@@ -92,14 +96,13 @@ pub(super) fn summary(manifest: &str, report: &RunReport) {
     for error in &report.errors {
         tracing::error!(manifest, "{error}");
     }
-    let changed = report.counts.changed;
+    let Summary { total, changed, skipped, .. } = report.counts.summary;
+    let failed = report.counts.summary.failed + report.counts.summary.requirements_unmet;
     let level = match (result, changed) {
         (RunResult::Ok, 0) => tracing::Level::INFO,
         (RunResult::Ok, _) => tracing::Level::WARN,
         _ => tracing::Level::ERROR,
     };
-    let (total, failed, skipped) =
-        (report.counts.total, report.counts.failed, report.counts.skipped);
     let word = match (result, mode) {
         (RunResult::Killed, _) => "killed",
         (RunResult::Crashed, _) => "crashed",
@@ -124,11 +127,11 @@ pub(super) fn summary(manifest: &str, report: &RunReport) {
 }
 
 /// Logs a state that lasts, or its end.
-pub(super) fn lasting(entry: Option<Entry>) {
+pub(super) fn problems(entry: Option<Entry>) {
     let Some(Entry { subject, severity, message }) = entry else { return };
     let level = match severity {
-        Some(LastingSeverity::Error) => tracing::Level::ERROR,
-        Some(LastingSeverity::Warning) => tracing::Level::WARN,
+        Some(ProblemSeverity::Error) => tracing::Level::ERROR,
+        Some(ProblemSeverity::Warning) => tracing::Level::WARN,
         None => tracing::Level::INFO,
     };
     if subject.is_empty() {

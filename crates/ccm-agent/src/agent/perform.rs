@@ -1,9 +1,13 @@
 //! Performs one run in a separate thread, from its request to its report.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::Read as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ccm_host::{Cancel, CancelReason, Host, Lookup as _, Registry, System, WorkerControl};
+use ccm_host::{
+    Cancel, CancelReason, Digest, Fetched, Host, Lookup as _, Registry, Request, System,
+    WorkerControl,
+};
 use ccm_model::{RegistryEntry, RegistryQuery};
 use ccm_nats::Nats;
 
@@ -12,7 +16,10 @@ use super::log;
 use crate::Metrics;
 use crate::metrics::{RunMode, RunResult};
 use crate::registrar::{Registrar, Renewal};
-use crate::run::{Asked, DataDocument, Ended, Job, JobResult, RunProcess, Told, registry_name};
+use crate::run::{
+    Applied, Asked, DataDocument, Ended, Job, JobResult, RunProcess, Told, ValidManifest,
+    registry_name,
+};
 use crate::schedule::RunRequest;
 use crate::sources::{LastGood, Source, SourceContent};
 
@@ -22,6 +29,9 @@ pub(super) struct Performance {
     /// What logs and metrics call the manifest: without credentials.
     pub(super) name: String,
     pub(super) manifest: Content,
+    pub(super) source: Arc<Source>,
+    /// The digest of the last manifest that was invalid.
+    pub(super) rejected: Arc<Mutex<Option<Digest>>>,
     pub(super) is_local: bool,
     pub(super) data: Option<Content>,
     /// What the data is called.
@@ -71,6 +81,8 @@ pub(super) struct RunReport {
     pub(super) is_critical: Option<bool>,
     /// The exit code that `apply` would have.
     pub(super) exit: u8,
+    /// The digest of the manifest that was applied, if it is known.
+    pub(super) applied: Option<Digest>,
 }
 
 impl RunReport {
@@ -84,6 +96,7 @@ impl RunReport {
             errors: vec![reason],
             is_critical: None,
             exit: 1,
+            applied: None,
         }
     }
 }
@@ -141,7 +154,9 @@ impl RunControl {
 impl Performance {
     /// Makes the run.
     pub(super) fn perform(self, control: &RunControl) -> RunReport {
-        let host = self.system.begin(control.cancel());
+        // It downloads for the run, which has no connection.
+        let system = self.system.clone().with_fetch(Arc::new(self.nats.clone()));
+        let host = system.begin(control.cancel());
         let begin = host.since_boot();
         let ended = self.follow(control, &host);
         let took = host.since_boot().saturating_sub(begin);
@@ -154,29 +169,40 @@ impl Performance {
             errors,
             is_critical: None,
             exit,
+            applied: None,
         };
         match ended {
             Err(reason) => failed(RunResult::Failed, 1, vec![reason]),
-            Ok(Ended::Crashed { reason }) => {
+            Ok((Ended::Crashed { reason }, _)) => {
                 failed(RunResult::Crashed, 1, vec![format!("the run crashed: {reason}")])
             }
-            Ok(Ended::Killed { signal, is_out_of_memory }) => {
+            Ok((Ended::Killed { signal, is_out_of_memory }, _)) => {
                 let because = if is_out_of_memory { ": the machine is out of memory" } else { "" };
                 let error = format!("the run was killed by signal {signal}{because}");
                 let exit = u8::try_from(128 + signal).unwrap_or(1);
                 failed(RunResult::Killed, exit, vec![error])
             }
-            Ok(Ended::Finished(counts)) => {
+            Ok((Ended::Finished(counts), applied)) => {
                 let result = if counts.exit == 0 { RunResult::Ok } else { RunResult::Failed };
                 let (exit, errors) = (counts.exit, counts.errors.clone());
                 let is_whole = counts.errors.is_empty();
-                let is_critical = is_whole.then_some(counts.health_checks[2] > 0);
-                RunReport { request, result, took, counts, errors, is_critical, exit }
+                let is_critical = is_whole.then_some(counts.summary.health_checks.critical > 0);
+                RunReport {
+                    request,
+                    result,
+                    took,
+                    counts: *counts,
+                    errors,
+                    is_critical,
+                    exit,
+                    applied,
+                }
             }
         }
     }
 
-    fn follow(&self, control: &RunControl, host: &Host) -> Result<Ended, String> {
+    /// How the run ended, and the digest of the manifest that it has applied.
+    fn follow(&self, control: &RunControl, host: &Host) -> Result<(Ended, Option<Digest>), String> {
         let is_apply = self.request.mode == RunMode::Apply;
         let copy = self.manifest.get().ok_or("there is no manifest to apply")?;
         let SourceContent::Manifest(manifest) = &copy.content else {
@@ -197,9 +223,15 @@ impl Performance {
         // Health checks use what is there.
         let facts = if is_apply { self.facts.get(FRESH) } else { self.facts.at_hand() };
         let facts = facts.ok_or("there are no facts about the machine")?;
+        let last_valid = self.source.last_valid(&copy, host);
         let job = Job {
             manifest: manifest.clone(),
             url: (!self.is_local).then(|| self.name.clone()),
+            last_valid: last_valid.as_deref().map(|last| match &last.content {
+                SourceContent::Manifest(path) => ValidManifest::Copy(path.clone()),
+                SourceContent::Document(text) => ValidManifest::Text(text.clone()),
+            }),
+            is_known_invalid: copy.digest.is_some() && *self.rejected() == copy.digest,
             facts: (*facts).clone(),
             data,
             noop: self.noop,
@@ -207,14 +239,28 @@ impl Performance {
             register: self.register.map(|to| registry_name(to).to_owned()),
         };
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        let process = RunProcess::start(host, &args).map_err(|error| ccm_engine::chain(&error))?;
+        let process = RunProcess::start(&args).map_err(|error| ccm_engine::chain(&error))?;
         if !control.started(process.control()) {
             process.control().kill();
         }
-        let mut answering = Answering { run: self, host, waiting: Vec::new() };
+        let mut answering = Answering { run: self, host, waiting: Vec::new(), download: None };
         let ended = process.follow(&job, &mut answering);
         answering.publish(false);
-        Ok(ended)
+        let Ended::Finished(result) = &ended else { return Ok((ended, None)) };
+        let applied = match result.applied {
+            Some(Applied::Newest) => {
+                self.source.confirm(&copy, host);
+                copy.digest
+            }
+            Some(Applied::LastValid) => last_valid.and_then(|last| last.digest),
+            None => None,
+        };
+        *self.rejected() = copy.digest.filter(|_| result.invalid.is_some());
+        Ok((ended, applied))
+    }
+
+    fn rejected(&self) -> MutexGuard<'_, Option<Digest>> {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -224,6 +270,8 @@ struct Answering<'a> {
     host: &'a Host,
     /// Entries of the resource at work.
     waiting: Vec<(RegistryEntry, Registry)>,
+    /// The download that the run reads.
+    download: Option<(usize, Fetched)>,
 }
 
 impl Answering<'_> {
@@ -246,6 +294,28 @@ impl Asked for Answering<'_> {
             tracing::warn!(manifest = self.run.name, "{warning}");
         }
         found
+    }
+
+    fn fetch(&mut self, number: usize, url: &str) -> ccm_host::Result<u64> {
+        // One at a time, as a run reads one at a time.
+        self.download = None;
+        let fetched = self.host.fetch_file(&Request::new(url))?;
+        let size = fetched.size;
+        self.download = Some((number, fetched));
+        Ok(size)
+    }
+
+    fn read(&mut self, number: usize, most: usize) -> ccm_host::Result<Vec<u8>> {
+        let failed = |reason: &dyn std::fmt::Display| {
+            let message = format!("cannot read the download: {reason}");
+            ccm_host::Error::Network { message, hint: None }
+        };
+        let download = self.download.as_mut().filter(|(current, _)| *current == number);
+        let (_, fetched) = download.ok_or_else(|| failed(&"another one has begun"))?;
+        let mut part = Vec::new();
+        let read = (&mut fetched.file).take(most as u64).read_to_end(&mut part);
+        read.map_err(|error| failed(&error))?;
+        Ok(part)
     }
 
     fn told(&mut self, told: Told) {

@@ -12,12 +12,13 @@ impl Agent {
     pub(super) fn reload(&mut self) {
         self.service.tell("RELOADING=1");
         // What the agent knew of the directories may be what was wrong.
-        let done = Config::read(&self.host.anew(), &self.settings.config)
-            .map_err(AgentError::from)
-            .and_then(|(config, warnings)| {
+        let host = self.network.system.begin(self.host.cancel().clone());
+        let done = Config::read(&host, &self.settings.config).map_err(AgentError::from).and_then(
+            |(config, warnings)| {
                 log_findings(&warnings);
                 self.take_over(config)
-            });
+            },
+        );
         match done {
             Ok(()) => tracing::info!("reloaded the configuration"),
             Err(error) => {
@@ -44,7 +45,7 @@ impl Agent {
             || old.registration_stream != config.registration_stream
             || old.registration != config.registration
             || old.needs_network() != config.needs_network();
-        let has_new_times = (old.interval, old.splay) != (config.interval, config.splay);
+        let has_new_times = (old.interval, old.splay()) != (config.interval, config.splay());
         let cache =
             has_new_cache.then(|| Cache::open(&config.cache_dir, &self.host)).transpose()?;
         // The last but one, as the old one may have to end before.
@@ -76,7 +77,7 @@ impl Agent {
             if let Some(registrar) = &before.registrar {
                 registrar.finish(&self.host);
             }
-            self.lasting.forget("");
+            self.problems.forget("");
         }
         if let Some(cache) = cache {
             self.cache = cache;
@@ -84,11 +85,13 @@ impl Agent {
         let now = self.host.since_boot();
         let config = self.config.clone();
         (self.on_config)(&config);
-        self.metrics.set_resource_metrics(config.has_resource_metrics);
+        self.metrics.set_resource_metrics(config.resource_metrics);
         self.schedule.reconfigure(times(&config), &config.manifests, now);
         for url in old.manifests.iter().filter(|url| !config.manifests.contains(url)) {
+            let name = ccm_model::redact_credentials(url);
             self.metrics.forget_manifest(url);
-            self.lasting.forget(&ccm_model::redact_credentials(url));
+            self.health.set_invalid(&name, false);
+            self.problems.forget(&name);
         }
         let mut before = std::mem::take(&mut self.workers);
         let mut failures = Vec::new();

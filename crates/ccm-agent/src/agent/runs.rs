@@ -42,6 +42,8 @@ impl Agent {
             request: request.clone(),
             name: worker.name.clone(),
             manifest,
+            source: Arc::clone(&worker.source),
+            rejected: Arc::clone(&worker.rejected),
             is_local: worker.is_local,
             data,
             data_name: self.data.as_ref().map(|data| data.name()).unwrap_or_default(),
@@ -68,7 +70,8 @@ impl Agent {
         spawned.map_err(|error| format!("cannot start a run: {error}"))?;
         let (mode, reason) = (request.mode.name(), request.reason.name());
         tracing::debug!(manifest = worker.name, reason, "starting a run: {mode}");
-        let stop_at = self.config.run_timeout.map(|limit| now + limit);
+        let limit = self.config.run_timeout;
+        let stop_at = (!limit.is_zero()).then(|| now + limit);
         let request = request.clone();
         Ok(Running { request, control, stop_at, kill_at: None, is_timed_out: false })
     }
@@ -76,7 +79,7 @@ impl Agent {
     /// Stops or kills the run whose time is up; when to look again.
     pub(super) fn check_run(&mut self, now: Moment) -> Option<Moment> {
         let stop_timeout = self.config.stop_timeout;
-        let limit = self.config.run_timeout.unwrap_or_default();
+        let limit = self.config.run_timeout;
         let running = self.running.as_mut()?;
         let name = redact_credentials(&running.request.manifest).into_owned();
         if running.stop_at.is_some_and(|due| due <= now) {
@@ -115,12 +118,13 @@ impl Agent {
         match request.mode {
             RunMode::Apply => {
                 self.metrics.apply_duration(&name, report.took);
-                if report.counts.total > 0 {
-                    self.metrics.manifest_apply_duration(&name, report.counts.duration);
+                if report.counts.summary.total > 0 {
+                    self.metrics.manifest_apply_duration(&name, report.counts.summary.duration);
                 }
             }
             RunMode::Health => self.metrics.health_run_duration(&name, report.took),
         }
+        self.manifest_run(&request.manifest, report, now);
         self.schedule.finished(report.is_critical, now);
         let (mode, result) = (request.mode.name(), result.name());
         self.last_run = Some(format!("last run: {mode} of {name} {result}"));

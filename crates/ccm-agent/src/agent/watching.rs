@@ -7,9 +7,9 @@ use ccm_host::Cancel;
 use ccm_model::redact_credentials;
 use ccm_nats::ConnectionEvent;
 
-use super::{Agent, AgentError, Message, Worker, is_local, log, timestamp};
-use crate::config::Config;
-use crate::lasting::Severity;
+use super::perform::RunReport;
+use super::{Agent, AgentError, Invalid, Message, Worker, is_local, log, timestamp};
+use crate::problems::Severity;
 use crate::schedule::Moment;
 use crate::sources::{Accept, Source, SourceEvent, SourceKind, SourceSettings};
 
@@ -20,6 +20,7 @@ impl Agent {
         match event {
             SourceEvent::Changed { digest } => {
                 tracing::info!(manifest = name, %digest, "received a new manifest");
+                self.note_validity(url, |known| known.source = false);
                 self.note_availability();
                 self.schedule.manifest_changed(url, now);
             }
@@ -27,23 +28,63 @@ impl Agent {
                 self.note_availability();
                 let message = "the object was deleted: the manifest is suspended until the object exists again".to_owned();
                 let key = (&*name, "deleted");
-                log::lasting(self.lasting.set(key, Severity::Warning, message, now));
+                log::problems(self.problems.set(key, Severity::Warning, message, now));
             }
             SourceEvent::Restored => {
-                log::lasting(self.lasting.end((&name, "deleted"), "the object exists again"));
+                log::problems(self.problems.end((&name, "deleted"), "the object exists again"));
                 self.note_availability();
             }
             SourceEvent::Withdrawn => self.note_availability(),
             SourceEvent::Fetched => self.metrics.manifest_fetched(&name),
-            SourceEvent::Failed { message } => {
+            SourceEvent::Failed { message, is_invalid } => {
                 self.metrics.manifest_fetch_error(&name);
                 let (key, message) = ((&*name, "source"), message.clone());
-                log::lasting(self.lasting.set(key, Severity::Error, message, now));
+                if *is_invalid {
+                    self.note_validity(url, |known| known.source = true);
+                }
+                log::problems(self.problems.set(key, Severity::Error, message, now));
             }
             SourceEvent::Recovered => {
-                log::lasting(self.lasting.end((&name, "source"), "the source is available again"));
+                self.note_validity(url, |known| known.source = false);
+                log::problems(
+                    self.problems.end((&name, "source"), "the source is available again"),
+                );
             }
         }
+    }
+
+    /// Tells metrics and health whether the newest manifest is valid.
+    pub(super) fn note_validity(&mut self, url: &str, change: impl FnOnce(&mut Invalid)) {
+        let Some(worker) = self.workers.iter_mut().find(|worker| worker.url == url) else { return };
+        change(&mut worker.invalid);
+        let Invalid { source, run } = worker.invalid;
+        self.metrics.manifest_valid(&worker.name, !source && !run);
+        self.health.set_invalid(&worker.name, source || run);
+    }
+
+    /// Takes in what a run says of its manifest.
+    pub(super) fn manifest_run(&mut self, url: &str, report: &RunReport, now: Moment) {
+        let invalid = &report.counts.invalid;
+        if report.counts.applied.is_none() && invalid.is_none() {
+            return;
+        }
+        self.note_validity(url, |known| known.run = invalid.is_some());
+        let name = redact_credentials(url);
+        if let Some(digest) = report.applied {
+            self.metrics.manifest_applied(&name, &digest.to_string());
+        }
+        let key = (&*name, "invalid");
+        log::problems(match (invalid, report.applied) {
+            (None, _) => self.problems.end(key, "the manifest is valid again"),
+            (Some(reason), applied) => {
+                let rest = applied.map_or_else(
+                    || "ccm applies nothing, as it has no valid one".to_owned(),
+                    |digest| format!("ccm keeps applying the last valid one, {digest}"),
+                );
+                let message = format!("the manifest is invalid: {reason}; {rest}");
+                self.problems.set(key, Severity::Error, message, now)
+            }
+        });
     }
 
     pub(super) fn data_event(&mut self, url: &str, event: &SourceEvent, now: Moment) {
@@ -62,13 +103,13 @@ impl Agent {
                 self.note_availability();
             }
             SourceEvent::Fetched => {}
-            SourceEvent::Failed { message } => {
+            SourceEvent::Failed { message, .. } => {
                 self.metrics.data_resolve_error(&name);
                 let (key, message) = (("", "data"), message.clone());
-                log::lasting(self.lasting.set(key, Severity::Error, message, now));
+                log::problems(self.problems.set(key, Severity::Error, message, now));
             }
             SourceEvent::Recovered => {
-                log::lasting(self.lasting.end(("", "data"), "external data is available again"));
+                log::problems(self.problems.end(("", "data"), "external data is available again"));
             }
         }
     }
@@ -81,19 +122,19 @@ impl Agent {
                 if self.network.nats.connection().connects > 1 {
                     self.metrics.nats_reconnected();
                 }
-                self.lasting.end(key, "connected to NATS again")
+                self.problems.end(key, "connected to NATS again")
             }
             ConnectionEvent::Lost => {
                 self.metrics.nats_connected(false);
                 let message = "the connection to NATS was lost".to_owned();
-                self.lasting.set(key, Severity::Error, message, now)
+                self.problems.set(key, Severity::Error, message, now)
             }
             ConnectionEvent::Failed(error) => {
                 self.metrics.nats_connected(false);
-                self.lasting.set(key, Severity::Error, error.to_string(), now)
+                self.problems.set(key, Severity::Error, error.to_string(), now)
             }
         };
-        log::lasting(entry);
+        log::problems(entry);
     }
 
     /// Tells schedule, metrics and log which manifests and data are there.
@@ -112,12 +153,12 @@ impl Agent {
             }
             let key = (&*worker.name, "manifest");
             let entry = if is_there || worker.source.is_suspended() {
-                self.lasting.end(key, "there is a manifest to apply now")
+                self.problems.end(key, "there is a manifest to apply now")
             } else {
                 let message = "there is no manifest to apply yet".to_owned();
-                self.lasting.set(key, Severity::Warning, message, now)
+                self.problems.set(key, Severity::Warning, message, now)
             };
-            log::lasting(entry);
+            log::problems(entry);
             if !is_there {
                 without.push(worker.name.clone());
             }
@@ -135,12 +176,12 @@ impl Agent {
         }
         self.schedule.set_data(is_there, now);
         let key = ("", "no data");
-        log::lasting(if is_there {
-            self.lasting.end(key, "there is external data now")
+        log::problems(if is_there {
+            self.problems.end(key, "there is external data now")
         } else {
             let message = format!("nothing is applied: there is no external data from {name} yet");
             without.push(name.into_owned());
-            self.lasting.set(key, Severity::Error, message, now)
+            self.problems.set(key, Severity::Error, message, now)
         });
         self.health.set_missing(without, self.config.interval, now);
     }
@@ -153,7 +194,10 @@ impl Agent {
         let source = self.watch(SourceKind::Manifest, url, None, events)?;
         let name = redact_credentials(url).into_owned();
         let source = Arc::new(source);
-        Ok(Worker { url: url.to_owned(), name, is_local: is_local(url), source })
+        self.metrics.manifest_valid(&name, true);
+        self.health.set_invalid(&name, false);
+        let (rejected, invalid) = (Arc::default(), Invalid::default());
+        Ok(Worker { url: url.to_owned(), name, is_local: is_local(url), source, rejected, invalid })
     }
 
     pub(super) fn watch_data(&mut self) -> Result<(), AgentError> {
@@ -175,7 +219,7 @@ impl Agent {
         accept: Option<Accept>,
         events: impl Fn(SourceEvent) + Send + Sync + 'static,
     ) -> Result<Source, AgentError> {
-        let Config { interval, splay, .. } = self.config;
+        let (interval, splay) = (self.config.interval, self.config.splay());
         let settings = SourceSettings { kind, url: url.to_owned(), interval, splay, accept };
         let network = self.network.kept.as_ref().map(|_| &self.network.nats);
         Ok(Source::start(settings, &self.cache, &self.network.system, network, events)?)

@@ -99,12 +99,16 @@ impl Registry {
 
     /// Removes the series that have this value of a label.
     pub(super) fn forget(&self, label: &str, value: &str) {
-        let mut inner = self.hold();
         for metric in METRICS {
-            let Some(at) = metric.labels.iter().position(|&name| name == label) else { continue };
-            if let Some(family) = inner.families.get_mut(metric.name) {
-                family.retain(|labels, _| labels.get(at).is_none_or(|found| **found != *value));
-            }
+            self.remove_all(metric, label, value);
+        }
+    }
+
+    /// Removes the series of a metric that have this value of a label.
+    pub(super) fn remove_all(&self, metric: &Metric, label: &str, value: &str) {
+        let Some(at) = metric.labels.iter().position(|&name| name == label) else { return };
+        if let Some(family) = self.hold().families.get_mut(metric.name) {
+            family.retain(|labels, _| labels.get(at).is_none_or(|found| **found != *value));
         }
     }
 

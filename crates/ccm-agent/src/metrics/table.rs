@@ -118,6 +118,10 @@ metrics! {
         "Registration entries that were not published";
     MANIFEST_AVAILABLE: Gauge "agent_manifest_available" ["manifest"]
         "1 when there is a manifest to apply";
+    MANIFEST_VALID: Gauge "agent_manifest_valid" ["manifest"]
+        "0 while the newest manifest is invalid";
+    MANIFEST_APPLIED: Gauge "agent_manifest_applied_info" ["manifest", "digest"]
+        "1 with the SHA-256 digest of the manifest that was applied last";
     MANIFEST_FETCHED: Gauge "agent_manifest_fetched_timestamp_seconds" ["manifest"]
         "When the copy of the manifest in use was fetched";
     DATA_FETCHED: Gauge "agent_data_fetched_timestamp_seconds" ["url"]

@@ -97,11 +97,15 @@ fn every_metric_has_a_method_that_records_it() {
     metrics.registrations_published("nats", 2);
     metrics.registrations_failed("jetstream", 3);
     metrics.manifest_available("m", true);
+    metrics.manifest_valid("m", false);
+    metrics.manifest_applied("m", "before");
+    metrics.manifest_applied("m", "now");
     metrics.manifest_fetched_at("m", now);
     metrics.data_fetched_at("kv://B/k", now);
     metrics.run("m", RunMode::Apply, RunReason::Schedule, RunResult::Ok, now);
     metrics.config_reload(true);
     let text = metrics.render(now);
+    assert!(!text.contains("before"), "only the last digest counts: {text}");
     for metric in METRICS {
         let help = format!("# HELP {PREFIX}{} {}\n", metric.name, metric.help);
         let kind = format!("# TYPE {PREFIX}{} {}\n", metric.name, metric.kind.name());

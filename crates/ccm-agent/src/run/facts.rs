@@ -1,13 +1,20 @@
 //! Serialization of facts for a run.
 
 use ccm_facts::{Facts, Layer};
-use govalue::{Map, Value};
+use govalue::{Exact, Value};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
 /// Facts by where they come from, the strongest last, as they can be sent.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct FactLayers(Vec<(String, Json)>);
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct FactLayers(Vec<(String, Value)>);
+
+/// Keeps whole numbers and fractions apart, which the JSON of templates does
+/// not.
+impl Serialize for FactLayers {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|(name, facts)| (name, Exact(facts))))
+    }
+}
 
 /// What the facts of the machine itself are called.
 const BUILT_IN: &str = "built-in";
@@ -17,7 +24,7 @@ impl FactLayers {
     pub fn new(layers: Vec<Layer>) -> Self {
         let layers = layers.into_iter().map(|layer| {
             let name = layer.file.map_or(BUILT_IN.to_owned(), |file| file.display().to_string());
-            (name, to_json(&layer.facts.into()))
+            (name, layer.facts.into())
         });
         Self(layers.collect())
     }
@@ -25,10 +32,7 @@ impl FactLayers {
     /// The facts as templates see them.
     pub fn facts(&self) -> ccm_template::Facts {
         let layers = self.0.iter().map(|(name, layer)| {
-            let facts = match from_json(layer) {
-                Value::Map(map) => std::sync::Arc::unwrap_or_clone(map),
-                _ => Map::new(),
-            };
+            let facts = layer.as_map().cloned().unwrap_or_default();
             let is_built_in = name == BUILT_IN;
             let facts = if is_built_in { ccm_facts::with_any_initial(facts) } else { facts };
             (name.clone(), facts)
@@ -37,42 +41,6 @@ impl FactLayers {
         ccm_template::Facts::layered(move || {
             (ccm_facts::merged(layers.iter().map(|(_, layer)| layer.clone())), layers)
         })
-    }
-}
-
-/// Keeps whole numbers and fractions apart, which the JSON of templates does
-/// not.
-fn to_json(value: &Value) -> Json {
-    match value {
-        Value::Bool(flag) => Json::Bool(*flag),
-        Value::Int(number) => Json::from(*number),
-        Value::Float(number) => Json::from(*number),
-        Value::Array(items) => Json::Array(items.iter().map(to_json).collect()),
-        Value::Map(map) => {
-            let members = map
-                .iter()
-                .map(|(key, value)| (key.clone().into_value().to_string(), to_json(value)));
-            Json::Object(members.collect())
-        }
-        Value::Nil => Json::Null,
-        other => Json::String(other.to_string()),
-    }
-}
-
-fn from_json(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::Nil,
-        Json::Bool(flag) => Value::Bool(*flag),
-        Json::Number(number) => match number.as_i64() {
-            Some(whole) => Value::Int(whole),
-            None => Value::Float(number.as_f64().unwrap_or_default()),
-        },
-        Json::String(text) => Value::from(text.as_str()),
-        Json::Array(items) => Value::array(items.iter().map(from_json)),
-        Json::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.as_str(), from_json(value)));
-            members.collect::<Map>().into()
-        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The agent's side of a run: starts the process and reads its messages.
 
-use ccm_host::{Exit, Host, Registry, SERVICE_VARIABLES, Worker, WorkerControl};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ccm_host::{Exit, Registry, SERVICE_VARIABLES, Worker, WorkerControl};
 use ccm_model::{Diagnostic, Event, RegistryEntry, RegistryQuery};
 
-use super::protocol::{FromRun, LONGEST_LINE, Refusal, ToRun, line, registry};
+use super::protocol::{FromRun, LONGEST_LINE, PART, Refusal, ToRun, line, registry};
 use super::{Job, JobResult};
 
 /// The hidden command of the binary that makes a run.
@@ -39,6 +41,21 @@ pub trait Asked {
     /// Returns why they are not known.
     fn registrations(&mut self, query: &RegistryQuery) -> ccm_host::Result<Vec<RegistryEntry>>;
 
+    /// Downloads a URL of the network, as the download of this number; the number
+    /// of bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns why it cannot be downloaded.
+    fn fetch(&mut self, number: usize, url: &str) -> ccm_host::Result<u64>;
+
+    /// The next bytes of that download, at most so many; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns why they cannot be read.
+    fn read(&mut self, number: usize, most: usize) -> ccm_host::Result<Vec<u8>>;
+
     /// Takes note of something.
     fn told(&mut self, told: Told);
 }
@@ -47,7 +64,7 @@ pub trait Asked {
 #[derive(Debug)]
 pub enum Ended {
     /// It came to its end and said how.
-    Finished(JobResult),
+    Finished(Box<JobResult>),
     /// A signal from outside ended it.
     Killed {
         /// Its number.
@@ -67,7 +84,6 @@ pub enum Ended {
 pub struct RunProcess {
     worker: Worker,
     oom_kills: Option<u64>,
-    host: Host,
 }
 
 impl RunProcess {
@@ -76,12 +92,12 @@ impl RunProcess {
     /// # Errors
     ///
     /// Fails if no process can be started.
-    pub fn start(host: &Host, args: &[&str]) -> ccm_host::Result<Self> {
+    pub fn start(args: &[&str]) -> ccm_host::Result<Self> {
         let mut all = vec![COMMAND];
         all.extend(args);
-        let oom_kills = host.oom_kills();
-        let worker = host.start_worker(&all, SERVICE_VARIABLES, LONGEST_LINE)?;
-        Ok(Self { worker, oom_kills, host: host.clone() })
+        let oom_kills = Worker::oom_kills();
+        let worker = Worker::start(&all, SERVICE_VARIABLES, LONGEST_LINE)?;
+        Ok(Self { worker, oom_kills })
     }
 
     /// A handle that stops the process from another thread.
@@ -125,7 +141,7 @@ impl RunProcess {
             (_, _, Some(reason)) => Ended::Crashed { reason },
             (Exit::Code(_), Some(result), None) => Ended::Finished(result),
             (Exit::Signal(signal), ..) if is_from_outside(signal) => {
-                let is_out_of_memory = signal == KILL && self.host.oom_kills() > oom_kills;
+                let is_out_of_memory = signal == KILL && Worker::oom_kills() > oom_kills;
                 Ended::Killed { signal, is_out_of_memory }
             }
             (exit, ..) => Ended::Crashed { reason: format!("its process {exit}") },
@@ -152,6 +168,14 @@ fn answer(message: FromRun, asked: &mut dyn Asked) -> Option<ToRun> {
             let query = query.map_err(|message| ccm_host::Error::Network { message, hint: None });
             let entries = query.and_then(|query| asked.registrations(&query));
             return Some(ToRun::Entries(entries.map_err(|error| Refusal::from(&error))));
+        }
+        FromRun::Fetch { number, url } => {
+            let fetched = asked.fetch(number, &url);
+            return Some(ToRun::Fetched(fetched.map_err(|error| Refusal::from(&error))));
+        }
+        FromRun::Read { number } => {
+            let part = asked.read(number, PART).map(|bytes| STANDARD.encode(bytes));
+            return Some(ToRun::Part(part.map_err(|error| Refusal::from(&error))));
         }
         FromRun::Publish { entry, to } => {
             if let Some(to) = registry(&to) {

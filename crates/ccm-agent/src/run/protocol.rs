@@ -1,10 +1,9 @@
 //! Messages between the agent and a run: one JSON object per line.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use ccm_host::Registry;
-use ccm_model::{Diagnostic, Event, RegistryEntry};
+use ccm_model::{Diagnostic, Event, RegistryEntry, Summary};
 use serde::{Deserialize, Serialize};
 
 use super::FactLayers;
@@ -20,6 +19,10 @@ pub struct Job {
     /// Where it was fetched from, without credentials; `None` for a file that
     /// the configuration names.
     pub url: Option<String>,
+    /// What to apply if the manifest is invalid.
+    pub last_valid: Option<ValidManifest>,
+    /// The agent has logged what is wrong with the manifest.
+    pub is_known_invalid: bool,
     /// Facts of the machine.
     pub facts: FactLayers,
     /// Data that overrides that of the manifest.
@@ -30,6 +33,15 @@ pub struct Job {
     pub health_check_only: bool,
     /// Where services are published: `nats` or `jetstream`.
     pub register: Option<String>,
+}
+
+/// A manifest that was valid when it was applied before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ValidManifest {
+    /// The file in its copy.
+    Copy(PathBuf),
+    /// The text of a file that the configuration names.
+    Text(String),
 }
 
 /// A document with hierarchical data.
@@ -46,20 +58,23 @@ pub struct DataDocument {
 pub struct JobResult {
     /// The exit code of `apply`.
     pub exit: u8,
-    /// Resources that had their turn.
-    pub total: usize,
-    /// Resources that changed.
-    pub changed: usize,
-    /// Resources that failed.
-    pub failed: usize,
-    /// Resources that were skipped.
-    pub skipped: usize,
-    /// Health checks by status: OK, warning, critical, unknown.
-    pub health_checks: [usize; 4],
-    /// How long the manifest took.
-    pub duration: Duration,
+    /// How many resources have which outcome, and how long they took.
+    pub summary: Summary,
     /// Why the run could not be made, or not wholly.
     pub errors: Vec<String>,
+    /// What is wrong with the manifest, in short.
+    pub invalid: Option<String>,
+    /// Which manifest was applied, if any.
+    pub applied: Option<Applied>,
+}
+
+/// Which manifest a run has applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Applied {
+    /// The newest one.
+    Newest,
+    /// The last valid one, as the newest is invalid.
+    LastValid,
 }
 
 /// What a run says to the agent.
@@ -77,10 +92,14 @@ pub(super) enum FromRun {
     KvGet { bucket: String, key: String },
     /// Asks for services.
     Registrations([String; 4]),
+    /// Asks for what a URL of the network has.
+    Fetch { number: usize, url: String },
+    /// Asks for the next part of it.
+    Read { number: usize },
     /// Hands over an entry to publish.
     Publish { entry: RegistryEntry, to: String },
     /// The last line.
-    Finished(JobResult),
+    Finished(Box<JobResult>),
 }
 
 /// What the agent says to a run after its job: one answer to each question.
@@ -89,6 +108,10 @@ pub(super) enum ToRun {
     Key(Result<String, Refusal>),
     Entries(Result<Vec<RegistryEntry>, Refusal>),
     Taken,
+    /// The number of bytes.
+    Fetched(Result<u64, Refusal>),
+    /// In Base64; empty at the end.
+    Part(Result<String, Refusal>),
 }
 
 /// Why a question has no answer.
@@ -101,6 +124,16 @@ pub(super) struct Refusal {
 impl From<&ccm_host::Error> for Refusal {
     fn from(error: &ccm_host::Error) -> Self {
         Self { message: ccm_engine::chain(error), hint: error.hint() }
+    }
+}
+
+impl Refusal {
+    /// The reason, with the advice where there is no place of its own for it.
+    pub(super) fn with_hint(self) -> String {
+        match self.hint {
+            Some(hint) => format!("{}; {hint}", self.message),
+            None => self.message,
+        }
     }
 }
 
@@ -121,6 +154,9 @@ pub(crate) fn registry_name(registry: Registry) -> &'static str {
 pub(crate) fn registry(name: &str) -> Option<Registry> {
     [Registry::Nats, Registry::JetStream].into_iter().find(|to| registry_name(*to) == name)
 }
+
+/// How many bytes of a download go into one line.
+pub(super) const PART: usize = 256 << 10;
 
 pub(super) fn line(message: &impl Serialize) -> Vec<u8> {
     // All of these have a notation in JSON, in which a line end is escaped.

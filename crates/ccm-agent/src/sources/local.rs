@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_engine::chain;
-use ccm_host::{Cancel, Digest, FileKind, Host, System};
+use ccm_host::{Cancel, Digest, FileKind, Host, System, Validators};
 
-use super::look::check_document;
-use super::store::MAX_DOCUMENT;
+use super::poll::check_document;
+use super::store::{MAX_DOCUMENT, Store};
 use super::{Accept, Error, LastGood, Result, SourceContent, SourceEvent, SourceKind};
 
 pub(super) struct Local {
+    /// Keeps the last valid manifest.
+    store: Arc<Store>,
     kind: SourceKind,
     path: PathBuf,
     accept: Option<Accept>,
@@ -23,6 +25,8 @@ pub(super) struct Local {
 struct State {
     /// The last document that was good.
     document: Option<Arc<LastGood>>,
+    /// The last manifest that a run has found valid, once it was asked for.
+    last_valid: Option<Arc<LastGood>>,
     /// The error that was reported last.
     failure: Option<String>,
 }
@@ -33,9 +37,10 @@ impl Local {
         path: PathBuf,
         accept: Option<Accept>,
         system: System,
+        store: Arc<Store>,
         events: Box<dyn Fn(SourceEvent) + Send + Sync>,
     ) -> Self {
-        Self { kind, path, accept, system, events, state: Mutex::default() }
+        Self { store, kind, path, accept, system, events, state: Mutex::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -61,7 +66,7 @@ impl Local {
                 let message = error.to_string();
                 if state.failure.as_ref() != Some(&message) {
                     state.failure = Some(message.clone());
-                    (self.events)(SourceEvent::Failed { message });
+                    (self.events)(SourceEvent::Failed { message, is_invalid: false });
                 }
                 state.document.clone()
             }
@@ -82,7 +87,10 @@ impl Local {
                     Some(FileKind::File) => {}
                     Some(_) => return Err(failed("it is not a regular file".to_owned())),
                 }
-                (SourceContent::Manifest(self.path.clone()), None)
+                // What cannot be read is for the run to report.
+                let digest = host.read_bytes(&self.path, MAX_DOCUMENT).ok();
+                let digest = digest.map(|(bytes, _)| Digest::of(&bytes));
+                (SourceContent::Manifest(self.path.clone()), digest)
             }
             SourceKind::Data => {
                 let text = self.document(&host).map_err(failed)?;
@@ -91,7 +99,33 @@ impl Local {
             }
         };
         let fetched = host.now().as_second();
-        Ok(Arc::new(LastGood { content, digest, fetched, _store: None }))
+        Ok(Arc::new(LastGood { content, digest, files: None, fetched, _store: None }))
+    }
+
+    /// The text of the last manifest that a run has found valid.
+    pub(super) fn last_valid(&self, host: &Host) -> Option<Arc<LastGood>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.last_valid.is_none() {
+            state.last_valid = self.store.load(host).map(|(_, copy)| copy);
+        }
+        state.last_valid.clone()
+    }
+
+    /// Keeps the text of a manifest that a run has found valid, if the file still
+    /// holds it.
+    pub(super) fn confirm(&self, manifest: &LastGood, host: &Host) -> Result<(), String> {
+        let known = self.last_valid(host);
+        let Some(digest) = manifest.digest else { return Ok(()) };
+        if known.is_some_and(|known| known.digest == Some(digest)) {
+            return Ok(());
+        }
+        let (text, _) = host.read_text(&self.path, MAX_DOCUMENT).map_err(|error| chain(&error))?;
+        if Digest::of(text.as_bytes()) != digest {
+            return Ok(());
+        }
+        let (_, copy) = self.store.put_text(host, text, digest, &Validators::default())?;
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).last_valid = Some(copy);
+        Ok(())
     }
 
     fn document(&self, host: &Host) -> Result<String, String> {

@@ -44,9 +44,27 @@ pub(super) struct Record {
     pub(super) validators: Validators,
     /// When it was fetched, in seconds since 1970.
     time: i64,
+    /// The last manifest that was valid when a run applied it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) last_valid: Option<ValidRecord>,
     /// Whether the source was deleted since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) deleted: bool,
+}
+
+/// A copy that a run has found valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ValidRecord {
+    digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    files: Option<Digest>,
+    time: i64,
+}
+
+impl ValidRecord {
+    pub(super) fn of(copy: &LastGood) -> Option<Self> {
+        Some(Self { digest: copy.digest?, files: copy.files, time: copy.fetched })
+    }
 }
 
 /// The copies of one source. Sources and copies share it.
@@ -85,6 +103,19 @@ fn without_password(url: &str) -> String {
 
 /// Why a downloaded copy was rejected, as a message.
 type Refusal = String;
+
+/// Why an archive did not become the last good copy.
+pub(super) struct Rejection {
+    pub(super) reason: Refusal,
+    /// It is the fault of what was fetched.
+    pub(super) is_invalid: bool,
+}
+
+impl From<Refusal> for Rejection {
+    fn from(reason: Refusal) -> Self {
+        Self { reason, is_invalid: false }
+    }
+}
 
 impl Store {
     pub(super) fn new(cache: &Cache, name: &str, url: &str, kind: SourceKind) -> Self {
@@ -146,6 +177,24 @@ impl Store {
         Ok(Some((record, copy)))
     }
 
+    /// The last valid copy that the record names, if it is still good.
+    pub(super) fn load_valid(
+        self: &Arc<Self>,
+        host: &Host,
+        record: &Record,
+    ) -> Option<Arc<LastGood>> {
+        let ValidRecord { digest, files, time } = record.last_valid?;
+        let record = Record { digest, files, time, ..record.clone() };
+        let directory = self.directory(host).map_err(|error| chain(&error));
+        match directory.and_then(|directory| self.content(&directory, &record)) {
+            Ok(content) => Some(self.copy(content, &record)),
+            Err(reason) => {
+                tracing::warn!(source = self.shown, "cannot use the last valid copy: {reason}");
+                None
+            }
+        }
+    }
+
     /// What the record says is there, after a look at every byte of it.
     fn content(&self, directory: &StateDir, record: &Record) -> Result<SourceContent, Refusal> {
         let name = record.digest.to_string();
@@ -181,6 +230,7 @@ impl Store {
         let copy = Arc::new(LastGood {
             content,
             digest: Some(record.digest),
+            files: record.files,
             fetched: record.time,
             _store: Some(Arc::clone(self)),
         });
@@ -190,15 +240,16 @@ impl Store {
         copy
     }
 
-    fn record(&self, host: &Host, fetched: &Fetched) -> Record {
+    fn record(&self, host: &Host, digest: Digest, validators: &Validators) -> Record {
         Record {
             version: VERSION,
             source: self.shown.clone(),
             kind: self.kind,
-            digest: fetched.digest,
+            digest,
             files: None,
-            validators: fetched.validators.clone(),
+            validators: validators.clone(),
             time: host.now().as_second(),
+            last_valid: None,
             deleted: false,
         }
     }
@@ -210,16 +261,24 @@ impl Store {
         host: &Host,
         request: &Request<'_>,
         fetched: Fetched,
-    ) -> Result<(Record, Arc<LastGood>), Refusal> {
+        last_valid: Option<ValidRecord>,
+    ) -> Result<(Record, Arc<LastGood>), Rejection> {
         let failed = |error: ccm_host::Error| chain(&error);
         let directory = self.directory(host).map_err(failed)?;
-        let mut record = self.record(host, &fetched);
+        let mut record = self.record(host, fetched.digest, &fetched.validators);
+        record.last_valid = last_valid;
         let staged = Staged::make(&directory).map_err(failed)?;
-        ccm_archive::extract_tree(host, request, fetched, &Limits::TREE, staged.path())
-            .map_err(|error| chain(&error))?;
+        ccm_archive::extract_tree(host, request, fetched, &Limits::TREE, staged.path()).map_err(
+            |error| {
+                use ccm_archive::Error::{Host, Interrupted};
+                let is_invalid = !matches!(error, Host(_) | Interrupted { .. });
+                Rejection { reason: chain(&error), is_invalid }
+            },
+        )?;
+        let invalid = |reason| Rejection { reason, is_invalid: true };
         let found = ccm_engine::find_manifest(host, staged.path(), &self.shown);
-        let found = found.map_err(|error| chain(&error))?;
-        self.parse(host, &found)?;
+        let found = found.map_err(|error| invalid(chain(&error)))?;
+        self.parse(host, &found).map_err(invalid)?;
         record.files = Some(tree_digest(host, staged.path())?);
         host.sync().map_err(failed)?;
         let inner = found.strip_prefix(staged.path()).unwrap_or(&found).to_owned();
@@ -252,9 +311,20 @@ impl Store {
         text: String,
         fetched: &Fetched,
     ) -> Result<(Record, Arc<LastGood>), Refusal> {
+        self.put_text(host, text, fetched.digest, &fetched.validators)
+    }
+
+    /// Makes a text of this digest the last good copy.
+    pub(super) fn put_text(
+        self: &Arc<Self>,
+        host: &Host,
+        text: String,
+        digest: Digest,
+        validators: &Validators,
+    ) -> Result<(Record, Arc<LastGood>), Refusal> {
         let failed = |error: ccm_host::Error| chain(&error);
         let directory = self.directory(host).map_err(failed)?;
-        let record = self.record(host, fetched);
+        let record = self.record(host, digest, validators);
         let used = self.used();
         is_wanted(host)?;
         directory.write(&record.digest.to_string(), text.as_bytes()).map_err(failed)?;
@@ -280,6 +350,7 @@ impl Store {
         let in_use: Vec<String> = used
             .iter()
             .filter_map(|copy| Some(copy.upgrade()?.digest?.to_string()))
+            .chain(record.last_valid.map(|valid| valid.digest.to_string()))
             .chain([record.digest.to_string(), CURRENT.to_owned()])
             .collect();
         let removed = directory.names().and_then(|names| {

@@ -252,7 +252,7 @@ mod tests {
         watcher.remove(first);
         watcher.remove(second);
         assert!(matches!(watcher.look_once(first, limit), Err(Unseen::Late)));
-        ccm_testkit::nats::wait_for("the end of the thread", || {
+        ccm_testkit::wait_until("the end of the thread", || {
             (Arc::strong_count(&watcher) == 1).then_some(())
         });
         // A thread of its own for those who come later.

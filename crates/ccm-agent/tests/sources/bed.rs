@@ -10,7 +10,7 @@ use ccm_agent::sources::{
 };
 use ccm_host::{Cancel, Digest, System};
 use ccm_nats::{ContextChoice, KeptConnection, Nats};
-use ccm_testkit::nats::wait_for;
+use ccm_testkit::wait_until;
 
 /// How long things may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -66,7 +66,7 @@ impl Bed {
 
     /// Opens the cache, once who had it before has let go.
     pub(crate) fn cache(&self) -> Cache {
-        wait_for("the cache", || self.try_cache().ok())
+        wait_until("the cache", || self.try_cache().ok())
     }
 
     pub(crate) fn try_cache(&self) -> ccm_agent::sources::Result<Cache> {
@@ -130,7 +130,7 @@ impl Watch {
     /// The messages of failures so far.
     pub(crate) fn failures(&self) -> Vec<String> {
         let message = |event| match event {
-            SourceEvent::Failed { message } => Some(message),
+            SourceEvent::Failed { message, .. } => Some(message),
             _ => None,
         };
         self.events().into_iter().filter_map(message).collect()
@@ -138,18 +138,18 @@ impl Watch {
 
     /// Waits until the text of the manifest or document is this.
     pub(crate) fn wait_for_text(&self, wanted: &str) -> Arc<LastGood> {
-        wait_for(&format!("{wanted:?} as last good copy"), || {
+        wait_until(format!("{wanted:?} as last good copy"), || {
             self.source.current().filter(|copy| text(copy) == wanted)
         })
     }
 
     /// Waits until a look has failed.
     pub(crate) fn wait_for_failure(&self) -> String {
-        wait_for("a failure", || self.failures().pop())
+        wait_until("a failure", || self.failures().pop())
     }
 
     pub(crate) fn wait_for(&self, event: &SourceEvent) {
-        wait_for(&format!("{event:?}"), || self.has(event).then_some(()));
+        wait_until(format!("{event:?}"), || self.has(event));
     }
 
     pub(crate) fn text(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ccm_agent::sources::{Error, Source, SourceKind, SourceSettings};
 use ccm_host::Digest;
-use ccm_testkit::nats::wait_for;
+use ccm_testkit::wait_until;
 use ccm_testkit::{Server, answer, snapshot_of_content};
 
 use crate::bed::{Bed, PATIENCE, archive, manifest, names, place, record, text};
@@ -186,7 +186,7 @@ fn copies_of_sources_that_are_gone_are_removed() {
     let copy = watch.wait_for_text(&manifest(1));
     let foreign = bed.cache_path().join("not-ours");
     std::fs::create_dir(&foreign).unwrap();
-    wait_for("looks to end", || {
+    wait_until("looks to end", || {
         cache.retain(&[&stays, &used]);
         (!place(&bed, &goes).exists()).then_some(())
     });
@@ -196,6 +196,6 @@ fn copies_of_sources_that_are_gone_are_removed() {
     cache.retain(&[&stays]);
     assert_eq!(text(&copy), manifest(1));
     drop(copy);
-    wait_for("its end", || (!place(&bed, &used).exists()).then_some(()));
+    wait_until("its end", || !place(&bed, &used).exists());
     assert!(place(&bed, &stays).exists());
 }

@@ -112,7 +112,7 @@ fn a_read_only_disk_keeps_the_last_good_copy() {
     let url = server.url("/m.tgz");
     let open = || {
         let host = System::default().begin(Cancel::default());
-        ccm_testkit::nats::wait_for("the cache", || Cache::open(&path, &host).ok())
+        ccm_testkit::wait_until("the cache", || Cache::open(&path, &host).ok())
     };
     let cache = open();
     bed.manifest(&cache, &url).wait_for_text(&manifest(1));

@@ -1,9 +1,8 @@
 //! Brokers that are gone, hang, refuse, and come back with other data.
 
-use std::time::Duration;
-
 use ccm_agent::sources::SourceEvent;
-use ccm_testkit::nats::{Cluster, NatsServer, lacks_nats, wait_for};
+use ccm_testkit::nats::{Cluster, NatsServer, lacks_nats};
+use ccm_testkit::wait_until;
 
 use crate::bed::{Bed, archive, manifest};
 
@@ -32,7 +31,7 @@ fn a_broker_that_is_down_at_the_start() {
     bed.manifest(&cache, URL).wait_for_text(&manifest(1));
     drop(cache);
     server.kill();
-    wait_for("the loss", || (!is_connected(&bed)).then_some(()));
+    wait_until("the loss", || !is_connected(&bed));
     let cache = bed.cache();
     let watch = bed.manifest(&cache, URL);
     assert_eq!(watch.text().unwrap(), manifest(1), "the cached copy is applied");
@@ -69,16 +68,16 @@ fn a_broker_that_comes_back_with_other_data() {
     server.kill();
     std::fs::remove_dir_all(directory.path().join("s/js")).unwrap();
     server.restart();
-    wait_for("a second connection", || (connects(&bed) >= 2).then_some(()));
+    wait_until("a second connection", || connects(&bed) >= 2);
     // Data that the broker lost is not data that somebody deleted.
-    wait_for("a failure", || {
+    wait_until("a failure", || {
         watch.source.look_now();
         watch.failures().iter().any(|failure| failure.contains("no bucket `M`")).then_some(())
     });
     assert_eq!(watch.text().unwrap(), manifest(1));
     let mut wire = server.wire();
     wire.make_object_bucket("M", 1);
-    wait_for("another failure", || {
+    wait_until("another failure", || {
         watch.source.look_now();
         watch.failures().iter().any(|failure| failure.contains("no object")).then_some(())
     });
@@ -115,9 +114,9 @@ fn credentials_that_are_refused_and_then_rotated() {
     watch.wait_for_text(&manifest(1));
     // The server gets another password, then the agent does.
     server.reconfigure(|text| text.replace("password: right", "password: newer"), true);
-    wait_for("the end of the connection", || (!is_connected(&bed)).then_some(()));
+    wait_until("the end of the connection", || !is_connected(&bed));
     bed.write_context(&members("newer"));
-    wait_for("a connection with it", || is_connected(&bed).then_some(()));
+    wait_until("a connection with it", || is_connected(&bed));
     let mut wire =
         ccm_testkit::nats::Wire::login(&server.address, "\"user\":\"agent\",\"pass\":\"newer\"");
     wire.put_object("M", "m.tgz", &archive(2));
@@ -173,12 +172,10 @@ fn a_server_of_the_list_hangs() {
     let cache = bed.cache();
     let watch = bed.manifest(&cache, URL);
     watch.wait_for_text(&manifest(1));
-    let mut version = 1;
-    for node in 0..3 {
+    for (version, node) in (2..).zip(0..3) {
         cluster.hang(node);
         let alive = (node + 1) % 3;
-        version += 1;
-        wait_for("a cluster that stores again", || {
+        wait_until("a cluster that stores again", || {
             let mut wire = cluster.wire(alive);
             // The leader may be the one that hangs.
             let answer = ccm_testkit::nats::Wire::ask(
@@ -193,12 +190,11 @@ fn a_server_of_the_list_hangs() {
             Some(())
         });
         // Within a minute the hang is found out, and then one look is enough.
-        let begin = std::time::Instant::now();
-        while watch.text().as_deref() != Some(&manifest(version)) {
-            assert!(begin.elapsed() < Duration::from_mins(3), "{:?}", watch.failures());
+        let failures = std::fmt::from_fn(|f| write!(f, "a look; {:?}", watch.failures()));
+        wait_until(failures, || {
             watch.source.look_now();
-            std::thread::sleep(Duration::from_millis(500));
-        }
+            watch.text().as_deref() == Some(&manifest(version))
+        });
         cluster.wake(node);
     }
 }

@@ -66,7 +66,7 @@ fn a_killed_agent_leaves_the_old_copy_or_the_new_one() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        ccm_testkit::nats::wait_for("some replacements", || {
+        ccm_testkit::wait_until("some replacements", || {
             (version.load(Ordering::SeqCst) > before + 3).then_some(())
         });
         // Somewhere in the next one.

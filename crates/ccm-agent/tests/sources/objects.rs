@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ccm_agent::sources::SourceEvent;
-use ccm_testkit::nats::{NatsServer, lacks_nats, wait_for};
+use ccm_testkit::nats::{NatsServer, lacks_nats};
+use ccm_testkit::wait_until;
 
 use crate::bed::{Bed, archive, manifest, names, place, record};
 
@@ -73,7 +74,7 @@ fn a_deleted_object_suspends_until_it_is_back() {
     wire.delete_object("M", NAME, &id);
     watch.wait_for(&SourceEvent::Deleted);
     assert!(watch.source.is_suspended() && watch.source.current().is_none());
-    wait_for("the mark", || (record(&bed, URL)["deleted"] == true).then_some(()));
+    wait_until("the mark", || record(&bed, URL)["deleted"] == true);
     assert_eq!(names(&place(&bed, URL)).len(), 2, "the copy is kept");
     // The next agent is suspended from its start.
     drop((watch, cache));
@@ -89,10 +90,10 @@ fn a_deleted_object_suspends_until_it_is_back() {
     assert_eq!(watch.count(changed), 0, "it is the same");
     // Back with other content.
     wire.delete_object("M", NAME, &id);
-    wait_for("the deletion", || watch.source.is_suspended().then_some(()));
+    wait_until("the deletion", || watch.source.is_suspended());
     wire.put_object("M", NAME, &archive(2));
     watch.wait_for_text(&manifest(2));
-    wait_for("what is told of it", || (watch.count(changed) == 1).then_some(()));
+    wait_until("what is told of it", || watch.count(changed) == 1);
     assert_eq!(watch.count(|event| *event == SourceEvent::Restored), 2);
 }
 
@@ -162,7 +163,7 @@ fn subscriptions_stay_few() {
         let ours = connections.iter().find(|one| one["name"] == "choria-ccm agent").unwrap();
         ours["subscriptions"].as_u64().unwrap()
     };
-    wait_for("three subscriptions", || (subscriptions() == 3).then_some(()));
+    wait_until("three subscriptions", || subscriptions() == 3);
     drop(key);
-    wait_for("two subscriptions", || (subscriptions() == 2).then_some(()));
+    wait_until("two subscriptions", || subscriptions() == 2);
 }

@@ -71,7 +71,7 @@ impl Record {
 }
 
 /// Where the directory is, and how many records it has.
-struct Place {
+struct CentralDirectory {
     records: u64,
     begin: u64,
     length: u64,
@@ -100,7 +100,7 @@ pub(super) fn read<F: Read + Seek>(
 
 /// Looks for the end of the directory at the end of the file, and nowhere else:
 /// whoever finds another one reads another archive.
-fn find<F: Read + Seek>(file: &mut F, size: u64) -> Result<Place> {
+fn find<F: Read + Seek>(file: &mut F, size: u64) -> Result<CentralDirectory> {
     let length = size.min((END + MAX_COMMENT) as u64);
     file.seek(SeekFrom::Start(size - length))?;
     let mut tail = vec![0; length as usize];
@@ -120,7 +120,7 @@ fn find<F: Read + Seek>(file: &mut F, size: u64) -> Result<Place> {
     let end = &tail[at..];
     let position = size - length + at as u64;
     let volumes = [u16_at(end, 4), u16_at(end, 6)];
-    let mut place = Place {
+    let mut place = CentralDirectory {
         records: u64::from(u16_at(end, 10)),
         begin: u64::from(u32_at(end, 16)),
         length: u64::from(u32_at(end, 12)),
@@ -145,7 +145,7 @@ fn find<F: Read + Seek>(file: &mut F, size: u64) -> Result<Place> {
 }
 
 /// The end for large archives, and where it is.
-fn large<F: Read + Seek>(file: &mut F, position: u64) -> Result<Option<(Place, u64)>> {
+fn large<F: Read + Seek>(file: &mut F, position: u64) -> Result<Option<(CentralDirectory, u64)>> {
     let Some(locator_at) = position.checked_sub(LOCATOR as u64) else { return Ok(None) };
     let mut locator = [0; LOCATOR];
     file.seek(SeekFrom::Start(locator_at))?;
@@ -163,8 +163,11 @@ fn large<F: Read + Seek>(file: &mut F, position: u64) -> Result<Option<(Place, u
     if !end.starts_with(b"PK\x06\x06") {
         return Err(Error::damaged("its directory is not where it says"));
     }
-    let place =
-        Place { records: u64_at(&end, 32), begin: u64_at(&end, 48), length: u64_at(&end, 40) };
+    let place = CentralDirectory {
+        records: u64_at(&end, 32),
+        begin: u64_at(&end, 48),
+        length: u64_at(&end, 40),
+    };
     Ok(Some((place, at)))
 }
 

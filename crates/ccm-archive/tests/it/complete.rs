@@ -47,6 +47,7 @@ fn extraction<'a>(destination: &'a Path, name: &str) -> Extraction<'a> {
         limits: Limits::ARCHIVE,
         checksum: None,
         creates: None,
+        allows_setuid: false,
         subject: Path::new(SUBJECT),
     }
 }

@@ -7,6 +7,7 @@
     reason = "tests set their stage by themselves"
 )]
 
+mod attacks;
 mod build;
 mod complete;
 mod fetch;
@@ -28,8 +29,14 @@ fn unpack(
     limits: &Limits,
 ) -> Result<(), Error> {
     let (file, stat) = host.open(archive)?;
-    let (checksum, creates) = (None, None);
-    let extraction =
-        Extraction { format, destination, limits: *limits, checksum, creates, subject: archive };
+    let extraction = Extraction {
+        format,
+        destination,
+        limits: *limits,
+        checksum: None,
+        creates: None,
+        allows_setuid: false,
+        subject: archive,
+    };
     extraction.run(host, file, stat.size, &archive.display().to_string())?.complete()
 }

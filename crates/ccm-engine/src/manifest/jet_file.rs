@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ccm_host::Host;
 use ccm_model::Finding;
 use ccm_template::{Error, Resolver};
-use ccm_yaml::{Source, Span};
+use ccm_yaml::Source;
 
 use super::doubted;
 use super::structure::JetFile;
@@ -68,13 +68,5 @@ fn display(path: &Path) -> String {
 fn located(error: &jet::Error, template: &Arc<Source>) -> Finding {
     let message = error.message();
     // Only one template takes part: nothing is included.
-    let mut lines = template.text().split_inclusive('\n');
-    let before: usize = lines.by_ref().take(error.line() - 1).map(str::len).sum();
-    let line = lines.next().unwrap_or_default();
-    let bytes =
-        |characters: usize| line.chars().take(characters).map(char::len_utf8).sum::<usize>();
-    let start = before + bytes(error.column() - 1);
-    let end = before + bytes(error.column() - 1 + error.width().max(1));
-    let span = Span { start: start as u32, end: end as u32 };
-    Finding::error(span, message).within(template)
+    Finding::error(error.span(), message).within(template)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ccm_archive::Limits;
 use ccm_hiera::Document;
-use ccm_host::{FileKind, Host};
+use ccm_host::{FileKind, Host, StandardInput};
 use ccm_model::{
     Finding, Resolve as _, Severity, Stage, TemplateError, Templates, redact_credentials,
 };
@@ -78,7 +78,7 @@ impl ManifestLoader<'_> {
             SourceRef::Path(path) => Ok(Manifest { name, ..self.load_file(path, None)? }),
             SourceRef::StandardInput => {
                 let read = |source| ManifestError::Read { path: PathBuf::from("-"), source };
-                let text = self.host.read_standard_input(Self::MAX_SIZE).map_err(read)?;
+                let text = StandardInput::of(self.host).read_text(Self::MAX_SIZE).map_err(read)?;
                 if let Some(reason) = self.host.cancel().reason() {
                     return Err(ManifestError::Interrupted { name, reason });
                 }
@@ -411,8 +411,12 @@ fn parse<'a>(source: &'a Source, findings: &mut Vec<Finding>) -> Option<(Node<'a
 
 fn redact(host: &Host, findings: &mut [Finding]) {
     for finding in findings {
-        if let Cow::Owned(message) = host.redactor().text(&finding.message) {
-            finding.message = message;
+        let redactor = host.redactor();
+        let texts = [&mut finding.message].into_iter().chain(&mut finding.hint);
+        for text in texts.chain(&mut finding.resource) {
+            if let Cow::Owned(redacted) = redactor.text(text) {
+                *text = redacted;
+            }
         }
     }
 }
@@ -432,18 +436,16 @@ impl Templates for NoTemplates {
     fn script(&self, text: &str) -> Result<String, TemplateError> {
         self.text(text)
     }
-
-    fn condition(&self, expression: &str) -> Result<bool, TemplateError> {
-        self.text(expression).map(|_| false)
-    }
 }
 
 fn data_findings(error: &ccm_hiera::Error, root: &Node<'_>, source: &Source) -> Vec<Finding> {
+    if let Some((document, findings)) = error.findings() {
+        return findings.into_iter().map(|finding| finding.within(document)).collect();
+    }
     match error {
-        ccm_hiera::Error::Rules { failures } => failures
-            .iter()
-            .map(|failure| Finding::error(failure.span, failure.to_string()))
-            .collect(),
+        ccm_hiera::Error::Rules { failures } => {
+            failures.iter().map(ccm_hiera::Failure::finding).collect()
+        }
         error => {
             let span = error.locate(root, source);
             let message = if span.is_some() { error.brief() } else { crate::chain(error) };

@@ -6,8 +6,8 @@ use ccm_model::{Finding, Node, Reader, Span, property_hint};
 use ccm_yaml::{Entry, Key, Kind, Scalar};
 
 use super::Declarations;
-use crate::foreign::type_hint;
 use crate::resource::{AnyResource, AnyType};
+use crate::type_hints::type_hint;
 
 /// The file that resources are rendered from, where it stands.
 pub(super) struct JetFile {
@@ -67,15 +67,15 @@ pub(super) fn read_written(
 
 /// A property of a resource as it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct WrittenProperty {
+pub struct WrittenProperty {
     /// The key, which may be an alias of the property's name.
-    pub(crate) key: String,
+    pub key: String,
     /// Where the key stands.
-    pub(crate) span: Span,
+    pub span: Span,
     /// Whether it comes from the `defaults` of the block.
-    pub(crate) is_default: bool,
+    pub is_default: bool,
     /// Every text in it, keys of maps included.
-    pub(crate) texts: Vec<String>,
+    pub texts: Vec<String>,
 }
 
 impl WrittenProperty {
@@ -161,6 +161,8 @@ impl Reading<'_> {
                         self.reader.wrong_type::<()>(&value, "a map");
                     }
                 }
+                // Anchors live there.
+                key if key.starts_with("x-") => {}
                 _ => self.unknown(&key, "top-level key", &TOP),
             }
         }
@@ -391,10 +393,16 @@ fn add_defaults<'a>(
     defaults: &[Entry<'a>],
 ) -> usize {
     let mut added = 0;
+    let ensure = [&properties[..], defaults].into_iter().flatten().find_map(|entry| {
+        let is_ensure = entry.key.text == "ensure" && !entry.value.is_null();
+        entry.value.scalar().filter(|_| is_ensure).map(|scalar| scalar.text.clone())
+    });
+    let ensure = ensure.as_deref().unwrap_or_else(|| kind.ensure().default());
     for default in defaults.iter().filter(|default| !default.value.is_null()) {
         let field = kind.fields().iter().find(|field| field.is_called(&default.key.text));
         let is_same = |entry: &Entry<'_>| field.is_some_and(|f| f.is_called(&entry.key.text));
-        if !properties.iter().any(|entry| is_same(entry) && !entry.value.is_null()) {
+        let is_taken = field.is_none_or(|field| kind.takes_default(field.name, ensure));
+        if is_taken && !properties.iter().any(|entry| is_same(entry) && !entry.value.is_null()) {
             properties.retain(|entry| !is_same(entry));
             properties.push(default.clone());
             added += 1;

@@ -182,6 +182,8 @@ mod tests {
             manifest: "/m.yaml".into(),
             only: Vec::new(),
             skip: Vec::new(),
+            offline: false,
+            no_post: false,
             facts: serde_json::json!({"a": 1}),
             environ: BTreeMap::new(),
             external: None,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_host::{Digest, FileKind, Host, RecordedSources};
-use ccm_model::PlanOutcome;
+use ccm_model::Outcome;
 use serde_json::Value;
 
 use super::SavedPlan;
@@ -70,7 +70,6 @@ impl Engine {
         let (only, skip) = saved.selectors();
         options.selection = self.select(&manifest, &options, only, skip)?;
         self.plan(manifest, &options, observer);
-        options.host.set_preview(None);
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
         differences.extend(compare(&saved.decisions, &log));
         Ok(differences)
@@ -135,7 +134,7 @@ fn compare(planned: &DecisionLog, now: &DecisionLog) -> Vec<Difference> {
     let mut differences = Vec::new();
     for key in keys {
         let reason = match (planned.get(key), now.get(key)) {
-            (Some(planned), _) if planned.outcome == PlanOutcome::Provisional => continue,
+            (Some(planned), _) if planned.outcome == Outcome::Provisional => continue,
             (Some(planned), Some(now)) if is_same(planned, now) => continue,
             (Some(planned), Some(now)) => difference(planned, now),
             (Some(_), None) => "is no longer reached".to_owned(),

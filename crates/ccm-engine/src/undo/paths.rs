@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Attributes, Content, Digest, FileKind, Host, Image, NewContent};
-use ccm_state::history::{PathChange, RecordedRun, RecordedTurn};
+use ccm_state::history::{self, PathChange, RecordedRun, RecordedTurn};
 
 use super::judge::{Verdict, is_about_attributes, is_directory, is_given, is_known, judge};
 use super::undone::Undone;
@@ -18,6 +18,8 @@ const MAX_CONTENT: u64 = 1 << 30;
 pub(super) struct PathUndo<'r> {
     run: &'r RecordedRun,
     host: Host,
+    /// The handle that in a preview records what would be restored.
+    preview: Host,
     force: bool,
     noop: bool,
     /// In a preview, what would be at places by now.
@@ -28,6 +30,8 @@ pub(super) struct PathUndo<'r> {
     befores: HashMap<&'r Path, Vec<(Position, &'r Image)>>,
     /// The sizes of files that the run has found or left at a place.
     sizes: HashMap<&'r Path, Vec<u64>>,
+    /// Directories that an undo of the same run was making when it was killed.
+    half_made: HashSet<PathBuf>,
     /// Places of which nothing is left to take back.
     settled: HashSet<PathBuf>,
 }
@@ -36,7 +40,12 @@ pub(super) struct PathUndo<'r> {
 type Position = (usize, usize);
 
 impl<'r> PathUndo<'r> {
-    pub(super) fn new(run: &'r RecordedRun, options: &RunOptions, force: bool) -> Self {
+    pub(super) fn new(
+        run: &'r RecordedRun,
+        options: &RunOptions,
+        preview: &Host,
+        force: bool,
+    ) -> Self {
         let mut befores: HashMap<&Path, Vec<_>> = HashMap::new();
         let mut afters: HashMap<&Path, Option<&Image>> = HashMap::new();
         let mut sizes: HashMap<&Path, Vec<u64>> = HashMap::new();
@@ -61,10 +70,12 @@ impl<'r> PathUndo<'r> {
         Self {
             run,
             host: options.host.clone(),
+            preview: preview.clone(),
             force,
             noop: options.mode.noop,
             predicted: HashMap::new(),
             contents: HashMap::new(),
+            half_made: half_made(run, options),
             befores,
             sizes,
             settled,
@@ -107,6 +118,9 @@ impl<'r> PathUndo<'r> {
             Verdict::Nothing => return Ok(()),
             // It is what an earlier change of the run has found.
             Verdict::Conflict(_) if self.was(place, position, &now) => return Ok(()),
+            Verdict::Conflict(_)
+                if is_directory(before) && is_directory(&now) && self.half_made.contains(place) => {
+            }
             Verdict::Conflict(reason) if !self.force => return Err(reason),
             Verdict::Conflict(_) | Verdict::Restore => {}
         }
@@ -120,10 +134,8 @@ impl<'r> PathUndo<'r> {
         let (wanted, loss) = self.without_privileges(change, &now)?;
         let change = &PathChange { before: wanted.clone(), ..change.clone() };
         if self.noop {
-            self.host.set_preview(Some("undo"));
-            let predicted = self.predict(change, &now);
-            self.host.set_preview(None);
-            predicted.map_err(|error| chain(&error))?;
+            self.preview.begin_prediction("undo");
+            self.predict(change, &now).map_err(|error| chain(&error))?;
             self.predicted.insert(place.clone(), wanted.clone());
         } else {
             self.restore(change, &now).map_err(|error| chain(&error))?;
@@ -364,7 +376,7 @@ impl<'r> PathUndo<'r> {
     /// Predicts [`PathUndo::restore`]; fails where that would.
     fn predict(&self, change: &PathChange, now: &Image) -> ccm_host::Result<()> {
         let PathChange { path, before, .. } = change;
-        let host = &self.host;
+        let host = &self.preview;
         let is_same_kind = std::mem::discriminant(now) == std::mem::discriminant(before);
         if *now != Image::Absent
             && !is_same_kind
@@ -443,4 +455,18 @@ impl<'r> PathUndo<'r> {
         );
         Ok((wanted, Some(loss)))
     }
+}
+
+/// The directories that undos of a run have begun to make and not ended: they
+/// were killed before they gave them their attributes.
+fn half_made(run: &RecordedRun, options: &RunOptions) -> HashSet<PathBuf> {
+    let Some(state) = &options.state.directory else { return HashSet::new() };
+    let undos = history::list(state).unwrap_or_default().into_iter().filter(|later| {
+        later.info.undo_of.as_ref() == Some(&run.info.id) && later.finished.is_none()
+    });
+    let killed = undos.filter_map(|undo| history::open(state, &undo.info.id).ok().flatten());
+    let turns = killed.flat_map(|undo| undo.turns);
+    let paths = turns.flat_map(|turn| turn.paths);
+    let is_begun = |change: &PathChange| change.after.is_none() && !is_directory(&change.before);
+    paths.filter(is_begun).map(|change| change.place).collect()
 }

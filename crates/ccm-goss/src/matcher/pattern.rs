@@ -2,9 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use ccm_host::Host;
+use govalue::Str;
 use govalue::regexp::{self, Regex};
+
+use super::lines::read_lines;
 
 /// `foo`, `!foo`, `/re/` or `!/re/`.
 #[derive(Clone, Debug)]
@@ -18,7 +22,36 @@ enum Search {
     /// Holds in whatever there is, even nothing.
     Anything,
     Plain(Vec<u8>),
-    Regexp(Result<Regex, String>),
+    Regexp(Regexp),
+}
+
+/// A regular expression that is compiled when it is first needed, within the
+/// time limit of the tests: it may take long.
+#[derive(Clone, Debug)]
+pub(crate) struct Regexp {
+    text: Str,
+    compiled: Arc<OnceLock<Result<Regex, String>>>,
+}
+
+/// Expressions of more states are not compiled just to see whether they are
+/// right.
+const QUICK: u64 = 1_000;
+
+impl Regexp {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.into(), compiled: Arc::default() }
+    }
+
+    /// Why it is none, as far as that can be told quickly.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if regexp::cost(&self.text) > QUICK { Ok(()) } else { self.get().map(drop) }
+    }
+
+    /// The expression, compiled.
+    pub(crate) fn get(&self) -> Result<&Regex, String> {
+        let compiled = self.compiled.get_or_init(|| regexp::compile(&self.text));
+        compiled.as_ref().map_err(Clone::clone)
+    }
 }
 
 impl Pattern {
@@ -32,16 +65,24 @@ impl Pattern {
         };
         let inner = rest.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         let search = match inner {
-            Some(expression) => Search::Regexp(regexp::compile(&expression.into())),
+            Some(expression) => Search::Regexp(Regexp::new(expression)),
             None => Search::Plain(rest.trim_start_matches(['\\', '/', '!']).into()),
         };
         Self { is_negated, search }
     }
 
-    /// Why it is none.
-    pub(crate) fn check(&self) -> Result<(), &str> {
+    /// Why it is none, as far as that can be told quickly.
+    pub(crate) fn check(&self) -> Result<(), String> {
         match &self.search {
-            Search::Regexp(Err(reason)) => Err(reason),
+            Search::Regexp(regexp) => regexp.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes it ready to look at lines.
+    fn prepare(&self) -> Result<(), String> {
+        match &self.search {
+            Search::Regexp(regexp) => regexp.get().map(drop),
             _ => Ok(()),
         }
     }
@@ -50,7 +91,7 @@ impl Pattern {
         match &self.search {
             Search::Anything => true,
             Search::Plain(text) => memchr::memmem::find(line, text).is_some(),
-            Search::Regexp(regexp) => regexp.as_ref().is_ok_and(|regexp| regexp.is_match(line)),
+            Search::Regexp(regexp) => regexp.get().is_ok_and(|regexp| regexp.is_match(line)),
         }
     }
 }
@@ -65,7 +106,7 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(patterns: &'a [Pattern]) -> Result<Self, String> {
-        patterns.iter().try_for_each(Pattern::check)?;
+        patterns.iter().try_for_each(Pattern::prepare)?;
         let is_found = |pattern: &Pattern| matches!(pattern.search, Search::Anything);
         let found: Vec<bool> = patterns.iter().map(is_found).collect();
         let missing = found.iter().filter(|found| !**found).count();
@@ -105,8 +146,7 @@ pub(super) fn hold_in_text(patterns: &[Pattern], text: &[u8]) -> Result<bool, St
 /// Whether all patterns hold in the lines of a file, which is not held in memory.
 pub(super) fn hold_in_file(patterns: &[Pattern], host: &Host, path: &Path) -> Result<bool, String> {
     let mut scan = Scan::new(patterns)?;
-    host.read_lines(path, &mut |line| scan.line(line))
-        .map_err(|error| crate::probe::chain(&error))?;
+    read_lines(host, path, &mut |line| scan.line(line))?;
     Ok(scan.holds())
 }
 

@@ -1,10 +1,10 @@
 //! Reads matchers from rules; contains the table of matchers.
 
 use ccm_model::did_you_mean;
-use govalue::{Value, regexp};
+use govalue::Value;
 
 use super::semver::Constraint;
-use super::{Matcher, Number, Order, Pattern};
+use super::{Matcher, Number, Order, Pattern, Regexp};
 use crate::compile::Problems;
 use crate::kinds::ValueType;
 use crate::tree::{Item, Key, Tree};
@@ -130,7 +130,9 @@ impl Reading<'_> {
                 }
                 Item::Scalar { written, .. } => {
                     let pattern = Pattern::new(written);
-                    if let Err(reason) = pattern.check() {
+                    if self.problems.is_strict()
+                        && let Err(reason) = pattern.check()
+                    {
                         self.problems.add_failing(item.span, reason);
                     }
                     patterns.push(pattern);
@@ -181,10 +183,19 @@ impl Reading<'_> {
             "have-prefix" => self.text(argument, Matcher::Prefix),
             "have-suffix" => self.text(argument, Matcher::Suffix),
             "contain-substring" => self.text(argument, Matcher::Substring),
-            "match-regexp" => {
-                let compile = |text: &str| regexp::compile(&text.into());
-                self.compiled(argument, compile, Matcher::Regexp)
-            }
+            "match-regexp" => match &argument.item {
+                Item::Open(_) => Matcher::Open,
+                Item::Scalar { value: Value::String(text), .. } => {
+                    let regexp = Regexp::new(&text.to_str_lossy());
+                    if self.problems.is_strict()
+                        && let Err(reason) = regexp.check()
+                    {
+                        self.problems.add_failing(argument.span, reason);
+                    }
+                    Matcher::Regexp(regexp)
+                }
+                _ => self.wrong(argument, "a string"),
+            },
             "semver-constraint" => self.compiled(argument, Constraint::parse, Matcher::Semver),
             "gt" => self.compare(argument, Order::Greater),
             "ge" => self.compare(argument, Order::GreaterOrEqual),

@@ -3,86 +3,7 @@
 use std::cmp::Ordering;
 
 use govalue::Value;
-
-/// A version such as `1.2.3-rc.1+build`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Version {
-    numbers: [u64; 3],
-    /// Pre-release identifiers, in order; empty for a release.
-    before: Vec<Identifier>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Identifier {
-    Number(u64),
-    Text(String),
-}
-
-impl PartialOrd for Version {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Version {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.numbers.cmp(&other.numbers).then_with(|| {
-            match (self.before.is_empty(), other.before.is_empty()) {
-                (true, true) => Ordering::Equal,
-                (true, false) => Ordering::Greater,
-                (false, true) => Ordering::Less,
-                (false, false) => self.before.cmp(&other.before),
-            }
-        })
-    }
-}
-
-impl Version {
-    fn release(numbers: [u64; 3]) -> Self {
-        Self { numbers, before: Vec::new() }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (text, build) = match text.split_once('+') {
-            Some((text, build)) => (text, Some(build)),
-            None => (text, None),
-        };
-        if build.is_some_and(|build| !build.split('.').all(is_identifier)) {
-            return None;
-        }
-        let (numbers, before) = match text.split_once('-') {
-            Some((numbers, before)) => (numbers, Some(before)),
-            None => (text, None),
-        };
-        let mut parts = numbers.split('.').map(number);
-        let numbers = [parts.next()??, parts.next()??, parts.next()??];
-        if parts.next().is_some() {
-            return None;
-        }
-        let before = before.into_iter().flat_map(|before| before.split('.'));
-        let before = before.map(|part| {
-            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-            is_identifier(part).then_some(())?;
-            Some(if is_number {
-                Identifier::Number(number(part)?)
-            } else {
-                Identifier::Text(part.to_owned())
-            })
-        });
-        Some(Self { numbers, before: before.collect::<Option<_>>()? })
-    }
-}
-
-fn is_identifier(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-/// Digits without leading zeros.
-fn number(text: &str) -> Option<u64> {
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let has_zero = text.len() > 1 && text.starts_with('0');
-    if is_number && !has_zero { text.parse().ok() } else { None }
-}
+use govalue::semver::Version;
 
 /// Which versions are wanted: one of these lists must hold as a whole.
 #[derive(Clone, Debug)]
@@ -98,13 +19,15 @@ struct Range {
 
 impl Range {
     fn contains(&self, version: &Version) -> bool {
-        let is_above = self
-            .from
-            .as_ref()
-            .is_none_or(|(from, is_in)| version > from || (*is_in && version == from));
-        let is_below =
-            self.to.as_ref().is_none_or(|(to, is_in)| version < to || (*is_in && version == to));
-        (is_above && is_below) != self.is_negated
+        let is_beyond = |bound: &Option<(Version, bool)>, side: Ordering| {
+            bound.as_ref().is_none_or(|(bound, is_in)| {
+                let order = version.cmp_precedence(bound);
+                order == side || (*is_in && order.is_eq())
+            })
+        };
+        let is_inside =
+            is_beyond(&self.from, Ordering::Greater) && is_beyond(&self.to, Ordering::Less);
+        is_inside != self.is_negated
     }
 
     /// An operator and a version, whose last numbers may be `x`.
@@ -117,7 +40,7 @@ impl Range {
             Some(next) => ((low.clone(), false), (next, true)),
             None => ((low.clone(), false), (low.clone(), false)),
         };
-        let is_one = above.0 == low && !above.1;
+        let is_one = !above.1;
         let at = Some((low.clone(), true));
         let up_to = if is_one { Some((low, true)) } else { Some((above.0.clone(), false)) };
         let range = |from, to| Some(Self { from, to, is_negated: false });
@@ -139,18 +62,19 @@ fn bounds(text: &str) -> Option<(Version, Option<Version>)> {
     let parts: Vec<&str> = text.split('.').collect();
     let is_wild = |part: &&str| matches!(*part, "x" | "X" | "*");
     let Some(wild) = parts.iter().position(&is_wild) else {
-        return Some((Version::parse(text)?, None));
+        return Some((Version::parse_strict(text).ok()?, None));
     };
     if parts.len() > 3 || !parts[wild..].iter().all(is_wild) || wild == 0 {
         return None;
     }
-    let mut numbers = [0; 3];
-    for (number, part) in numbers.iter_mut().zip(&parts[..wild]) {
-        *number = self::number(part)?;
-    }
-    let mut next = numbers;
-    next[wild - 1] = next[wild - 1].checked_add(1)?;
-    Some((Version::release(numbers), Some(Version::release(next))))
+    let mut named = parts[..wild].to_vec();
+    named.resize(3, "0");
+    let low = Version::parse_strict(&named.join(".")).ok()?;
+    let next = match wild {
+        1 => Version::release(low.major.checked_add(1)?, 0, 0),
+        _ => Version::release(low.major, low.minor.checked_add(1)?, 0),
+    };
+    Some((low, Some(next)))
 }
 
 impl Constraint {
@@ -189,7 +113,7 @@ pub(super) fn all_satisfy(constraint: &Constraint, value: &Value) -> Result<bool
             Value::Int(_) | Value::Float(_) => Some(value.to_string()),
             _ => None,
         };
-        let version = text.as_deref().map(str::trim).and_then(Version::parse);
+        let version = text.as_deref().and_then(|text| Version::parse_strict(text.trim()).ok());
         let version =
             version.ok_or_else(|| format!("{} is not a full version", super::shown(value)))?;
         Ok(constraint.is_satisfied_by(&version))

@@ -1,11 +1,14 @@
 //! `file`
 
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ccm_host::{Checksum, Error, Inspected, NodeKind, PendingQuery};
+use ccm_host::{Error, Inspected, NodeKind, PendingQuery};
 
 use govalue::{Str, Value};
+use md5::Md5;
+use sha2::{Digest, Sha256, Sha512};
 
 use super::{Found, Machine, Probe, bytes, chain, number, path, unknown, value};
 use crate::compile::Entry;
@@ -55,6 +58,22 @@ impl<'a> File<'a> {
             Err(error) => Err(chain(&error)),
         }
     }
+
+    /// The checksum of a regular file, symlinks followed, in hexadecimal.
+    fn checksum<H: Digest>(&self, path: &Path) -> Result<Found, String> {
+        let (mut file, _) = self.machine.host.open(path).map_err(|error| chain(&error))?;
+        let mut hasher = H::new();
+        let mut chunk = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(count) => hasher.update(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+            }
+        }
+        value(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
 }
 
 impl Probe for File<'_> {
@@ -65,10 +84,6 @@ impl Probe for File<'_> {
             return value(seen.is_some());
         }
         let seen = seen.ok_or_else(|| format!("{} does not exist", file.display()))?;
-        let checksum = |checksum| {
-            let sum = self.machine.host.checksum(&file, checksum);
-            sum.map_err(|error| chain(&error)).and_then(value)
-        };
         match attribute {
             "mode" => value(format!("{:04o}", seen.mode)),
             "uid" => number(seen.uid),
@@ -90,9 +105,9 @@ impl Probe for File<'_> {
                 path(&target)
             }
             "contents" => self.contents(&file),
-            "md5" => checksum(Checksum::Md5),
-            "sha256" => checksum(Checksum::Sha256),
-            "sha512" => checksum(Checksum::Sha512),
+            "md5" => self.checksum::<Md5>(&file),
+            "sha256" => self.checksum::<Sha256>(&file),
+            "sha512" => self.checksum::<Sha512>(&file),
             other => unknown(other),
         }
     }

@@ -1,9 +1,12 @@
 //! `port`, `addr`, `dns` and `interface`
 
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use ccm_host::RecordType;
+use ccm_host::{Host, Transport};
 
+use super::dns::{self, RecordType};
 use super::{Found, Machine, Probe, chain, list, number, unknown, value};
 use crate::compile::{self, Entry};
 
@@ -43,9 +46,25 @@ impl Probe for Addr<'_> {
         let (transport, host, port) = compile::address(&self.entry.name)?;
         let local = self.entry.settings.text("local-address").and_then(|text| text.parse().ok());
         let timeout = self.machine.time(self.entry.timeout())?;
-        let reached = self.machine.host.reach(transport, (host, port), local, timeout);
-        value(reached.is_ok())
+        value(is_reachable(&self.machine.host, transport, (host, port), local, timeout))
     }
+}
+
+/// Whether a port of a host can be connected to, from a local address if one is
+/// given.
+fn is_reachable(
+    host: &Host,
+    transport: Transport,
+    (name, port): (&str, u16),
+    local: Option<IpAddr>,
+    timeout: Duration,
+) -> bool {
+    let deadline = Instant::now() + timeout;
+    let addresses = host.resolve(name, timeout).unwrap_or_default();
+    let mut fitting = addresses
+        .into_iter()
+        .filter(|ip| local.is_none_or(|local| local.is_ipv4() == ip.is_ipv4()));
+    fitting.any(|ip| host.connect(transport, SocketAddr::new(ip, port), local, deadline).is_ok())
 }
 
 pub(super) struct Dns<'a> {
@@ -74,7 +93,7 @@ impl<'a> Dns<'a> {
         };
         let mut answers = Vec::new();
         for kind in kinds {
-            answers.extend(host.query_dns(server, *kind, name, timeout)?);
+            answers.extend(dns::query(host, server, *kind, name, timeout)?);
         }
         answers.sort_unstable();
         Ok(answers)

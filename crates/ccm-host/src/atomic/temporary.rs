@@ -22,16 +22,37 @@ pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
         })
 }
 
-/// A locked temporary file whose writer has ended.
-pub(super) fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<OwnedFd> {
+/// A symlink cannot be locked. One has its temporary name for a moment only.
+const MAX_LINK_AGE: i64 = 60;
+
+/// What a killed run left under a temporary name.
+pub(super) enum Leftover {
+    /// A file, locked as long as this lives.
+    File {
+        _lock: OwnedFd,
+    },
+    Symlink,
+}
+
+/// A temporary file or symlink whose writer has ended.
+pub(super) fn abandoned(
+    host: &Host,
+    directory: &OwnedFd,
+    name: &std::ffi::CStr,
+) -> Option<Leftover> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    if Stat::new(&stat).kind != FileKind::File {
-        return None;
+    match Stat::new(&stat).kind {
+        FileKind::File => {}
+        FileKind::Symlink => {
+            let age = host.now().as_second() - stat.st_ctime;
+            return (age > MAX_LINK_AGE).then_some(Leftover::Symlink);
+        }
+        FileKind::Directory | FileKind::Other => return None,
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?;
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-    Some(file)
+    Some(Leftover::File { _lock: file })
 }
 
 /// A temporary file that removes itself unless it takes the target's name.
@@ -174,7 +195,7 @@ impl<D: AsFd> Temporary<D> {
 }
 
 /// Why a new file could not take the name of what is at a path.
-fn not_renamed(path: &Path, errno: Errno) -> Error {
+pub(crate) fn not_renamed(path: &Path, errno: Errno) -> Error {
     let path = path.to_owned();
     match errno {
         Errno::ISDIR => Error::NotAFile { path, found: "a directory" },

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::{Destination, MAX_ATTEMPTS, remove};
 use crate::atomic::rename_to_free;
 use crate::file::mode;
+use crate::journal::DigestsByInode;
 use crate::marker::{Marker, TEMPORARY, name_for};
 use crate::{Error, Host, Image, Result, Stat, stale_dirs};
 
@@ -31,45 +32,46 @@ impl Made {
     }
 }
 
-impl Host {
+impl Destination {
     /// Opens a directory to create files below it. Follows symlinks to it; as
     /// root, only symlinks whose target has the same owner.
-    pub fn open_destination(&self, path: &Path) -> Result<Destination> {
-        let top = self.open_managed(path)?;
-        self.forget_parent();
+    pub fn open(host: &Host, path: &Path) -> Result<Self> {
+        let top = host.open_managed(path)?;
+        host.forget_parent();
         let dev = Stat::of(&top, path)?.dev;
-        Ok(Destination {
+        Ok(Self {
             top: Arc::new(top),
             path: path.to_owned(),
-            host: self.clone(),
+            host: host.clone(),
             dev,
             is_durable: true,
             last: None,
-            temporary: self.random_name(TEMPORARY),
+            temporary: host.random_name(TEMPORARY),
             marker_name: None,
             marker: None,
             made: None,
             final_name: None,
             held: None,
+            linked: DigestsByInode::default(),
         })
     }
 
     /// The same for something that is either all there or marked as incomplete,
     /// see [`Host::is_incomplete`]. A directory that is not there is made, with
     /// its parents; it goes again if nothing is ever begun in it.
-    pub fn open_extraction(&self, path: &Path, subject: &Path) -> Result<Destination> {
+    pub fn open_marked(host: &Host, path: &Path, subject: &Path) -> Result<Self> {
         let marker_name = name_for(subject);
         for _ in 0..MAX_ATTEMPTS {
-            let missing = self.missing(path)?;
+            let missing = host.missing(path)?;
             let made = match missing.first() {
                 None => None,
-                Some(first) => match self.make_marked(first, &missing, &marker_name)? {
+                Some(first) => match host.make_marked(first, &missing, &marker_name)? {
                     // Another process has created it first.
                     None => continue,
                     made => made,
                 },
             };
-            let mut into = self.open_destination(path)?;
+            let mut into = Self::open(host, path)?;
             into.marker_name = Some(marker_name);
             if let Some((made, marker)) = made {
                 into.made = Some(made);
@@ -80,7 +82,9 @@ impl Host {
         }
         Err(Error::io("create directory", path)(Errno::EXIST))
     }
+}
 
+impl Host {
     /// Makes directories with a marker in the innermost, all of them at one
     /// instant: nobody finds them without the marker. `None` when something has
     /// the name by now.

@@ -8,7 +8,7 @@ fn destination() -> (tempfile::TempDir, Destination) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("in")).unwrap();
     std::fs::create_dir(dir.path().join("out")).unwrap();
-    let into = Host::new().open_destination(&dir.path().join("in")).unwrap();
+    let into = Destination::open(&Host::new(), &dir.path().join("in")).unwrap();
     (dir, into)
 }
 
@@ -63,21 +63,6 @@ fn links_lead_within_but_never_out() {
 }
 
 #[test]
-fn without_the_new_call_no_link_is_followed_at_all() {
-    let (dir, into) = destination();
-    let at = |name: &str| dir.path().join(name);
-    std::fs::create_dir_all(at("in/real/deep")).unwrap();
-    std::fs::write(at("in/file"), "").unwrap();
-    symlink("real", at("in/inner")).unwrap();
-    let open = |name: &str| open_step_by_step(&into.top, Path::new(name)).map(drop);
-    assert_eq!(open("real/deep"), Ok(()));
-    assert_eq!(open("inner/deep"), Err(Errno::LOOP));
-    assert_eq!(open("file"), Err(Errno::NOTDIR));
-    assert_eq!(open("none"), Err(Errno::NOENT));
-    assert_eq!(open("real/../.."), Err(Errno::XDEV));
-}
-
-#[test]
 fn holes_and_attributes() {
     let (dir, mut into) = destination();
     let mut file = into.file(Path::new("f")).unwrap();
@@ -107,7 +92,7 @@ fn names(path: &Path) -> Vec<String> {
 const SUBJECT: &str = "/a.tar";
 
 fn extraction(path: &Path) -> Destination {
-    Host::new().open_extraction(path, Path::new(SUBJECT)).unwrap()
+    Destination::open_marked(&Host::new(), path, Path::new(SUBJECT)).unwrap()
 }
 
 fn is_incomplete(path: &Path) -> bool {
@@ -269,7 +254,8 @@ fn those_who_come_at_once_do_not_disturb_each_other() {
                     // Two of the same, two of others.
                     let subject = format!("/{}.tar", n / 2);
                     let host = Host::new();
-                    let mut into = host.open_extraction(path, Path::new(&subject)).unwrap();
+                    let mut into =
+                        Destination::open_marked(&host, path, Path::new(&subject)).unwrap();
                     into.begin().unwrap();
                     for _ in 0..10 {
                         into.directory(Path::new("d")).unwrap();
@@ -288,4 +274,69 @@ fn those_who_come_at_once_do_not_disturb_each_other() {
         assert_eq!(names(&dir.path().join(round.to_string())), ["in"]);
     }
     assert_eq!(names(dir.path()).len(), 20);
+}
+
+/// Counts the contents that are kept.
+#[derive(Debug, Default)]
+struct Counting(std::sync::atomic::AtomicUsize);
+
+impl crate::Journal for Counting {
+    fn keep(&self, file: &mut crate::FormerFile<'_>) -> Result<Option<crate::Digest>> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        file.digest().map(Some)
+    }
+
+    fn record(
+        &self,
+        _place: crate::journal::Place<'_>,
+        before: &Image,
+        after: Option<&Image>,
+    ) -> Result<()> {
+        let digest = |image: &Image| image.digest().is_some();
+        assert!(digest(before) || *before == Image::Absent, "{before:?}");
+        assert!(after.is_some_and(digest), "{after:?}");
+        Ok(())
+    }
+
+    fn complete(&self, _path: &Path, _after: &Image) -> Result<()> {
+        Ok(())
+    }
+
+    fn give_up(&self, path: &Path, reason: &str) -> Result<()> {
+        panic!("{}: {reason}", path.display());
+    }
+}
+
+/// A file with many names is read once for the history, before and after.
+#[test]
+fn many_names_of_a_file_are_one_content() {
+    const NAMES: u64 = 64;
+    const SIZE: usize = 1 << 20;
+    let read = || -> u64 {
+        let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+        let line = io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        line.parse().unwrap()
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let host = Host::new();
+    for round in 0..2 {
+        let journal = Arc::new(Counting::default());
+        host.set_journal(Some(Arc::clone(&journal) as Arc<dyn crate::Journal>));
+        let before = read();
+        let mut into = Destination::open_marked(&host, dir.path(), Path::new(SUBJECT)).unwrap();
+        into.begin().unwrap();
+        let mut file = into.file(Path::new("f")).unwrap();
+        file.write(&vec![b'a' + round; SIZE]).unwrap();
+        file.finish(&EntryMetadata::default()).unwrap();
+        for name in 0..NAMES {
+            into.hard_link(Path::new(&format!("l{name}")), Path::new("f")).unwrap();
+        }
+        into.complete().unwrap();
+        host.set_journal(None);
+        let kept = journal.0.load(std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(kept, usize::from(round), "contents that were kept");
+        let read = read() - before;
+        assert!(read < 8 * SIZE as u64, "{read} bytes were read");
+    }
+    assert_eq!(std::fs::metadata(dir.path().join("f")).unwrap().nlink(), NAMES + 1);
 }

@@ -1,5 +1,7 @@
 //! Predicts failures of a step, as far as they are visible before the run.
 
+use std::borrow::Cow;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +26,7 @@ impl Host {
         let directory = path.parent().ok_or_else(none)?;
         let stat = self.writable_directory(path, directory)?;
         let known = super::Parent { writable: Some(stat), ..(*known).clone() };
-        let mut forecast = self.inner.forecast.hold();
+        let mut forecast = self.view.forecast.hold();
         forecast.parents.insert(directory.to_owned(), Arc::new(known));
         Ok((stat, place))
     }
@@ -34,7 +36,9 @@ impl Host {
     fn writable_directory(&self, path: &Path, parent: &Path) -> Result<Stat> {
         let refused = || Error::io("create a file in", parent);
         match self.seen_target(parent)? {
-            Seen::Absent | Seen::File(..) => Err(Error::NotADirectory { path: parent.to_owned() }),
+            Seen::Absent | Seen::File(..) | Seen::Link(_) => {
+                Err(Error::NotADirectory { path: parent.to_owned() })
+            }
             Seen::Directory(stat, true) => {
                 if self.may_write(&stat) {
                     Ok(stat)
@@ -43,19 +47,28 @@ impl Host {
                 }
             }
             Seen::Directory(stat, false) => {
-                self.open_parent(path)?;
+                self.open_found_parent(path, parent)?;
                 if !self.may_write(&stat) {
                     return Err(refused()(Errno::ACCESS));
                 }
-                self.check_read_only(parent)?;
+                self.check_read_only(&self.on_disk(parent, true))?;
                 Ok(stat)
             }
             Seen::OnDisk => {
-                let (directory, _) = self.open_parent(path)?;
+                let directory = self.open_found_parent(path, parent)?;
                 let access = Access::WRITE_OK | Access::EXEC_OK;
-                rustix::fs::accessat(CWD, parent, access, AtFlags::EACCESS).map_err(refused())?;
+                let place = self.on_disk(parent, true);
+                rustix::fs::accessat(CWD, &*place, access, AtFlags::EACCESS).map_err(refused())?;
                 Stat::of(&*directory, parent)
             }
+        }
+    }
+
+    /// Opens the directory of a path where it is on disk now.
+    fn open_found_parent(&self, path: &Path, parent: &Path) -> Result<Arc<OwnedFd>> {
+        match self.on_disk(parent, true) {
+            Cow::Borrowed(_) => Ok(self.open_parent(path)?.0),
+            Cow::Owned(place) => Ok(Arc::new(self.open_managed(&place)?)),
         }
     }
 
@@ -109,11 +122,11 @@ impl Host {
     /// directory with the sticky bit only its owner and the owner of an entry can
     /// replace or remove the entry.
     pub(super) fn check_replaceable(&self, path: &Path, parent: &Stat) -> Result<()> {
-        if self.inner.forecast.hold().absent.as_deref() == Some(path) {
+        if self.view.forecast.hold().absent.as_deref() == Some(path) {
             return Ok(());
         }
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-        match rustix::fs::statx(CWD, path, flags, StatxFlags::UID) {
+        match rustix::fs::statx(CWD, &*self.on_disk(path, false), flags, StatxFlags::UID) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
             Ok(found) if is_immutable(&found) => {
                 return Err(Error::io("change", path)(Errno::PERM));
@@ -153,8 +166,9 @@ impl Host {
             return Err(Error::NotAFile { path: path.to_owned(), found: "a symlink" });
         }
         if matches!(self.seen(path)?, Seen::OnDisk) {
-            self.check_read_only(path)?;
-            self.check_mutable(path)?;
+            let place = self.on_disk(path, false);
+            self.check_read_only(&place)?;
+            self.check_mutable(&place)?;
         }
         let (uid, _) = self.whoami();
         if self.is_root() {

@@ -25,7 +25,7 @@ impl Host {
         };
         let is_on_disk = matches!(self.seen(path)?, Seen::OnDisk);
         let links = if is_on_disk {
-            rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+            rustix::fs::statat(CWD, &*self.on_disk(path, false), AtFlags::SYMLINK_NOFOLLOW)
                 .map_err(Error::io("inspect", path))?
                 .st_nlink
         } else {
@@ -39,7 +39,8 @@ impl Host {
             self.check_changeable(path, &have, wanted)?;
         }
         if is_on_disk {
-            rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
+            let place = self.on_disk(path, false);
+            rustix::fs::accessat(CWD, &*place, Access::WRITE_OK, AtFlags::EACCESS)
                 .map_err(Error::io("open", path))?;
         } else if !self.may(&have, 0o2) {
             return Err(Error::io("open", path)(Errno::ACCESS));

@@ -1,6 +1,7 @@
 //! Symlinks in a preview: those that earlier steps remove or replace are not
 //! followed.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -25,7 +26,7 @@ impl Forecast {
         place.ancestors().enumerate().any(|(depth, above)| {
             self.entries.get(above).is_some_and(|entry| match entry.what {
                 Predicted::Directory { is_new, .. } => is_new,
-                Predicted::Absent | Predicted::File(..) => true,
+                Predicted::Absent | Predicted::File(..) | Predicted::Link(_) => true,
                 Predicted::Something => depth == 0,
             })
         })
@@ -69,7 +70,7 @@ impl Host {
             match self.link_target(&next).filter(|_| links.len() < MAX_LINKS) {
                 None => real = next,
                 Some(target) => {
-                    self.inner.forecast.hold().watch(&next);
+                    self.view.forecast.hold().watch(&next);
                     links.push((next, target.clone()));
                     if target.is_absolute() {
                         real = PathBuf::from("/");
@@ -83,9 +84,27 @@ impl Host {
         Route { end: real, links }
     }
 
+    /// Where a path that steps of the preview do not decide is on disk: the
+    /// symlinks of earlier steps are not there yet.
+    pub(crate) fn on_disk<'p>(&self, path: &'p Path, follows: bool) -> Cow<'p, Path> {
+        if self.view.forecast.hold().links.is_empty() {
+            return Cow::Borrowed(path);
+        }
+        Cow::Owned(if follows { self.followed(path) } else { self.resolved(path) })
+    }
+
+    /// The text of a symlink that an earlier step of the preview makes.
+    pub(crate) fn predicted_link(&self, path: &Path) -> Option<PathBuf> {
+        if self.view.forecast.hold().links.is_empty() {
+            return None;
+        }
+        let place = self.resolved(path);
+        self.view.forecast.hold().links.get(&place).cloned()
+    }
+
     /// What the symlink at a place leads to, if there will be one.
     fn link_target(&self, place: &Path) -> Option<PathBuf> {
-        let forecast = self.inner.forecast.hold();
+        let forecast = self.view.forecast.hold();
         if let Some(target) = forecast.links.get(place) {
             return Some(target.clone());
         }

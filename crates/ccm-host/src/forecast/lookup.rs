@@ -23,6 +23,8 @@ pub(crate) enum Seen {
     File(Stat, PredictedContent),
     /// A directory will be there; with `true`, one that is not on disk.
     Directory(Stat, bool),
+    /// A symlink will be there that is not on disk.
+    Link(Stat),
 }
 
 impl Forecast {
@@ -68,6 +70,7 @@ impl Forecast {
                 Predicted::Something => return Err(unpredictable(&entry.by)),
                 Predicted::File(stat, content) => Seen::File(*stat, content.clone()),
                 Predicted::Directory { stat, is_new } => Seen::Directory(*stat, *is_new),
+                Predicted::Link(stat) => Seen::Link(*stat),
                 Predicted::Absent => Seen::Absent,
             },
             (None, Inside::OnDisk) => Seen::OnDisk,
@@ -115,7 +118,10 @@ impl Forecast {
                 match entry.what {
                     Predicted::Something => return Inside::Unknown(Arc::clone(&entry.by)),
                     Predicted::Directory { is_new: false, .. } => {}
-                    Predicted::Absent | Predicted::File(..) | Predicted::Directory { .. } => {
+                    Predicted::Absent
+                    | Predicted::File(..)
+                    | Predicted::Link(_)
+                    | Predicted::Directory { .. } => {
                         return Inside::Absent;
                     }
                 }
@@ -182,10 +188,18 @@ fn paths_in(text: &str) -> impl Iterator<Item = &Path> {
     paths.filter(|path| path.len() > 1).map(Path::new)
 }
 
+/// The words of a command line that may be paths in its directory.
+fn words_below(text: &str, directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
+    let words = text.split(is_between).filter(|word| !word.starts_with('-'));
+    let here = words.filter(|word| !word.is_empty() && !word.starts_with('/'));
+    here.map(|word| directory.join(word))
+}
+
 impl Host {
     /// Whether nothing was predicted that reads could see.
     fn is_as_on_disk(&self) -> bool {
-        !self.is_preview() || self.inner.predictions.load(Ordering::Relaxed) == 0
+        !self.is_preview() || self.view.predictions.load(Ordering::Relaxed) == 0
     }
 
     /// How the preview sees a path itself, which may be a symlink; always as it
@@ -195,7 +209,7 @@ impl Host {
             return Ok(Seen::OnDisk);
         }
         let Some((parent, place)) = self.parent_and_place(path) else { return Ok(Seen::OnDisk) };
-        self.inner.forecast.hold().seen_in(&parent.inside, &place, path)
+        self.view.forecast.hold().seen_in(&parent.inside, &place, path)
     }
 
     /// How the preview sees what a path leads to.
@@ -214,7 +228,9 @@ impl Host {
         }
         Ok(match self.look_ahead(path, follows)? {
             Ahead::OnDisk(found) => found,
-            Ahead::Seen(Seen::File(stat, _) | Seen::Directory(stat, _)) => Some(stat),
+            Ahead::Seen(Seen::File(stat, _) | Seen::Directory(stat, _) | Seen::Link(stat)) => {
+                Some(stat)
+            }
             Ahead::Seen(Seen::Absent | Seen::OnDisk) => None,
         })
     }
@@ -223,28 +239,29 @@ impl Host {
         if self.is_as_on_disk() {
             return Ok(Ahead::Seen(Seen::OnDisk));
         }
-        match self.seen(path)? {
-            Seen::OnDisk => {}
+        let mut found = match self.seen(path)? {
+            Seen::OnDisk => look_on_disk(&self.on_disk(path, false), false)?,
+            Seen::Link(stat) if follows => Some(stat),
             seen => return Ok(Ahead::Seen(seen)),
-        }
-        let mut found = look_on_disk(path, false)?;
+        };
         if found.is_none() {
             self.check_nothing_is_made(path, || self.resolved(path))?;
             // Cached, so that a prediction for this path needs no second lookup.
-            self.inner.forecast.hold().absent = Some(path.to_owned());
+            self.view.forecast.hold().absent = Some(path.to_owned());
         }
         if follows && found.is_some_and(|found| found.kind == FileKind::Symlink) {
             let target = self.followed(path);
-            match self.inner.forecast.hold().seen(&target, path)? {
+            match self.view.forecast.hold().seen(&target, path)? {
                 Seen::OnDisk => {}
+                Seen::Link(_) => return Err(Error::io("inspect", path)(Errno::LOOP)),
                 seen => return Ok(Ahead::Seen(seen)),
             }
-            found = look_on_disk(path, true)?;
+            found = look_on_disk(&self.on_disk(path, true), true)?;
             if found.is_none() {
                 self.check_nothing_is_made(path, || target)?;
             }
         }
-        let other = found.and_then(|found| self.inner.forecast.hold().by_other_name(&found));
+        let other = found.and_then(|found| self.view.forecast.hold().by_other_name(&found));
         Ok(match other {
             Some((stat, content)) => Ahead::Seen(Seen::File(stat, content)),
             None => Ahead::OnDisk(found),
@@ -254,11 +271,11 @@ impl Host {
     /// Where nothing is on disk, a command that names something below may make
     /// it.
     fn check_nothing_is_made(&self, path: &Path, place: impl FnOnce() -> PathBuf) -> Result<()> {
-        if self.inner.forecast.hold().above_touched.is_empty() {
+        if self.view.forecast.hold().above_touched.is_empty() {
             return Ok(());
         }
         let place = place();
-        match self.inner.forecast.hold().above_touched.get(&place) {
+        match self.view.forecast.hold().above_touched.get(&place) {
             None => Ok(()),
             Some(by) => Err(Error::Unpredictable { path: path.to_owned(), by: Arc::clone(by) }),
         }
@@ -272,7 +289,7 @@ impl Host {
     pub fn exists(&self, path: &Path) -> Result<bool> {
         if !self.is_as_on_disk() {
             let place = self.resolved(path);
-            let forecast = self.inner.forecast.hold();
+            let forecast = self.view.forecast.hold();
             let entry = forecast.entries.get(&place);
             if entry.is_some_and(|entry| matches!(entry.what, Predicted::Something)) {
                 return Ok(true);
@@ -281,13 +298,18 @@ impl Host {
         Ok(self.stat(path)?.is_some())
     }
 
+    /// Whether something is at a path now, whatever a preview has predicted.
+    pub fn exists_now(&self, path: &Path) -> Result<bool> {
+        Ok(look_on_disk(path, true)?.is_some())
+    }
+
     /// The resource that decides what will be at a path or below it, if any.
     pub fn predicted_below(&self, path: &Path) -> Option<Arc<str>> {
         if self.is_as_on_disk() {
             return None;
         }
         let (place, target) = (self.resolved(path), self.followed(path));
-        let forecast = self.inner.forecast.hold();
+        let forecast = self.view.forecast.hold();
         forecast.decides_below(&place).or_else(|| forecast.decides_below(&target)).cloned()
     }
 
@@ -298,7 +320,7 @@ impl Host {
             return None;
         }
         let (place, target) = (self.resolved(directory), self.followed(directory));
-        let forecast = self.inner.forecast.hold();
+        let forecast = self.view.forecast.hold();
         forecast.unsettles(&place).or_else(|| forecast.unsettles(&target)).cloned()
     }
 
@@ -309,12 +331,12 @@ impl Host {
             return found;
         }
         let top = self.followed(directory);
-        for (path, entry) in &self.inner.forecast.hold().entries {
+        for (path, entry) in &self.view.forecast.hold().entries {
             let Ok(below) = path.strip_prefix(&top) else { continue };
             let below = below.to_owned();
             match entry.what {
                 Predicted::Absent => found.gone.push(below),
-                Predicted::File(..) | Predicted::Something => {
+                Predicted::File(..) | Predicted::Link(_) | Predicted::Something => {
                     found.files.push(below.clone());
                     found.gone.push(below);
                 }
@@ -328,17 +350,25 @@ impl Host {
     }
 
     /// A resource of the preview whose predicted path stands in a text, such as
-    /// a command line.
-    pub fn predicted_in(&self, text: &str) -> Option<Arc<str>> {
-        if self.is_as_on_disk() || !text.contains('/') {
+    /// a command line that runs in `directory`.
+    pub fn predicted_in(&self, text: &str, directory: &Path) -> Option<Arc<str>> {
+        if self.is_as_on_disk() {
             return None;
         }
-        paths_in(text).find_map(|path| {
-            let places = [self.resolved(path), self.followed(path)];
-            let forecast = self.inner.forecast.hold();
+        let paths = paths_in(text).map(Path::to_owned);
+        // Right below the root, most words are none.
+        let here = words_below(text, directory).filter(|path| path.components().count() > 2);
+        paths.chain(here).find_map(|path| {
+            let places = [self.resolved(&path), self.followed(&path)];
+            let forecast = self.view.forecast.hold();
             let decides = |place: &PathBuf| {
-                let above = place.ancestors().find_map(|above| forecast.entries.get(above));
-                above.map(|entry| &entry.by).or_else(|| forecast.decides_below(place)).cloned()
+                // A directory that stays keeps what is in it.
+                let above = place.ancestors().filter_map(|above| {
+                    let entry = forecast.entries.get(above)?;
+                    let stays = matches!(entry.what, Predicted::Directory { is_new: false, .. });
+                    (above == place || !stays).then_some(&entry.by)
+                });
+                { above }.next().or_else(|| forecast.decides_below(place)).cloned()
             };
             places.iter().find_map(decides)
         })
@@ -348,19 +378,16 @@ impl Host {
     /// paths, and words that are paths in its directory. Directories right below
     /// the root are too much to be meant.
     pub fn predict_touched(&self, command: &str, directory: &Path) {
-        let is_between = |c: char| c.is_whitespace() || "\"'`;|&<>(){}=,".contains(c);
-        let words = command.split(is_between).filter(|word| !word.starts_with('-'));
-        let here = words.filter(|word| !word.is_empty() && !word.starts_with('/'));
         let paths: Vec<PathBuf> = paths_in(command)
             .map(Path::to_owned)
-            .chain(here.map(|word| directory.join(word)))
+            .chain(words_below(command, directory))
             // Whatever else it makes, it may make there.
             .chain([directory.join("*")])
             .filter(|path| path.components().count() > 2)
             .collect();
         for path in paths {
             let places = [self.resolved(&path), self.followed(&path)];
-            let mut forecast = self.inner.forecast.hold();
+            let mut forecast = self.view.forecast.hold();
             let current = Arc::clone(&forecast.current);
             for place in places {
                 note_above(&mut forecast.above_touched, &place, &current);
@@ -381,10 +408,10 @@ impl Host {
     /// directory resolved. `None` for the root.
     pub(super) fn parent_and_place(&self, path: &Path) -> Option<(Arc<Parent>, PathBuf)> {
         let (directory, name) = (path.parent()?, path.file_name()?);
-        let known = self.inner.forecast.hold().parents.get(directory).cloned();
+        let known = self.view.forecast.hold().parents.get(directory).cloned();
         let parent = known.unwrap_or_else(|| {
             let Route { end: real, links } = self.route(directory);
-            let mut forecast = self.inner.forecast.hold();
+            let mut forecast = self.view.forecast.hold();
             forecast.watch(&real);
             // The target of a symlink that may change is unknown.
             let above = links.iter().filter_map(|(link, _)| link.parent());
@@ -408,13 +435,13 @@ impl Host {
             error if error.is_missing() => MissedFile::Missing,
             _ => return,
         };
-        self.inner.forecast.hold().missed = Some(missed);
+        self.view.forecast.hold().missed = Some(missed);
     }
 
     /// Whether a directory will have no entries.
     pub(crate) fn is_predicted_empty(&self, path: &Path, is_new: bool) -> Result<bool> {
         let place = self.resolved(path);
-        let forecast = self.inner.forecast.hold();
+        let forecast = self.view.forecast.hold();
         let is_child = |other: &Path, what: &Predicted| {
             other.parent() == Some(&place)
                 && !matches!(what, Predicted::Absent)
@@ -425,7 +452,7 @@ impl Host {
         }
         let mut unsettled = forecast.unsettles(&place).cloned();
         drop(forecast);
-        let on_disk = if is_new { Vec::new() } else { self.list(path)? };
+        let on_disk = if is_new { Vec::new() } else { self.list(&self.on_disk(path, true))? };
         for name in on_disk {
             match self.seen(&path.join(name)) {
                 Ok(Seen::Absent) => {}
@@ -449,7 +476,7 @@ impl Host {
                 let may = if self.is_root() { stat.mode & 0o111 != 0 } else { self.may(&stat, 1) };
                 Some(stat.kind == FileKind::File && may)
             }
-            Ok(Seen::Absent | Seen::Directory(..)) => Some(false),
+            Ok(Seen::Absent | Seen::Directory(..) | Seen::Link(_)) => Some(false),
             Ok(Seen::OnDisk) | Err(_) => None,
         }
     }

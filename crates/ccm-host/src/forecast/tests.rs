@@ -2,19 +2,23 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
+#[derive(Clone)]
 struct Bed {
-    dir: tempfile::TempDir,
+    dir: Arc<tempfile::TempDir>,
+    /// The handle of the run that the preview belongs to.
+    run: Host,
     host: Host,
     own: Attributes,
 }
 
 impl Bed {
     fn new() -> Self {
-        let host = Host::new();
-        host.set_preview(Some("file#one"));
+        let run = Host::new();
+        let host = run.preview();
+        host.begin_prediction("file#one");
         let (uid, gid) = host.whoami();
         let own = Attributes { uid, gid, mode: 0o644 };
-        Self { dir: tempfile::tempdir().unwrap(), host, own }
+        Self { dir: Arc::new(tempfile::tempdir().unwrap()), run, host, own }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -67,7 +71,7 @@ fn later_reads_see_what_earlier_steps_would_leave() {
     // Nothing of it is on disk, and real runs do not see it.
     assert!(!bed.path("new").exists() && !bed.path("a").exists());
     assert!(bed.path("gone/deep/f").exists());
-    bed.host.set_preview(None);
+    let bed = Bed { host: bed.run.clone(), ..bed };
     assert_eq!(bed.text("old/f").as_deref(), Some("old"));
     assert_eq!(bed.kind("new"), None);
     assert_eq!(bed.kind("gone"), Some(FileKind::Directory));
@@ -122,7 +126,7 @@ fn visible_reasons_to_fail_are_told() {
     bed.write("file", "");
     bed.write("full/f", "");
     for (error, words) in [
-        (bed.file("missing/f", "x").unwrap_err(), "missing does not exist"),
+        (bed.file("missing/f", "x").unwrap_err(), "missing is not a directory: it does not exist"),
         (bed.file("file/f", "x").unwrap_err(), "file is not a directory"),
         (bed.directory("file/d").unwrap_err(), "file is not a directory"),
         (bed.host.predict_removal(&bed.path("full"), false).unwrap_err(), "is not empty"),
@@ -142,7 +146,7 @@ fn visible_reasons_to_fail_are_told() {
 fn what_only_the_run_knows_is_no_answer() {
     let bed = Bed::new();
     bed.write("tree/f", "x");
-    bed.host.set_preview(Some("archive#a"));
+    bed.host.begin_prediction("archive#a");
     bed.host.predict_unknown_content(&bed.path("tree"));
     bed.host.predict_something(&bed.path("tree/bin"));
     for name in ["tree/f", "tree/other/deep", "tree/bin", "tree/bin/x"] {
@@ -154,9 +158,12 @@ fn what_only_the_run_knows_is_no_answer() {
     assert!(bed.host.exists(&bed.path("tree/bin")).unwrap());
     assert!(bed.host.exists(&bed.path("tree/other")).is_err());
     let command = format!("test -f {}", bed.path("tree/x").display());
-    assert_eq!(bed.host.predicted_in(&command).as_deref(), Some("archive#a"));
+    assert_eq!(bed.host.predicted_in(&command, Path::new("/")).as_deref(), Some("archive#a"));
     let other = format!("test -f {}x", bed.path("tree").display());
-    assert_eq!(bed.host.predicted_in(&other), None);
+    assert_eq!(bed.host.predicted_in(&other, Path::new("/")), None);
+    let here = bed.host.predicted_in("test -f tree/x", bed.dir.path());
+    assert_eq!(here.as_deref(), Some("archive#a"));
+    assert_eq!(bed.host.predicted_in("test -f tree/x", Path::new("/")), None);
 }
 
 #[test]
@@ -226,6 +233,38 @@ fn symlinks_lead_where_earlier_steps_leave_them() {
 }
 
 #[test]
+fn predicted_symlinks_are_followed_to_what_is_on_disk() {
+    let bed = Bed::new();
+    bed.write("one/f", "first");
+    bed.write("two/f", "second");
+    let own = (bed.own.uid, bed.own.gid);
+    let link = |name: &str, target: &str| {
+        bed.host.predict_symlink(&bed.path(name), Path::new(target), own).unwrap();
+    };
+    link("current", "one");
+    assert_eq!(bed.text("current/f").as_deref(), Some("first"));
+    let kind = |name: &str| bed.host.lstat(&bed.path(name)).unwrap().map(|stat| stat.kind);
+    assert_eq!(kind("current"), Some(FileKind::Symlink));
+    assert_eq!(bed.kind("current"), Some(FileKind::Directory));
+    assert_eq!(bed.host.read_link(&bed.path("current")).unwrap(), Path::new("one"));
+    bed.file("current/new", "made").unwrap();
+    assert_eq!(bed.text("one/new").as_deref(), Some("made"));
+    link("current", "two");
+    assert_eq!(bed.text("current/f").as_deref(), Some("second"));
+    assert_eq!(bed.kind("current/new"), None);
+    link("to-file", "current/f");
+    assert_eq!(bed.text("to-file").as_deref(), Some("second"));
+    link("dangling", "nothing");
+    assert_eq!((bed.kind("dangling"), kind("dangling")), (None, Some(FileKind::Symlink)));
+    assert!(bed.file("dangling/f", "x").is_err());
+    link("circle", "circle");
+    assert!(bed.host.stat(&bed.path("circle")).is_err());
+    bed.host.predict_removal(&bed.path("current"), false).unwrap();
+    assert_eq!((kind("current"), bed.kind("current/f")), (None, None));
+    assert_eq!(bed.text("two/f").as_deref(), Some("second"));
+}
+
+#[test]
 fn a_file_changes_under_all_of_its_names() {
     let bed = Bed::new();
     bed.write("one", "text");
@@ -246,7 +285,7 @@ fn what_a_command_names_is_uncertain() {
     bed.write("d/g", "x");
     bed.write("e/f", "x");
     bed.file("d/new", "x").unwrap();
-    bed.host.set_preview(Some("exec#fill"));
+    bed.host.begin_prediction("exec#fill");
     let command = format!("--to={} f -x", bed.path("d").display());
     bed.host.predict_touched(&command, &bed.path("e"));
     for name in ["d", "d/f", "d/new", "d/other", "e/f"] {
@@ -266,17 +305,18 @@ fn what_a_command_names_is_uncertain() {
 fn a_preview_within_another_leaves_no_trace() {
     #[derive(Clone, Default)]
     struct Count(Arc<std::sync::Mutex<usize>>);
-    let bed = Bed::new();
-    bed.file("before", "x").unwrap();
-    let aside = bed.host.begin_aside();
+    let outer = Bed::new();
+    outer.file("before", "x").unwrap();
+    let bed = Bed { host: outer.host.preview(), ..outer.clone() };
     assert_eq!(bed.text("before").as_deref(), Some("x"));
     bed.file("within", "x").unwrap();
     bed.host.predict_removal(&bed.path("before"), false).unwrap();
-    bed.host.predict_anything(Some("package#p"));
+    bed.host.predict_more(Reach::Anything, Some("package#p"));
     *bed.host.predicted::<Count>().0.lock().unwrap() += 1;
     assert_eq!(&*bed.host.suppliers()[0].origin, "package#p");
-    bed.host.end_aside(aside);
-    assert_eq!((bed.text("before").as_deref(), bed.text("within")), (Some("x"), None));
-    assert!(bed.host.suppliers().is_empty());
-    assert_eq!(*bed.host.predicted::<Count>().0.lock().unwrap(), 0);
+    assert_eq!(bed.host.file_changers().len(), 1, "one resource, however much it changes");
+    assert_eq!((bed.text("before"), bed.text("within").as_deref()), (None, Some("x")));
+    assert_eq!((outer.text("before").as_deref(), outer.text("within")), (Some("x"), None));
+    assert!(outer.host.suppliers().is_empty());
+    assert_eq!(*outer.host.predicted::<Count>().0.lock().unwrap(), 0);
 }

@@ -1,21 +1,23 @@
 //! URLs: their parts, their redacted form, and the targets of redirects.
 
 use ccm_model::redact_credentials;
+use ureq::http::StatusCode;
 
 /// An `http` or `https` address, taken apart.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Url {
+pub struct Url {
     is_secure: bool,
     /// Host and port as written.
     authority: String,
     /// User and password as basic authentication sends them.
-    pub(super) credentials: Option<String>,
+    pub credentials: Option<String>,
     /// From the first slash on, without fragment.
     path: String,
 }
 
 impl Url {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    /// Reads an address. The error never shows a part of it that may be secret.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (scheme, rest) = text.split_once("://").ok_or("it is not a URL")?;
         let is_secure = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
@@ -50,8 +52,26 @@ impl Url {
         Ok(Self { is_secure, authority: authority.to_ascii_lowercase(), credentials, path })
     }
 
+    /// The address that an answer with this status leads to.
+    ///
+    /// # Errors
+    ///
+    /// Returns why ccm does not go there.
+    pub(super) fn redirect(&self, status: StatusCode, location: &str) -> Result<Self, String> {
+        let next = self.join(location).map_err(|reason| {
+            format!("the server answered {status}, with an invalid `Location` header: {reason}")
+        })?;
+        if self.is_secure && !next.is_secure {
+            let next = next.shown();
+            return Err(format!(
+                "the server redirects from https to {next}, which ccm does not follow"
+            ));
+        }
+        Ok(next)
+    }
+
     /// The address that a redirect names, which may be relative.
-    pub(super) fn join(&self, location: &str) -> Result<Self, String> {
+    fn join(&self, location: &str) -> Result<Self, String> {
         let scheme = self.scheme();
         let is_absolute = location
             .split_once("://")
@@ -79,7 +99,7 @@ impl Url {
 
     /// Whether credentials for this address may go to another: the same host,
     /// by the same way or a safer one.
-    pub(super) fn trusts(&self, other: &Self) -> bool {
+    pub fn trusts(&self, other: &Self) -> bool {
         let is_same = self.is_secure == other.is_secure && self.origin() == other.origin();
         let is_upgrade = !self.is_secure
             && other.is_secure
@@ -89,13 +109,8 @@ impl Url {
     }
 
     /// The address as it may be shown: secrets in the query redacted.
-    pub(super) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         redact_credentials(&self.to_string()).into_owned()
-    }
-
-    /// Whether a redirect to another address would give up encryption.
-    pub(super) fn is_downgraded_by(&self, other: &Self) -> bool {
-        self.is_secure && !other.is_secure
     }
 
     pub(super) fn is_secure(&self) -> bool {

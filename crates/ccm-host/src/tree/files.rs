@@ -6,11 +6,12 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Access, AtFlags, FileType, OFlags};
 use rustix::io::Errno;
 
-use super::{Tree, TreeEntry, beneath, not_a_directory};
+use super::{Tree, TreeEntry, not_a_directory};
 use crate::atomic::is_temporary_name;
+use crate::beneath::{self, Links};
 use crate::file::{check_regular, read_all};
 use crate::{Attributes, Content, Error, FileKind, Result, Stat};
 
@@ -106,7 +107,7 @@ impl Tree {
 
     /// Whether this process may replace a file or make one there.
     pub fn is_writable(&self, place: &Path) -> bool {
-        let Ok(found) = beneath(&self.root, place, OFlags::PATH) else {
+        let Ok(found) = self.open_at(place, OFlags::PATH) else {
             return self.parent(place).is_ok_and(|(parent, _)| may_write(&parent, Path::new(".")));
         };
         let Ok(stat) = Stat::of(&found, place) else { return false };
@@ -126,7 +127,7 @@ impl Tree {
     /// `None` if it is not there any more.
     fn real_place(&self, place: &Path, stat: Stat) -> Result<Option<PathBuf>> {
         let path = self.path.join(place);
-        let found = match beneath(&self.root, place, OFlags::PATH) {
+        let found = match self.open_at(place, OFlags::PATH) {
             Ok(found) => found,
             Err(Errno::NOENT) => return Ok(None),
             Err(Errno::XDEV | Errno::LOOP) => return Err(Error::LeadsOutside { path }),
@@ -135,9 +136,7 @@ impl Tree {
         let (root, real) = (where_is(&self.root, &path)?, where_is(&found, &path)?);
         let Ok(real) = real.strip_prefix(&root) else { return Ok(None) };
         // The kernel's name for it must lead to it, and by no link.
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let again = match rustix::fs::openat2(&self.root, real, flags, Mode::empty(), resolve) {
+        let again = match beneath::open(&self.root, real, OFlags::PATH, Links::Refuse) {
             Ok(again) => Stat::of(&again, &path)?,
             Err(_) => return Ok(None),
         };
@@ -201,11 +200,8 @@ impl Tree {
                 search.is_truncated = true;
                 break;
             }
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV;
-            let below = rustix::fs::openat2(directory, &name, flags, Mode::empty(), resolve);
             // A mount, one that others own, or gone since the listing.
-            let Ok(below) = below else { continue };
+            let Ok(below) = beneath::open_directory(directory, Path::new(&name)) else { continue };
             self.search(&below, &place.join(&name), depth + 1, search)?;
         }
         Ok(())
@@ -214,7 +210,7 @@ impl Tree {
     /// What is at a place, without opening it to read.
     fn open_quietly(&self, place: &Path) -> Result<TreeEntry> {
         let path = self.path.join(place);
-        let found = beneath(&self.root, place, OFlags::PATH).map_err(Error::io("open", &path))?;
+        let found = self.open_at(place, OFlags::PATH).map_err(Error::io("open", &path))?;
         let stat = Stat::of(&found, &path)?;
         Ok(match stat.kind {
             FileKind::File => TreeEntry::File(found.into(), stat),

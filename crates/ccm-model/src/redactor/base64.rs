@@ -1,16 +1,13 @@
 //! Redacts secrets inside Base64 text, because anyone can decode it.
 
-use crate::REDACTED;
+use std::ops::Range;
 
 /// Fewer digits encode nothing that is looked for.
 const MIN_DIGITS: usize = 6;
 
-/// The text with every run of Base64 digits replaced that encodes something
-/// secret; `None` if there is none. What stands before the secret may shift it,
-/// so all alignments count.
-pub(super) fn replace(text: &str, is_secret: impl Fn(&[u8]) -> bool) -> Option<String> {
-    let mut replaced = String::new();
-    let mut copied = 0;
+/// Adds every run of Base64 digits in a text that encodes something secret. What
+/// stands before the secret may shift it, so all alignments count.
+pub(super) fn find(text: &str, is_secret: impl Fn(&[u8]) -> bool, into: &mut Vec<Range<usize>>) {
     let mut decoded = Vec::new();
     let mut at = 0;
     let bytes = text.as_bytes();
@@ -23,14 +20,12 @@ pub(super) fn replace(text: &str, is_secret: impl Fn(&[u8]) -> bool) -> Option<S
                 is_secret(&decoded)
             });
         if holds_secret {
-            replaced.push_str(&text[copied..at]);
-            replaced.push_str(REDACTED);
-            copied = at + length;
-            copied += bytes[copied..].iter().take(2).take_while(|&&byte| byte == b'=').count();
+            let end = at + length;
+            let filling = bytes[end..].iter().take(2).take_while(|&&byte| byte == b'=').count();
+            into.push(at..end + filling);
         }
         at += length.max(1);
     }
-    (copied > 0).then(|| replaced + &text[copied..])
 }
 
 /// The value of a digit of either alphabet.

@@ -16,8 +16,8 @@ pub(super) const VIEW: CommandLine = CommandLine {
         doc: "Remove the archive; no URL is needed",
         conflicts: &["extract_parent", "cleanup", "checksum"],
     }],
-    example: "ccm ensure archive /tmp/app.tar.gz https://example.com/app.tar.gz --extract /opt/app \
-              --creates /opt/app/bin/app --cleanup",
+    example: "ccm ensure archive /tmp/app.tar.gz https://example.com/app.tar.gz \\\n      \
+              --extract /opt/app --creates /opt/app/bin/app --cleanup",
     prepare,
 };
 
@@ -27,13 +27,6 @@ fn prepare(arguments: &mut Arguments, host: &Host) -> Result<(), String> {
             .split_once(':')
             .ok_or_else(|| "a --header has no `:` between name and value".to_owned())?;
         arguments.set_in("headers", name.trim(), value.trim());
-    }
-    // The variable may be meant for others.
-    if arguments.get("username").is_none() && arguments.get("password").is_some() {
-        let is_from_environment = host.env("HTTP_PASSWORD").is_some();
-        if is_from_environment {
-            arguments.take("password");
-        }
     }
     if arguments.take_switch("absent") {
         arguments.set("ensure", "absent");

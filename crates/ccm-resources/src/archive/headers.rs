@@ -2,8 +2,8 @@
 
 use ccm_engine::Findings;
 use ccm_model::{
-    FromNode, Node, REDACTED, Reader, Resolve, Secrets, Shape, TemplateError, Templates,
-    is_secret_name,
+    FromNode, Node, REDACTED, Reader, Resolve, SecretValues, Secrets, Shape, TemplateError,
+    Templates, header_secrets,
 };
 use ccm_yaml::{Entry, Kind};
 use serde::{Serialize, Serializer};
@@ -18,7 +18,7 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    pub(super) fn check(&self, has_user: bool, findings: &mut Findings) {
+    pub(super) fn check(&self, findings: &mut Findings) {
         for (name, value) in self.entries() {
             let is_token =
                 |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -28,9 +28,6 @@ impl Headers {
             } else if value.contains(|c: char| c.is_control() && c != '\t') {
                 findings
                     .add("headers", format!("the value of `{name}` contains control characters"));
-            } else if has_user && name.eq_ignore_ascii_case("authorization") {
-                let message = "`Authorization` and `username` cannot both be set";
-                findings.add("headers", message);
             }
         }
     }
@@ -66,16 +63,10 @@ impl Resolve for Headers {
     }
 }
 
-/// Most headers are no secrets; those that are say so by their names.
 impl Secrets for Headers {
-    fn secrets(&self, into: &mut Vec<String>) {
+    fn secrets(&self, into: &mut SecretValues) {
         for (name, value) in self.entries() {
-            let name = name.to_ascii_lowercase();
-            if name.ends_with("authorization") || name.ends_with("cookie") || is_secret_name(&name)
-            {
-                // Without the word that says what kind it is, as in `Bearer x`.
-                into.push(value.rsplit(' ').next().unwrap_or(value).to_owned());
-            }
+            into.run.extend(header_secrets(name, value).map(str::to_owned));
         }
     }
 }

@@ -60,6 +60,7 @@ impl Http {
             limits: Limits::ARCHIVE,
             checksum: checksum(extract.checksum.as_deref())?,
             creates: extract.creates.as_deref(),
+            allows_setuid: extract.allows_setuid,
             subject: extract.subject(),
         };
         extraction.run(&self.host, file, size, &name).map_err(refused)
@@ -86,6 +87,24 @@ impl Http {
             self.host.predict_something(creates);
         }
         Ok(())
+    }
+
+    /// What was extracted last, where nothing else tells.
+    fn extracted(&self, want: &Properties, cx: &Context<'_>) -> Result<Option<Digest>> {
+        let is_question = want.cleanup && want.checksum.is_some() && !want.is_removal();
+        let Some(extractions) = cx.extractions.filter(|_| is_question) else { return Ok(None) };
+        let Some(parent) = &want.extract_parent else { return Ok(None) };
+        Ok(extractions.find(&want.common.name, Path::new(parent))?)
+    }
+
+    /// Records what is extracted and ends the extraction. A run that is killed in
+    /// between leaves the extraction incomplete, so the next one repeats it.
+    fn complete(&self, extract: &Extract, extracted: Extracted, cx: &Context<'_>) -> Result<()> {
+        if let Some(extractions) = cx.extractions.filter(|_| extract.cleanup) {
+            let name = extract.path.to_string_lossy();
+            extractions.record(&self.host, &name, &extract.parent, extracted.digest())?;
+        }
+        extracted.complete().map_err(refused)
     }
 
     fn is_created(&self, creates: Option<&Path>) -> Result<Option<bool>> {
@@ -133,8 +152,7 @@ impl Provider for Http {
             _ => false,
         };
         let expected = checksum(want.checksum.as_deref())?;
-        let is_unpacked = creates == Some(true) && !is_incomplete;
-        let is_question = expected.is_some() && !is_unpacked && !want.is_removal();
+        let is_question = expected.is_some() && !want.is_removal();
         let is_read = is_question || cx.detail >= Detail::Report;
         let mut found_checksum = None;
         if let Some(there) = stat.filter(|stat| is_read && stat.kind == FileKind::File) {
@@ -156,6 +174,7 @@ impl Provider for Http {
             is_right,
             creates,
             is_incomplete,
+            extracted: self.extracted(want, cx)?,
             wanted,
             name: want.common.name.clone(),
             provider: NAME,
@@ -188,7 +207,7 @@ impl Provider for Http {
         Ok(self.host.set_attributes(path, &Attributes { mode, ..*attributes })?)
     }
 
-    fn extract(&mut self, extract: &Extract) -> Result<()> {
+    fn extract(&mut self, extract: &Extract, cx: &Context<'_>) -> Result<()> {
         if let Some((incoming, attributes)) = self.fetched.take() {
             let extracted = self.unpack(extract, incoming.file()?)?;
             // With `cleanup` it goes again, so it need not come. A run that is
@@ -199,10 +218,10 @@ impl Provider for Http {
             } else {
                 incoming.place(&attributes)?;
             }
-            return extracted.complete().map_err(refused);
+            return self.complete(extract, extracted, cx);
         }
         match self.host.open_unchanging(&extract.path) {
-            Ok(file) => self.unpack(extract, file)?.complete().map_err(refused),
+            Ok(file) => self.complete(extract, self.unpack(extract, file)?, cx),
             Err(error) => {
                 // Another run may have extracted it and cleaned up meanwhile.
                 let is_done = error.is_missing()
@@ -234,7 +253,7 @@ impl Provider for Http {
             }
             Action::Extract(extract) => {
                 self.predict_extraction(extract)?;
-                return Ok(Prediction::Open);
+                return Ok(Prediction::Files);
             }
             Action::CleanUp { path } | Action::Remove { path } => {
                 host.predict_removal(path, false)?;

@@ -54,6 +54,7 @@ fn have(
         is_right,
         creates,
         is_incomplete: false,
+        extracted: None,
         wanted: (ensure != "absent").then_some(WANTED),
         name: "/a.tar".to_owned(),
         provider: "http",
@@ -124,9 +125,14 @@ fn the_decision_tables() {
         ("present", [false, true, false], Nothing, None, None, true, vec![Download, Extract]),
         ("present", [false, true, false], File, None, no, true, vec![Download, Extract]),
         ("present", [false, true, false], File, None, yes, true, vec![]),
+        // An archive that is there with a wrong checksum is of another version.
+        ("present", [true, true, false], File, yes, no, true, vec![Download, Extract]),
+        ("present", [true, true, false], Link, yes, no, true, vec![Download, Extract]),
+        ("present", [true, true, true], File, yes, no, true, vec![Download, Extract, CleanUp]),
+        ("present", [true, false, false], File, yes, no, true, vec![Download]),
         // Someone else unpacks.
         ("present", [true, false, false], Nothing, no, None, true, vec![Download]),
-        ("present", [true, false, false], File, no, None, true, vec![]),
+        ("present", [true, false, false], File, no, no, true, vec![Download]),
         ("present", [true, false, false], Nothing, yes, None, true, vec![]),
     ];
     for (ensure, [creates, unpacks, cleanup], found, there, right, owned, wanted) in rows {
@@ -152,6 +158,40 @@ fn the_decision_tables() {
         let have = State { is_incomplete: true, ..have("present", found, there, right) };
         let steps = Archive::decide(&want, &have, Trigger::Turn).unwrap();
         assert_eq!(kinds(&steps), wanted, "{have:?}");
+    }
+    // What was extracted last, as far as that is known.
+    let sum = Digest::of(b"wanted");
+    let (same, other) = (Some(sum), Some(Digest::of(b"other")));
+    for ([creates, unpacks, cleanup], found, there, right, extracted, wanted) in [
+        ([true, true, true], Nothing, yes, None, same, vec![]),
+        ([true, true, true], Nothing, yes, None, None, vec![]),
+        ([true, true, true], Nothing, yes, None, other, vec![Download, Extract, CleanUp]),
+        ([true, true, true], Nothing, no, None, same, vec![Download, Extract, CleanUp]),
+        ([true, true, true], File, yes, yes, other, vec![Extract, CleanUp]),
+        ([true, true, true], File, yes, yes, same, vec![CleanUp]),
+        ([true, true, true], File, yes, no, same, vec![Download, Extract, CleanUp]),
+        // An archive that stays speaks for itself.
+        ([true, true, false], File, yes, yes, other, vec![]),
+        ([true, true, false], Nothing, yes, None, other, vec![]),
+    ] {
+        let mut want = want("present", creates, unpacks, cleanup);
+        want.checksum = Some(sum.to_string());
+        let have = State { extracted, ..have("present", found, there, right) };
+        let steps = Archive::decide(&want, &have, Trigger::Turn).unwrap();
+        assert_eq!(kinds(&steps), wanted, "{have:?}");
+        want.checksum = None;
+        if right.is_none() {
+            let steps = Archive::decide(&want, &have, Trigger::Turn).unwrap();
+            assert_eq!(steps.is_empty(), there == yes, "nothing tells of another version");
+        }
+    }
+    // Nobody but ccm can be asked for what is to be there.
+    for right in [None, yes] {
+        let have = have("present", File, no, right);
+        let error = Archive::decide(&want("present", true, false, false), &have, Trigger::Turn);
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains("/d/c does not exist"), "{error}");
+        assert!(error.hint().unwrap().contains("extract_parent"), "{error:?}");
     }
     for (ensure, found, words) in [
         ("present", CurrentArchive::Directory, "is a directory"),
@@ -190,6 +230,12 @@ fn steps_say_what_they_change() {
         Change::of("group").to("wheel"),
     ];
     assert_eq!(steps[0].changes, wanted);
+    let (old, new) = (Digest::of(b"old"), Digest::of(b"new").to_string());
+    let upgraded = Properties { checksum: Some(new.clone()), ..all };
+    let gone = have("present", CurrentArchive::Nothing, Some(true), None);
+    let steps = decide(&upgraded, &State { extracted: Some(old), ..gone });
+    assert_eq!(steps[0].verb, Verb::Updated);
+    assert_eq!(steps[0].changes[0], Change::of("checksum").from(old.to_string()).to(new));
     let mut foreign = have("present", CurrentArchive::File, None, None);
     foreign.stat.as_mut().unwrap().gid = 7;
     let steps = decide(&kept, &foreign);
@@ -211,6 +257,10 @@ fn a_mismatch_names_what_is_wrong() {
     let nothing = have("present", CurrentArchive::Nothing, Some(false), None);
     let words = "the archive did not create /d/c";
     assert_eq!(reason(&unpacking, &nothing), words);
+    let left_to_others = want("present", true, false, false);
+    let fetched = have("present", CurrentArchive::File, Some(false), None);
+    let words = "/d/c does not exist, and ccm extracts nothing without `extract_parent`";
+    assert_eq!(reason(&left_to_others, &fetched), words);
     let left = have("present", CurrentArchive::File, Some(true), None);
     assert_eq!(reason(&unpacking, &left), "archive is present, should be absent");
 }
@@ -375,6 +425,29 @@ fn an_archive_is_unpacked_and_cleaned_up() {
     assert!(!stage.apply(&creating, false).changed);
 }
 
+/// The usual upgrade: another URL and checksum, the same `creates`.
+#[test]
+fn an_archive_of_another_version_is_fetched_and_unpacked() {
+    let stage = Stage::serving();
+    let sum = Digest::of(&tarball()).to_string();
+    let properties = [
+        ("extract_parent", "[DIR]/into"),
+        ("creates", "[DIR]/into/app/run"),
+        ("checksum", sum.as_str()),
+    ];
+    std::fs::create_dir_all(stage.path("into/app")).unwrap();
+    std::fs::write(stage.path("into/app/run"), "old").unwrap();
+    std::fs::write(stage.path("a.tar.gz"), "the old version").unwrap();
+    stage.converges(&properties, "Would have downloaded. Would have extracted");
+    assert_eq!(std::fs::read(stage.path("into/app/run")).unwrap(), b"#!/bin/sh\n");
+    assert_eq!(std::fs::read(stage.path("a.tar.gz")).unwrap(), tarball());
+    let lost = [("creates", "[DIR]/missing")];
+    let event = stage.apply(&lost, false);
+    assert!(event.failed && event.error[0].contains("missing does not exist"), "{event:?}");
+    let event = stage.apply(&lost, true);
+    assert!(event.failed, "a preview says so too: {event:?}");
+}
+
 #[test]
 fn an_archive_is_removed() {
     let stage = Stage::serving();
@@ -422,6 +495,31 @@ fn what_is_sent_is_sent_and_not_told() {
     let request = &stage.server.requests()[0];
     assert!(request.contains("authorization: Basic ZGVwbG95OmhpZGRlbg=="), "{request}");
     assert!(request.contains("x-token: hidden"), "{request}");
+}
+
+/// Half of a pair is not sent, and a header that says it all comes first.
+#[test]
+fn credentials_are_sent_as_a_pair_or_not_at_all() {
+    let bearer = ("header Authorization", "Bearer hidden");
+    for (properties, sent) in [
+        (&[("username", "deploy")][..], None),
+        (&[("password", "hidden")], None),
+        (&[("username", ""), ("password", "hidden")], None),
+        (&[("username", "deploy"), ("password", "")], None),
+        (&[("username", "deploy"), ("password", "hidden")], Some("Basic ZGVwbG95OmhpZGRlbg==")),
+        (&[("username", "deploy"), bearer], Some("Bearer hidden")),
+        (&[("username", "deploy"), ("password", "hidden"), bearer], Some("Bearer hidden")),
+        (&[("password", "hidden"), bearer], Some("Bearer hidden")),
+    ] {
+        let stage = Stage::serving();
+        let url = format!("http://{}/a.tar.gz", stage.server.address);
+        let event = stage.apply(&[&[("url", &*url)], properties].concat(), false);
+        assert!(event.changed && !event.failed, "{event:?}");
+        let request = stage.server.requests().remove(0);
+        let found: Vec<&str> =
+            request.lines().filter_map(|line| line.strip_prefix("authorization: ")).collect();
+        assert_eq!(found, sent.into_iter().collect::<Vec<_>>(), "{properties:?}");
+    }
 }
 
 #[test]
@@ -543,11 +641,9 @@ fn wrong_properties_are_found_before_anything_is_asked_for() {
         (&[("creates", "x")], "creates: path must be absolute"),
         (&[("checksum", "abc")], "64 hexadecimal digits"),
         (&[("checksum", "md5:abc")], "64 hexadecimal digits"),
-        (&[("password", "secret")], "needs a `username`"),
         (&[("username", "a:b"), ("password", "secret")], "contain a colon"),
         (&[("header bad name", "secret")], "is not a header's name"),
         (&[("header X", "secret\r\nY: 1")], "control characters"),
-        (&[("header authorization", "secret"), ("username", "u")], "cannot both be set"),
         (&[("owner", "")], "owner: user name cannot be empty"),
         (&[("ensure", "latest")], "ensure cannot be `latest`"),
     ] {

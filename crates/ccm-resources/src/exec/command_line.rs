@@ -8,6 +8,6 @@ pub(super) const VIEW: CommandLine = CommandLine {
     arguments: &[],
     status: &[],
     extra: &[],
-    example: "ccm ensure exec '/usr/bin/make install' --cwd /usr/src/app --creates /usr/bin/app",
+    example: "ccm ensure exec '/usr/bin/make install' --cwd /usr/src --creates /usr/bin/app",
     prepare: |_, _| Ok(()),
 };

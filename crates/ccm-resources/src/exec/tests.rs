@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ccm_engine::{
-    Arguments, MemorySession, Observer, ResourceType as _, Session as _, Step, Trigger,
+    Arguments, Declare as _, MemorySession, Observer, ResourceType as _, Session as _, Step,
+    Trigger,
 };
 use ccm_host::Exit;
 use ccm_model::{Change, Event, Verb};
 
 use super::assignment::Assignment;
+use super::retry::{Attempt, End};
 use super::{Exec, Execute, Properties, State};
 use crate::testing;
 
@@ -68,7 +70,10 @@ fn a_step_holds_what_the_command_needs() {
 
 #[test]
 fn returns_decide_about_success() {
-    let ended = |exit| State { ended: Some(exit), ..State::default() };
+    let ended = |exit| {
+        let attempt = Attempt { end: End::Exit(exit), last_words: String::new(), tries: 1 };
+        State { finished: Some(attempt), ..State::default() }
+    };
     let returns = |codes: &[i32]| Properties { returns: codes.to_vec(), ..Properties::default() };
     assert_eq!(Exec::mismatch(&returns(&[]), &ended(Exit::Code(0))), None);
     assert_eq!(Exec::mismatch(&returns(&[1, 2]), &ended(Exit::Code(2))), None);
@@ -80,6 +85,49 @@ fn returns_decide_about_success() {
         Exec::mismatch(&returns(&[]), &ended(Exit::Signal(9))).unwrap(),
         "the command was killed by signal 9"
     );
+}
+
+#[test]
+fn a_failure_tells_how_often_it_was_tried() {
+    let want = Properties {
+        command: Some("migrate".into()),
+        tries: Some(5),
+        returns: vec![0, 2],
+        ..Properties::default()
+    };
+    let after = |end, tries| {
+        let attempt = Attempt { end, last_words: "no database".into(), tries };
+        Exec::mismatch(&want, &State { finished: Some(attempt), ..State::default() })
+    };
+    let code = |code| End::Exit(Exit::Code(code));
+    assert_eq!(after(code(2), 3), None);
+    assert_eq!(
+        after(code(7), 5).unwrap(),
+        "`migrate` exited with code 7 after 5 tries\nno database"
+    );
+    assert_eq!(after(code(7), 1).unwrap(), "`migrate` exited with code 7 after 1 try\nno database");
+    assert_eq!(
+        after(End::Timeout(Duration::from_secs(2)), 5).unwrap(),
+        "`migrate` exceeded its timeout of 2s after 5 tries\nno database"
+    );
+}
+
+#[test]
+fn long_retries_warn() {
+    let warned = |tries, timeout: &str, sleep: &str| {
+        let want = Properties {
+            tries: Some(tries),
+            timeout: Some(timeout.into()),
+            try_sleep: Some(sleep.into()),
+            ..Properties::default()
+        };
+        let mut findings = ccm_engine::Findings::default();
+        Exec::validate(&want, ccm_model::Stage::Apply, &mut findings);
+        format!("{findings:?}").contains("may take more than an hour")
+    };
+    assert!(!warned(60, "50s", "10s"));
+    assert!(warned(60, "50s", "11s"));
+    assert!(warned(100, "1h", "0s"));
 }
 
 /// A stage for real commands.
@@ -168,7 +216,10 @@ fn posix_has_no_shell_and_shell_has_one() {
     ]);
     assert_eq!(stage.lines.0[1].0, "3");
     let event = stage.apply(&[("name", &["true"]), ("provider", &["powershell"])]);
-    assert!(event.error[0].contains("unknown provider `powershell`"), "{event:?}");
+    assert!(
+        event.error[0].contains("provider not found: type `exec` has no provider `powershell`"),
+        "{event:?}"
+    );
 }
 
 #[test]
@@ -249,7 +300,7 @@ fn subscriptions_override_everything() {
     assert_eq!(noop.noop_message.as_deref(), Some("Would have executed via subscribe"));
     let event = stage.apply(&base);
     assert!(event.changed && event.refreshed && !event.failed, "{event:?}");
-    assert_eq!(event.outcome(), "refreshed");
+    assert_eq!(event.log_words(), "refreshed");
 }
 
 #[test]
@@ -277,7 +328,7 @@ fn failures_carry_the_last_words() {
     assert!(event.failed);
     assert_eq!(
         event.error[0],
-        "failed to reach desired state: the command exited with code 3, not 0\nfirst\nlast"
+        "desired state not achieved: the command exited with code 3, not 0\nfirst\nlast"
     );
     assert_eq!(event.status["exitcode"], 3);
     let killed = stage.apply(&[("name", &["kill -9 $$"]), ("provider", &["shell"])]);
@@ -337,10 +388,22 @@ fn wrong_properties_are_found_before_anything_runs() {
         (&[("name", &["echo 'oops"][..])][..], "Unterminated single-quoted string"),
         (&[("name", &["x"]), ("command", &["echo \"oops"])], "Unterminated double-quoted string"),
         (&[("name", &["x"]), ("command", &[" "])], "no command specified"),
-        (&[("name", &["x"]), ("onlyif", &[""])], "empty guard command"),
+        (&[("name", &["x"]), ("onlyif", &[" "])], "empty guard command"),
         (&[("name", &["x"]), ("unless", &["'"])], "invalid guard command"),
         (&[("name", &["x"]), ("timeout", &["soon"])], "is not a duration"),
         (&[("name", &["x"]), ("timeout", &["-5s"])], "is not a duration"),
+        (&[("name", &["x"]), ("user", &[""])], "user name cannot be empty"),
+        (&[("name", &["x"]), ("user", &["app:web"])], "`app:web` is not a name or ID"),
+        (&[("name", &["x"]), ("group", &[""])], "group name cannot be empty"),
+        (&[("name", &["x"]), ("group", &["a:b"])], "`a:b` is not a name or ID"),
+        (&[("name", &["x"]), ("umask", &["1000"])], "is not an octal number"),
+        (&[("name", &["x"]), ("umask", &["0089"])], "is not an octal number"),
+        (&[("name", &["x"]), ("umask", &["u=rwx"])], "is not an octal number"),
+        (&[("name", &["x"]), ("tries", &["0"])], "tries must be from 1 to 100, not 0"),
+        (&[("name", &["x"]), ("tries", &["101"])], "tries must be from 1 to 100, not 101"),
+        (&[("name", &["x"]), ("tries", &["2"]), ("try_sleep", &["61m"])], "longer than an hour"),
+        (&[("name", &["x"]), ("tries", &["2"]), ("try_sleep", &["-1s"])], "is not a duration"),
+        (&[("name", &["x"]), ("try_sleep", &["1s"])], "no effect without `tries` above 1"),
         (&[("name", &["x"]), ("path", &["/bin:usr/bin"])], "must be absolute"),
         (&[("name", &["x"]), ("environment", &["NOVALUE"])], "`[redacted]` is not `KEY=value`"),
         (&[("name", &["x"]), ("environment", &["KEY="])], "`KEY=[redacted]` is not `KEY=value`"),

@@ -40,7 +40,7 @@ fn content(want: &Properties, have: &State) -> Change {
 }
 
 /// Owner, group and mode, as they were given where there was nothing before.
-fn attributes(want: &Properties, have: &State, changes: &mut Vec<Change>) {
+pub(super) fn attributes(want: &Properties, have: &State, changes: &mut Vec<Change>) {
     let Some(wanted) = have.wanted else { return };
     let mode = |mode: u32| format!("{mode:04o}");
     let Some(stat) = &have.stat else {

@@ -35,6 +35,13 @@ fn prepare(arguments: &mut Arguments, host: &Host) -> Result<(), String> {
     if arguments.get("ensure") == Some("absent") {
         return Ok(());
     }
+    if arguments.get("ensure") == Some("link") {
+        // Without an owner, a symlink keeps the one that it has.
+        if arguments.get("owner").is_some() {
+            owner::prepare(arguments, host);
+        }
+        return Ok(());
+    }
     owner::prepare(arguments, host);
     if arguments.get("mode").is_none() {
         let is_directory = arguments.get("ensure") == Some("directory");

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use ccm_engine::Diffs;
-use ccm_host::Attributes;
+use ccm_host::{Attributes, Host};
 
 use super::{Content, Provider, State};
-use crate::text_diff::{hidden, line_counts, no_text, unified};
+use crate::text_diff::{hidden, line_counts, no_text, redacted};
 
 /// The diff, or a line that says why there is none.
 pub(super) fn of(
@@ -16,6 +16,7 @@ pub(super) fn of(
     wanted: &Attributes,
     have: &State,
     diffs: Diffs,
+    host: &Host,
 ) -> Option<String> {
     if *content == Content::Empty {
         return None;
@@ -32,5 +33,5 @@ pub(super) fn of(
     if old == new {
         return None;
     }
-    Some(unified(&shown, (!is_new).then_some(&old), &new))
+    Some(redacted(&host.redactor(), &shown, (!is_new).then_some(&old), &new))
 }

@@ -1,7 +1,7 @@
 //! Permissions in octal notation.
 
 /// Reads `0644`, `644`, `0o644` or `0O644`.
-pub(super) fn parse(text: &str) -> Result<u32, String> {
+pub(crate) fn parse(text: &str) -> Result<u32, String> {
     let digits = text.strip_prefix("0o").or_else(|| text.strip_prefix("0O")).unwrap_or(text);
     let is_octal = !digits.is_empty() && digits.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
     if !is_octal {
@@ -15,8 +15,12 @@ pub(super) fn parse(text: &str) -> Result<u32, String> {
     }
 }
 
-/// The mode for a directory: who may read or write may also enter.
+/// The mode for a directory. Of one without any execute bit, who may read or
+/// write may also enter; one with some says itself who may.
 pub(super) fn for_directory(mode: u32) -> u32 {
+    if mode & 0o111 != 0 {
+        return mode;
+    }
     let enter = |shift: u32| if mode >> shift & 0o6 != 0 { 0o1 << shift } else { 0 };
     mode | enter(0) | enter(3) | enter(6)
 }
@@ -45,6 +49,8 @@ mod tests {
     fn readers_of_a_directory_may_enter_it() {
         for (file, directory) in
             [(0o644, 0o755), (0o600, 0o700), (0o640, 0o750), (0o222, 0o333), (0o111, 0o111), (0, 0)]
+                .into_iter()
+                .chain([0o740, 0o744, 0o701, 0o710, 0o766].map(|mode| (mode, mode)))
         {
             assert_eq!(for_directory(file), directory, "{file:o}");
         }

@@ -4,16 +4,21 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Context, Detail, Error, ONLY_IN_THE_RUN, ProviderDef, Result};
+use ccm_engine::{Context, Detail, Error, ONLY_IN_THE_RUN, ProviderDef, Result, chain};
 use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, PredictedEntries, Stat};
 
 use super::{
     Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, WriteMethod,
-    mode,
+    link::Link, mode, validate,
 };
 use crate::text_diff::{MAX_TEXT, line_counts};
 
 const NAME: &str = "posix";
+
+/// The mode of every symlink on Linux.
+const LINK_MODE: u32 = 0o777;
+/// The kind of a target that does not exist.
+pub(super) const NO_TARGET: &str = "none";
 
 pub(super) const DEF: ProviderDef<File> = ProviderDef {
     name: NAME,
@@ -39,6 +44,9 @@ impl Posix {
         if want.common.ensure == "absent" {
             return Ok(None);
         }
+        if want.common.ensure == "link" {
+            return self.wanted_of_link(want).map(Some);
+        }
         let mode = mode::parse(&want.mode).map_err(ccm_engine::Error::refused)?;
         let is_directory = want.common.ensure == "directory";
         Ok(Some(Attributes {
@@ -48,16 +56,60 @@ impl Posix {
         }))
     }
 
+    /// Owner and group of the symlink: those of the one that is there, where none
+    /// are given.
+    fn wanted_of_link(&self, want: &Properties) -> Result<Attributes> {
+        let found = if self.host.is_root() { self.host.lstat(want.path())? } else { None };
+        let found = found.filter(|found| found.kind == FileKind::Symlink);
+        let own = found.map_or_else(|| self.host.whoami(), |found| (found.uid, found.gid));
+        Ok(Attributes {
+            uid: if want.owner.is_empty() { own.0 } else { self.host.uid(&want.owner)? },
+            gid: if want.group.is_empty() { own.1 } else { self.host.gid(&want.group)? },
+            mode: LINK_MODE,
+        })
+    }
+
+    /// The symlink at a path. What it points to is looked at for those who read
+    /// the state.
+    fn link_at(&self, path: &Path, cx: &Context<'_>) -> Result<Link> {
+        let target = self.host.read_link(path)?;
+        let is_shown = cx.detail >= Detail::Report;
+        let kind = if is_shown { self.kind_of_target(path, &target) } else { None };
+        Ok(Link { target, kind })
+    }
+
+    /// What the text of a symlink at a path points to; `None` where nobody knows.
+    fn kind_of_target(&self, path: &Path, target: &Path) -> Option<&'static str> {
+        let target = path.parent()?.join(target);
+        Some(match self.host.stat(&target).ok()?.map(|stat| stat.kind) {
+            None => NO_TARGET,
+            Some(FileKind::File) => "file",
+            Some(FileKind::Directory) => "directory",
+            Some(FileKind::Symlink | FileKind::Other) => "other",
+        })
+    }
+
+    /// What is to be written.
+    fn content<'c>(&self, content: &'c Content) -> Result<ccm_host::Content<'c>> {
+        Ok(match content {
+            Content::Empty => ccm_host::Content::Bytes(b""),
+            Content::Text(text) => ccm_host::Content::Bytes(text.as_bytes()),
+            Content::CopyOf(source) => ccm_host::Content::Copy(self.host.open_trusted(source)?.0),
+        })
+    }
+
     fn found(&self, want: &Properties) -> Result<(CurrentFile, Option<Stat>)> {
         let path = want.path();
+        let is_link = want.common.ensure == "link";
         let is_removal = want.common.ensure == "absent";
-        let stat = if is_removal { self.host.lstat(path)? } else { self.host.stat(path)? };
+        let stat =
+            if is_removal || is_link { self.host.lstat(path)? } else { self.host.stat(path)? };
         let Some(stat) = stat else { return Ok((CurrentFile::Nothing, None)) };
         let found = match stat.kind {
             FileKind::File => CurrentFile::File,
             FileKind::Symlink => CurrentFile::Symlink,
             FileKind::Other => CurrentFile::Other,
-            FileKind::Directory if is_removal && !want.force => {
+            FileKind::Directory if is_link == want.force && (is_link || is_removal) => {
                 CurrentFile::Directory { empty: Some(self.host.is_empty_directory(path)?) }
             }
             FileKind::Directory => CurrentFile::Directory { empty: None },
@@ -153,6 +205,20 @@ impl Posix {
         }
     }
 
+    /// Whether nothing secret is in a file that others cannot read. Of what is to
+    /// be replaced, nobody knows.
+    fn is_harmless(&self, want: &Properties, have: &State) -> bool {
+        let is_plain = |text: &str| self.host.redactor().text(text) == text;
+        match (have.content, &want.content) {
+            (ContentState::Differs, _) => false,
+            (ContentState::Same, Some(content)) => is_plain(content),
+            _ => {
+                let read = self.host.read_text(want.path(), MAX_TEXT);
+                read.is_ok_and(|(text, _)| is_plain(&text))
+            }
+        }
+    }
+
     /// How many lines a file would gain and lose, where both texts are short.
     fn changed_lines(
         &self,
@@ -160,11 +226,11 @@ impl Posix {
         source: Option<&Path>,
         found: Option<Stat>,
     ) -> Option<(u64, u64)> {
-        let path = want.path();
-        if found?.size > MAX_TEXT {
-            return None;
-        }
-        let old = self.host.read_text(path, MAX_TEXT).ok()?.0;
+        let old = match found {
+            Some(found) if found.size > MAX_TEXT => return None,
+            Some(_) => self.host.read_text(want.path(), MAX_TEXT).ok()?.0,
+            None => String::new(),
+        };
         match (source, &want.content) {
             (Some(source), _) => {
                 Some(line_counts(&old, &self.host.read_text(source, MAX_TEXT).ok()?.0))
@@ -207,8 +273,17 @@ fn source(want: &Properties, cx: &Context<'_>) -> Option<PathBuf> {
 impl Provider for Posix {
     fn observe(&mut self, want: &Properties, cx: &Context<'_>) -> Result<State> {
         let wanted = self.wanted(want)?;
-        self.host.check_managed_path(want.path())?;
-        let (found, stat) = self.found(want)?;
+        let found = self.host.check_managed_path(want.path()).map_err(Error::from);
+        let mut is_denied = false;
+        let (found, stat) = match found.and_then(|()| self.found(want)) {
+            // Who only looks is told what can be seen.
+            Err(Error::Host(error)) if cx.detail >= Detail::Inspect && error.is_denied() => {
+                self.host.warn(format!("{}; ccm reports it as absent", chain(&error)));
+                is_denied = true;
+                (CurrentFile::Nothing, None)
+            }
+            found => found?,
+        };
         self.is_missing = found == CurrentFile::Nothing;
         let is_file_wanted = want.common.ensure == "present";
         let source = source(want, cx);
@@ -228,6 +303,10 @@ impl Provider for Posix {
             source,
             lines: None,
             is_link: false,
+            link: match found {
+                CurrentFile::Symlink => Some(self.link_at(want.path(), cx)?),
+                _ => None,
+            },
             checksum: compared.have,
             shows_checksum: true,
             wanted_checksum: compared.wanted,
@@ -239,19 +318,22 @@ impl Provider for Posix {
             stat,
         };
         // The user who requests the status of this file can read it.
-        state.shows_checksum = cx.detail >= Detail::Inspect || !state.is_hidden();
+        state.shows_checksum = cx.detail >= Detail::Inspect
+            || !state.is_hidden()
+            || (state.checksum.is_some() && self.is_harmless(want, &state));
         let is_right = state.attributes_match();
         if cx.detail >= Detail::Report || !is_right {
             state.owner = stat.map(|stat| self.host.user_name(stat.uid));
             state.group = stat.map(|stat| self.host.group_name(stat.gid));
         }
-        let is_question = found == CurrentFile::Nothing || !is_right;
-        if state.content == ContentState::Unmanaged && wanted.is_some() && is_question {
+        let is_question = (found == CurrentFile::Nothing && !is_denied) || !is_right;
+        let is_followed = wanted.is_some() && want.common.ensure != "link";
+        if state.content == ContentState::Unmanaged && is_followed && is_question {
             let link = self.host.lstat(want.path())?;
             state.is_link = link.is_some_and(|link| link.kind == FileKind::Symlink);
         }
         if state.content == ContentState::Differs
-            && found == CurrentFile::File
+            && matches!(found, CurrentFile::File | CurrentFile::Nothing)
             && !state.is_hidden()
         {
             state.lines = self.changed_lines(want, state.source.as_deref(), stat);
@@ -266,11 +348,7 @@ impl Provider for Posix {
         attributes: &Attributes,
         write: WriteMethod,
     ) -> Result<()> {
-        let content = match content {
-            Content::Empty => ccm_host::Content::Bytes(b""),
-            Content::Text(text) => ccm_host::Content::Bytes(text.as_bytes()),
-            Content::CopyOf(source) => ccm_host::Content::Copy(self.host.open_trusted(source)?.0),
-        };
+        let content = self.content(content)?;
         match write {
             WriteMethod::InPlace => {
                 let content = Some(content).filter(|_| !self.has_content);
@@ -285,12 +363,26 @@ impl Provider for Posix {
         }
     }
 
+    fn validate(
+        &mut self,
+        command: &str,
+        path: &Path,
+        content: &Content,
+        attributes: &Attributes,
+    ) -> Result<()> {
+        validate::run(&self.host, command, path, self.content(content)?, attributes)
+    }
+
     fn set_attributes(&mut self, path: &Path, attributes: &Attributes) -> Result<()> {
         Ok(self.host.set_attributes(path, attributes)?)
     }
 
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()> {
         Ok(self.host.create_directory(path, attributes)?)
+    }
+
+    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32)) -> Result<()> {
+        Ok(self.host.replace_with_symlink(path, target, owner)?)
     }
 
     fn remove(&mut self, path: &Path, force: bool) -> Result<()> {
@@ -329,7 +421,7 @@ impl Provider for Posix {
     fn predict(&mut self, action: &Action) -> Result<()> {
         let host = &self.host;
         Ok(match action {
-            Action::Store { path, content, attributes, write } => {
+            Action::Store { path, content, attributes, write, .. } => {
                 let content = match content {
                     Content::Empty => NewContent::Bytes(b""),
                     Content::Text(text) => NewContent::Bytes(text.as_bytes()),
@@ -348,6 +440,13 @@ impl Provider for Posix {
             Action::SetAttributes { path, attributes } => host.predict_attributes(path, attributes),
             Action::CreateDirectory { path, attributes } => {
                 host.predict_directory(path, attributes)
+            }
+            Action::Link { path, target, owner, group } => {
+                if self.kind_of_target(path, target) == Some(NO_TARGET) {
+                    let (path, target) = (path.display(), target.display());
+                    host.warn(format!("{path}: target does not exist: {target}"));
+                }
+                host.predict_symlink(path, target, (*owner, *group))
             }
             Action::Remove { path } | Action::RemoveDirectory { path } => {
                 host.predict_removal(path, false)

@@ -16,8 +16,12 @@ use ccm_engine::{AnyType as _, Arguments, Erased, ResourceType as _, Step, Trigg
 use ccm_host::{Attributes, Digest, FileKind, Host, Stat};
 use ccm_model::{Change, Event, Properties as _, Reader, Verb};
 
+use super::link::Link;
 use super::{Action, Content, ContentState, CurrentFile, File, Properties, State, WriteMethod};
 use crate::testing;
+
+/// A property that the arguments of a stage set and a test does not want.
+const NONE: &str = "\0";
 
 const WANTED: Attributes = Attributes { uid: 1, gid: 2, mode: 0o644 };
 
@@ -47,6 +51,7 @@ fn have(ensure: &str, found: CurrentFile, content: ContentState, matching: bool)
         source: None,
         lines: None,
         is_link: false,
+        link: None,
         checksum: None,
         shows_checksum: true,
         wanted_checksum: None,
@@ -89,12 +94,14 @@ fn the_decision_table() {
         content: Content::Text("c".into()),
         attributes,
         write: WriteMethod::Replace,
+        validate: None,
     };
     let empty = Action::Store {
         path: path(),
         content: Content::Empty,
         attributes,
         write: WriteMethod::Replace,
+        validate: None,
     };
     let mkdir = Action::CreateDirectory { path: path(), attributes };
     let remove = || vec![Action::Remove { path: path() }];
@@ -150,6 +157,114 @@ fn the_decision_table() {
             (got, wanted) => panic!("{row}: {got:?}, wanted {wanted:?}"),
         }
     }
+}
+
+#[test]
+fn the_decision_table_of_symlinks() {
+    use CurrentFile::{Directory, File as Regular, Nothing, Other, Symlink};
+    const EMPTY: CurrentFile = Directory { empty: Some(true) };
+    const FULL: CurrentFile = Directory { empty: Some(false) };
+    const UNREAD: CurrentFile = Directory { empty: None };
+    let path = PathBuf::from("/x");
+    let link = || Action::Link { path: path.clone(), target: "to".into(), owner: 1, group: 2 };
+    let rmdir = || Action::RemoveDirectory { path: path.clone() };
+    let decide = |found, text: Option<&str>, owner: u32, force| {
+        let mut want = want("link", None, force);
+        want.target = Some("to".into());
+        let mut have = have("link", found, ContentState::Unmanaged, true);
+        have.wanted = Some(Attributes { mode: 0o777, ..WANTED });
+        if let Some(stat) = &mut have.stat {
+            (stat.mode, stat.uid) = (0o777, owner);
+        }
+        have.link = text.map(|text| Link { target: text.into(), kind: None });
+        let steps = File::decide(&want, &have, Trigger::Turn);
+        let told = |step: &Step<Action>| (step.action.clone(), File::describe(step));
+        steps.map(|steps| steps.iter().map(told).collect::<Vec<_>>())
+    };
+    let created = || vec![(link(), "Would have created symlink".to_owned())];
+    for force in [false, true] {
+        assert_eq!(decide(Nothing, None, 1, force).unwrap(), created());
+        assert_eq!(decide(Symlink, Some("to"), 1, force).unwrap(), []);
+        let owner = decide(Symlink, Some("to"), 7, force).unwrap();
+        assert_eq!(owner, [(link(), "Would have updated attributes".to_owned())]);
+        for text in ["other", "./to", "to/"] {
+            let other = decide(Symlink, Some(text), 1, force).unwrap();
+            assert_eq!(other, [(link(), "Would have updated target".to_owned())], "{text}");
+        }
+        for found in [FULL, UNREAD] {
+            let error = decide(found, None, 1, force).unwrap_err().to_string();
+            assert_eq!(error, "/x: path exists as a directory");
+        }
+    }
+    for found in [Regular, Other] {
+        let error = decide(found, None, 1, false).unwrap_err();
+        assert_eq!(error.to_string(), "/x exists and is not a symlink");
+        assert_eq!(error.hint().as_deref(), Some("set `force: true` to replace it"));
+        assert_eq!(decide(found, None, 1, true).unwrap(), created());
+    }
+    let error = decide(EMPTY, None, 1, false).unwrap_err().to_string();
+    assert_eq!(error, "/x: path exists as a directory");
+    let removed = (rmdir(), "Would have removed the directory".to_owned());
+    assert_eq!(decide(EMPTY, None, 1, true).unwrap(), [vec![removed], created()].concat());
+}
+
+#[test]
+fn symlinks_on_a_real_disk() {
+    let stage = Stage::new();
+    let link = |name: &str| std::fs::read_link(stage.path(name)).unwrap();
+    let to = |target: &'static str| [("ensure", "link"), ("mode", NONE), ("target", target)];
+    stage.converges("l", &to("nowhere"), "Would have created symlink");
+    assert_eq!(link("l"), Path::new("nowhere"));
+    stage.converges("l", &to("/absolute"), "Would have updated target");
+    assert_eq!(link("l"), Path::new("/absolute"));
+    std::fs::write(stage.path("f"), "x").unwrap();
+    std::fs::create_dir(stage.path("empty")).unwrap();
+    std::fs::create_dir_all(stage.path("full/sub")).unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(stage.path("pipe")).status();
+    assert!(pipe.unwrap().success());
+    for name in ["f", "pipe"] {
+        stage.fails(name, &to("x"), "exists and is not a symlink");
+    }
+    for name in ["empty", "full"] {
+        stage.fails(name, &to("x"), "path exists as a directory");
+    }
+    let forced = |target| [("ensure", "link"), ("mode", NONE), ("target", target), ("force", "")];
+    stage.fails("full", &forced("x"), "path exists as a directory");
+    stage.fails("no/l", &to("x"), "is not a directory");
+    for name in ["f", "pipe"] {
+        stage.converges(name, &forced("x"), "Would have created symlink");
+    }
+    let both = "Would have removed the directory. Would have created symlink";
+    stage.converges("empty", &forced("full"), both);
+    assert_eq!(link("empty"), Path::new("full"));
+    // What it points to is as it was.
+    assert!(stage.path("full/sub").is_dir());
+}
+
+#[test]
+fn content_is_checked_before_it_is_written() {
+    let stage = Stage::new();
+    let checked = |content: &'static str, command: &'static str| {
+        [("content", content), ("validate", command)]
+    };
+    let good = checked("good\n", "grep -q good {}");
+    stage.converges("f", &good, "Would have created the file");
+    // Equal content is not checked again: this would fail.
+    let equal = stage.apply("f", &checked("good\n", "false {}"), false);
+    assert!(!equal.failed && !equal.changed, "{equal:?}");
+    let path = stage.path("f");
+    let words = format!("validation failed: grep -q good {} exited with code 1", path.display());
+    stage.fails("f", &checked("bad\n", "grep -q good {}"), &words);
+    stage.fails("new", &checked("bad\n", "grep -q good {}"), "exited with code 1");
+    let said = format!("exited with code 2: ls: cannot access '{}/x'", path.display());
+    stage.fails("f", &checked("bad\n", "ls {}/x"), &said);
+    stage.fails("f", &checked("bad\n", "sed -i s/bad/good/ {}"), "changed the file");
+    stage.fails("f", &checked("bad\n", "no-such-program {}"), "no-such-program");
+    let hidden = [("content", "bad\n"), ("mode", "0600"), ("validate", "ls {}/x")];
+    let event = stage.apply("f", &hidden, false);
+    assert!(event.error.iter().any(|error| error.ends_with("exited with code 2")), "{event:?}");
+    let mode = [("content", "ok\n"), ("mode", "0600"), ("validate", "find {} -perm 0600 -quit")];
+    stage.converges("g", &mode, "Would have created the file");
 }
 
 #[test]
@@ -308,6 +423,7 @@ impl Stage {
         }
         for (key, value) in properties {
             match *key {
+                key if *value == NONE => drop(arguments.take(key)),
                 "force" => arguments.switch_on("force"),
                 key => arguments.set(key, *value),
             }
@@ -488,7 +604,10 @@ fn what_cannot_be_done_is_a_failure_and_changes_nothing() {
     stage.fails("f", &[("content", "x"), ("owner", "no-such-user")], "could not lookup user");
     stage.fails("f", &[("content", "x"), ("group", "no-such-group")], "could not lookup group");
     let event = stage.apply("missing/f", &[("content", "x")], false);
-    assert!(event.failed && event.error[0].contains("missing does not exist"), "{event:?}");
+    assert!(
+        event.failed && event.error[0].contains("missing is not a directory: it does not exist"),
+        "{event:?}"
+    );
     assert!(stage.tree().is_empty());
 }
 
@@ -538,7 +657,7 @@ fn wrong_properties_are_found_before_anything_runs() {
     let with = |more: &[(&'static str, &'static str)]| findings(&[&base[..], more].concat());
     assert_eq!(with(&[("name", "/x")]), "");
     for (properties, words) in [
-        (&[("name", "x")][..], "must be absolute"),
+        (&[("name", "x")][..], "file path must be absolute"),
         (&[("name", "/a/../b")], "must be clean"),
         (&[("name", "/a/")], "must be clean"),
         (&[("name", "/a\0b")], "NUL"),
@@ -546,7 +665,10 @@ fn wrong_properties_are_found_before_anything_runs() {
         (&[("name", "/x"), ("mode", "rw-r--r--")], "not an octal mode"),
         (&[("name", "/x"), ("owner", "")], "owner: user name cannot be empty"),
         (&[("name", "/x"), ("content", "a"), ("source", "b")], "cannot both be set"),
-        (&[("name", "/x"), ("force", "")], "only `ensure: absent` can be forced"),
+        (
+            &[("name", "/x"), ("force", "")],
+            "only `ensure: absent` and `ensure: link` can be forced",
+        ),
         (&[("name", "/"), ("ensure", "absent"), ("force", "")], "root directory cannot be removed"),
         (
             &[("name", "/x"), ("ensure", "directory"), ("content", "a")],
@@ -558,6 +680,34 @@ fn wrong_properties_are_found_before_anything_runs() {
         let got = with(properties);
         assert!(got.contains(words), "{properties:?}: {got:?} lacks {words:?}");
     }
+    let link = |properties: &[(&str, &str)]| {
+        findings(&[&[("name", "/x"), ("ensure", "link")], properties].concat())
+    };
+    let long = "x".repeat(4096);
+    for (properties, words) in [
+        (&[][..], "target: a symlink needs a target"),
+        (&[("target", "")], "target: cannot be empty"),
+        (&[("target", "a\0b")], "target: contains a NUL byte"),
+        (&[("target", &long)], "target: is longer than 4095 bytes"),
+        (&[("target", "a"), ("mode", "0644")], "mode: a symlink has no mode"),
+        (&[("target", "a"), ("content", "x")], "content: a symlink has no content"),
+        (&[("target", "a"), ("source", "x")], "source: a symlink has no content"),
+        (&[("target", "a"), ("write", "replace")], "write: a symlink has no content"),
+    ] {
+        let got = link(properties);
+        assert!(got.contains(words), "{properties:?}: {got:?} lacks {words:?}");
+    }
+    for (properties, words) in [
+        (&[("name", "/x"), ("content", "a"), ("validate", "true")], "does not contain `{}`"),
+        (&[("name", "/x"), ("content", "a"), ("validate", "{}")], "does not contain `{}`"),
+        (&[("name", "/x"), ("mode", "0644"), ("validate", "true {}")], "no `content` or `source`"),
+    ] {
+        let got = with(properties);
+        assert!(got.contains(words), "{properties:?}: {got:?} lacks {words:?}");
+    }
+    assert!(link(&[("target", "a"), ("validate", "true {}")]).contains("has no content"));
+    assert_eq!(link(&[("target", &long[1..])]), "");
+    assert!(with(&[("name", "/x"), ("target", "a")]).contains("only `ensure: link`"));
     let missing = findings(&[("name", "/x")]);
     for property in ["owner", "group", "mode"] {
         assert!(missing.contains(&format!("property `{property}` is required")), "{missing}");

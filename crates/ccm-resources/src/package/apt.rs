@@ -9,7 +9,9 @@ use ccm_host::{Command, Exit, Host};
 
 use super::manager::{self, Advice};
 use super::version::debian;
-use super::{Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target};
+use super::{
+    AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target,
+};
 
 const NAME: &str = "apt";
 
@@ -31,7 +33,7 @@ const ADVICE: Advice = &[
         "check the repository, and refresh the package lists with `apt-get update`",
     ),
     ("Held packages", "to let ccm change it, run `apt-mark unhold`"),
-    ("are you root?", "run ccm as root"),
+    ("are you root?", AS_ROOT),
     ("Could not get lock", "another package manager is running; try again when it has finished"),
 ];
 

@@ -9,7 +9,9 @@ use ccm_host::{Command, Exit, Host, Output};
 
 use super::manager::{self, Advice};
 use super::version::generic;
-use super::{Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target};
+use super::{
+    AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target,
+};
 
 const NAME: &str = "dnf";
 
@@ -20,7 +22,7 @@ const ADVICE: Advice = &[
     ("Unable to find a match", "check the name and the version: `dnf list --showduplicates`"),
     ("No packages marked for downgrade", "`dnf list --showduplicates` lists the versions"),
     ("Failed to download metadata", "check the repositories: `dnf repolist -v`"),
-    ("superuser", "run ccm as root"),
+    ("superuser", AS_ROOT),
 ];
 
 pub(super) const DEF: ProviderDef<Package> = ProviderDef {
@@ -202,9 +204,30 @@ impl Provider for Dnf {
         let (command, output) = self.decline(&[&option], action)?;
         match resolved(&output) {
             Some(changes) => Ok(Some(changes)),
-            None => Err(manager::missing(output.failure(&command), ADVICE)),
+            None => Err(unresolved(&output, &command)),
         }
     }
+}
+
+/// Why dnf has resolved no transaction. It may exit with 0 all the same: then
+/// only what it prints tells.
+fn unresolved(output: &Output, command: &Command) -> Error {
+    if output.exit != Exit::Code(0) {
+        return manager::missing(output.failure(command), ADVICE);
+    }
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
+    let mut said = shown[shown.len().saturating_sub(5)..].join("\n");
+    if !output.stderr.is_empty() {
+        said = format!("{said}\n{}", output.stderr_tail(5));
+    }
+    let words = command.words();
+    let reason = match said.trim() {
+        "" => format!("`{words}` shows no transaction"),
+        said => format!("`{words}` shows no transaction, only:\n{said}"),
+    };
+    let hint = ADVICE.iter().find(|(words, _)| said.contains(words));
+    Error::Missing { reason, hint: hint.map(|(_, hint)| (*hint).to_owned()), by: None }
 }
 
 #[cfg(test)]
@@ -257,5 +280,26 @@ mod tests {
         assert_eq!(rows, wanted);
         assert_eq!(transaction("Nothing to do.\nComplete!\n"), Some(vec![]));
         assert_eq!(transaction("Error: Unable to find a match: x\n"), None);
+    }
+
+    #[test]
+    fn a_transaction_that_is_not_resolved_says_what_is_wrong() {
+        let command = Command::new("dnf", ["--assumeno", "install", "x"]);
+        let said = |code: i32, stdout: &str, stderr: &str| {
+            let (stdout, stderr) = (stdout.into(), stderr.into());
+            let error = unresolved(&Output { exit: Exit::Code(code), stdout, stderr }, &command);
+            (error.to_string(), error.hint())
+        };
+        let (reason, hint) = said(0, "Last check: now\n\nUnable to find a match: x\n", "");
+        assert_eq!(
+            reason,
+            "`dnf --assumeno install x` shows no transaction, only:\nLast check: now\n\
+             Unable to find a match: x"
+        );
+        assert!(hint.unwrap().starts_with("check the name"));
+        let (reason, _) = said(0, "", "warning: skipped\n");
+        assert!(reason.ends_with("only:\nwarning: skipped"), "{reason}");
+        assert_eq!(said(0, "", "").0, "`dnf --assumeno install x` shows no transaction");
+        assert!(said(1, "", "Error: x").0.contains("exited with code 1"));
     }
 }

@@ -9,10 +9,10 @@ use ccm_host::{Attributes, FileKind, Host, Stat, Tree, TreeEntry};
 
 use super::compare::{Comparison, FileStatus};
 use super::predicted;
-use super::render::{RenderedFile, Rules, render};
+use super::render::{RenderedFile, render};
 use super::stage::Stage;
 use super::{FileState, Language, Properties, Provider, Remove, Render, Scaffold, State};
-use crate::text_diff::{MAX_TEXT, hidden, no_text, unified};
+use crate::text_diff::{MAX_TEXT, hidden, no_text, redacted};
 
 const NAME: &str = "choria";
 
@@ -30,13 +30,7 @@ pub(super) struct Choria {
 
 impl Choria {
     fn stage(&self, want: &Properties, cx: &mut Context<'_>) -> Result<Stage> {
-        let language = want.language().unwrap_or(Language::Jet);
-        let rules = Rules {
-            language,
-            delimiters: want.delimiters(language),
-            skip_empty: want.skip_empty,
-            is_downloaded: want.is_fetched(),
-        };
+        let rules = want.rules();
         let own = want.data.as_ref().filter(|data| !data.0.is_empty());
         let own = own.map(|data| cx.templates.with_data(data.0.clone()));
         let engine = own.as_ref().unwrap_or(cx.templates);
@@ -106,6 +100,11 @@ impl Choria {
         }
     }
 
+    fn is_target_missing(&self, want: &Properties) -> Result<bool> {
+        let is_predicted = self.host.predicted_below(want.target()).is_some();
+        Ok(!is_predicted && self.host.open_tree(want.target())?.is_none())
+    }
+
     fn open_target(&self, path: &Path) -> Result<Tree> {
         if let Some(tree) = self.host.open_tree(path)? {
             return Ok(tree);
@@ -150,7 +149,7 @@ impl Choria {
         };
         match std::str::from_utf8(&new.bytes) {
             Ok(after) if after.len() as u64 <= MAX_TEXT => {
-                unified(&shown, before.as_deref(), after)
+                redacted(&self.host.redactor(), &shown, before.as_deref(), after)
             }
             _ => no_text(&shown),
         }
@@ -161,6 +160,8 @@ impl Provider for Choria {
     fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let stage = match self.stage.take() {
             Some(stage) => stage,
+            // Nothing is to go, whatever the source says.
+            None if want.is_removal() && self.is_target_missing(want)? => Stage::default(),
             None => self.stage(want, cx)?,
         };
         let (compared, target_exists) = self.compare(want, &stage)?;
@@ -173,7 +174,11 @@ impl Provider for Choria {
             let rendered = stage.files.get(&place).cloned();
             FileState { place, status, rendered }
         };
-        let files = files.map(file).collect();
+        let files: Vec<FileState> = files.map(file).collect();
+        if cx.skips_post && !want.is_removal() {
+            let open = stage.uncompared.iter().map(|place| want.target().join(place));
+            cx.at_apply = open.collect();
+        }
         self.stage = Some(stage);
         Ok(State {
             name: want.common.name.clone(),
@@ -225,7 +230,8 @@ impl Provider for Choria {
         if let Ok(true) = self.host.is_empty_directory(&remove.target)
             && let Err(error) = self.host.remove(&remove.target)
         {
-            tracing::debug!(%error, "cannot remove the empty target directory");
+            let error = self.host.redactor().text(&error.to_string()).into_owned();
+            tracing::debug!(error, "cannot remove the empty target directory");
         }
         failure.map_or(Ok(()), Err)
     }
@@ -251,7 +257,10 @@ impl Provider for Choria {
         let is_predicted = self.host.predicted_below(&render.target).is_some();
         let target = if is_predicted { None } else { self.host.open_tree(&render.target).ok()? };
         let mut text = String::new();
-        for (place, file) in &render.write {
+        let is_open = |place: &Path| {
+            self.stage.as_ref().is_some_and(|stage| stage.uncompared.contains(place))
+        };
+        for (place, file) in render.write.iter().filter(|(place, _)| !is_open(place)) {
             let path = render.target.join(place);
             let old = match target.as_ref().map(|tree| tree.open(place)) {
                 Some(Ok(TreeEntry::File(_, stat))) => Some(stat),

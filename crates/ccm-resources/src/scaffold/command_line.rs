@@ -1,4 +1,4 @@
-//! `ccm ensure scaffold TARGET SOURCE [ENSURE]`.
+//! `ccm ensure scaffold TARGET [SOURCE] [ENSURE]`.
 
 use ccm_engine::{Arguments, CommandLine};
 use ccm_host::Host;
@@ -6,10 +6,10 @@ use ccm_host::Host;
 pub(super) const VIEW: CommandLine = CommandLine {
     name_value: "TARGET",
     aliases: &[],
-    arguments: &["source", "[ensure]"],
+    arguments: &["[source]", "[ensure]"],
     status: &["source", "engine", "skip_empty", "left_delimiter", "right_delimiter", "post"],
     extra: &[],
-    example: "ccm ensure scaffold /etc/app templates/app --engine go --post '*.sh=chmod +x {}'",
+    example: "ccm ensure scaffold /etc/app templates --engine go --post '*.sh=chmod +x {}'",
     prepare,
 };
 

@@ -121,6 +121,19 @@ impl Templates {
         self.0.calls()
     }
 
+    /// What keeps a file from being parsed.
+    pub(super) fn error_in(&self, place: &Path, text: &str) -> Option<String> {
+        let name = place.to_string_lossy();
+        match &self.0.language {
+            TemplateEngine::Jet { set, .. } => {
+                set.parse(&name, text).err().map(|error| error.to_string())
+            }
+            TemplateEngine::Go { engine, .. } => {
+                engine.parse(&name, text).err().map(|error| error.to_string())
+            }
+        }
+    }
+
     /// Renders one file; `None` if a partial of it came out empty and empty
     /// files are left out.
     pub(super) fn render(&self, place: &Path, text: &str) -> Result<Option<Vec<u8>>> {
@@ -154,12 +167,17 @@ impl Inner {
     }
 
     /// What `render` gives.
-    fn partial(&self, path: &str, data: &Value) -> Result<Value, Failure> {
+    fn partial(
+        &self,
+        path: &str,
+        data: &Value,
+        caller: Option<&gotemplate::Caller>,
+    ) -> Result<Value, Failure> {
         let place = below(path).ok_or_else(|| {
             format!("{path} is not in source directory {}", self.source.path().display())
         })?;
         self.enter(&place)?;
-        let rendered = self.render_partial(&place, data);
+        let rendered = self.render_partial(&place, data, caller);
         self.calls().chain.pop();
         let bytes = rendered?;
         if self.skip_empty && is_blank(&bytes) {
@@ -189,7 +207,12 @@ impl Inner {
         Err("templates render one another too deeply".into())
     }
 
-    fn render_partial(&self, place: &Path, data: &Value) -> Result<Vec<u8>, Failure> {
+    fn render_partial(
+        &self,
+        place: &Path,
+        data: &Value,
+        caller: Option<&gotemplate::Caller>,
+    ) -> Result<Vec<u8>, Failure> {
         let name = place.to_string_lossy();
         match &self.language {
             TemplateEngine::Jet { set, variables, functions, context, partials } => {
@@ -201,7 +224,10 @@ impl Inner {
             TemplateEngine::Go { engine, partials, .. } => {
                 let parse = |text: &str| engine.parse(&name, text);
                 let template = cached(partials, place, || Ok(parse(&self.read(place)?)?))?;
-                Ok(template.render_bytes(data)?)
+                Ok(match caller {
+                    Some(caller) => template.render_within(caller, data)?,
+                    None => template.render_bytes(data)?,
+                })
             }
         }
     }
@@ -280,6 +306,20 @@ fn path_argument(value: &Value) -> Result<&str, Failure> {
         .ok_or_else(|| format!("the path must be a string, not {}", value.type_name()).into())
 }
 
+type Body = fn(&Inner, &[Value], Option<&gotemplate::Caller>) -> Result<Value, Failure>;
+
+/// The functions that only templates of scaffolds have.
+const FUNCTIONS: [(&str, Body); 2] = [
+    ("render", |inner, args, caller| {
+        let [path, data] = args else { return Err("render takes a path and data".into()) };
+        inner.partial(path_argument(path)?, data, caller)
+    }),
+    ("write", |inner, args, _| {
+        let [path, text] = args else { return Err("write takes a path and a text".into()) };
+        inner.write(path_argument(path)?, text)
+    }),
+];
+
 fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> TemplateEngine {
     let (left, right) = rules.delimiters;
     let (mut variables, mut functions) = (engine.jet_scope().0, engine.jet_functions());
@@ -289,21 +329,16 @@ fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Tem
             context.insert(name, map.clone().reflected());
         }
     }
-    for scope in [&mut variables, &mut functions] {
-        let weak = inner.clone();
-        let render = jet::Function::new(2..=2, move |args| {
-            let inner = weak.upgrade().ok_or_else(gone)?;
-            inner.partial(path_argument(&args[0])?, &args[1])
-        });
-        let weak = inner.clone();
-        let write = jet::Function::new(2..=2, move |args| {
-            let inner = weak.upgrade().ok_or_else(gone)?;
-            inner.write(path_argument(&args[0])?, &args[1])
-        });
-        scope.set_function("render", render).set_function("write", write);
+    for (name, body) in FUNCTIONS {
+        for scope in [&mut variables, &mut functions] {
+            let weak = inner.clone();
+            let call = move |args: &[Value]| body(&*weak.upgrade().ok_or_else(gone)?, args, None);
+            scope.set_function(name, jet::Function::new(2..=2, call));
+        }
     }
     TemplateEngine::Jet {
         set: jet::Set::new()
+            .interrupt_if(engine.is_cancelled())
             .with_delimiters(left, right)
             .with_limits(jet::Limits { output: MAX_OUTPUT, ..jet::Limits::default() })
             .on_missing(engine.warn_of_unknown()),
@@ -317,16 +352,13 @@ fn jet_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> Tem
 fn go_language(rules: Rules<'_>, engine: &Resolver, inner: &Weak<Inner>) -> TemplateEngine {
     let (left, right) = rules.delimiters;
     let (engine, data) = engine.go_scope();
-    let weak = inner.clone();
     let limits = gotemplate::Limits { output: MAX_OUTPUT, ..gotemplate::Limits::default() };
-    let engine = engine.delimiters(left, right).limits(limits).function("render", move |args| {
-        let [path, data] = args else { return Err("render takes a path and data".into()) };
-        weak.upgrade().ok_or_else(gone)?.partial(path_argument(path)?, data)
-    });
-    let weak = inner.clone();
-    let engine = engine.function("write", move |args| {
-        let [path, text] = args else { return Err("write takes a path and a text".into()) };
-        weak.upgrade().ok_or_else(gone)?.write(path_argument(path)?, text)
-    });
+    let mut engine = engine.delimiters(left, right).limits(limits);
+    for (name, body) in FUNCTIONS {
+        let weak = inner.clone();
+        engine = engine.rendering_function(name, move |caller, args| {
+            body(&*weak.upgrade().ok_or_else(gone)?, args, Some(caller))
+        });
+    }
     TemplateEngine::Go { engine, data, partials: Mutex::default() }
 }

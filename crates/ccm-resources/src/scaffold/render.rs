@@ -92,6 +92,23 @@ pub(super) fn render_text(
     })
 }
 
+/// The errors of templates that cannot be parsed. What cannot be read is left to
+/// the run.
+pub(super) fn check(
+    host: &Host,
+    source: &Path,
+    rules: Rules<'_>,
+    engine: &Resolver,
+) -> Vec<String> {
+    let checked = with_stack(|| {
+        let rendering = Rendering::new(host, source, rules, engine)?;
+        let mut errors = Vec::new();
+        rendering.parse_all(&rendering.source, Path::new(""), &mut errors)?;
+        Ok(errors)
+    });
+    checked.unwrap_or_default()
+}
+
 fn with_stack<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let rendering = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
@@ -138,7 +155,11 @@ impl<'a> Rendering<'a> {
         for (name, kind) in folder.entries()? {
             let inner = place.join(&name);
             match kind {
-                FileKind::Directory if name == PARTIALS => {}
+                FileKind::Directory if name == PARTIALS => {
+                    if let Some(partials) = folder.folder(&name)? {
+                        check_partials(&partials)?;
+                    }
+                }
                 // As the reference does it: nothing behind such a file is seen.
                 _ if name == PARTIALS => return Ok(()),
                 FileKind::Directory => {
@@ -168,6 +189,28 @@ impl<'a> Rendering<'a> {
                 let inner = place.join(&name);
                 self.templates.calls().push(Output::Directory(inner.clone()))?;
                 self.directories(&below, &inner)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses every template, partials too.
+    fn parse_all(&self, folder: &Folder, place: &Path, errors: &mut Vec<String>) -> Result<()> {
+        for (name, kind) in folder.entries()? {
+            let inner = place.join(&name);
+            match kind {
+                FileKind::Directory => {
+                    if let Some(below) = folder.folder(&name)? {
+                        self.parse_all(&below, &inner, errors)?;
+                    }
+                }
+                FileKind::File => {
+                    let (bytes, _) = folder.read(&name, MAX_FILE)?;
+                    let text = String::from_utf8(bytes).ok().filter(|text| !self.is_data(text));
+                    let error = text.and_then(|text| self.templates.error_in(&inner, &text));
+                    errors.extend(error);
+                }
+                FileKind::Symlink | FileKind::Other => {}
             }
         }
         Ok(())
@@ -209,6 +252,27 @@ impl<'a> Rendering<'a> {
             .calls()
             .push(Output::File(place.to_owned(), RenderedFile { bytes: bytes.into(), mode }))
     }
+}
+
+/// Judges all partials, those that nothing renders now too: which of them are
+/// rendered may depend on facts.
+fn check_partials(folder: &Folder) -> Result<()> {
+    if !folder.is_judged() {
+        return Ok(());
+    }
+    for (name, kind) in folder.entries()? {
+        match kind {
+            FileKind::Directory => {
+                if let Some(below) = folder.folder(&name)? {
+                    check_partials(&below)?;
+                }
+            }
+            FileKind::File => folder.check(&name)?,
+            // Judged when it is read, with what it leads to.
+            FileKind::Symlink | FileKind::Other => {}
+        }
+    }
+    Ok(())
 }
 
 impl Calls {

@@ -35,7 +35,7 @@ impl Stage {
             return Ok(outputs.into_iter().collect());
         }
         // Someone who only looks runs no commands.
-        if cx.detail == Detail::Inspect {
+        if cx.detail == Detail::Inspect || cx.skips_post {
             let mut stage: Self = outputs.into_iter().collect();
             for place in stage.files.keys() {
                 if post::is_for(post, place)? {

@@ -100,7 +100,7 @@ fn properties(input: &Json, target: &Path, source: &Path) -> Result<Properties, 
     let yaml = ccm_yaml::Source::new("case", text);
     let ccm_yaml::Kind::Mapping(entries) = ccm_yaml::parse(&yaml).unwrap().kind else { panic!() };
     let (mut reader, mut properties) = (Reader::default(), Properties::default());
-    reader.fill(&mut properties, entries, "property");
+    reader.fill(&mut properties, entries);
     assert!(reader.findings.is_empty(), "{:?}", reader.findings);
     let mut findings = Findings::default();
     Scaffold::validate(&properties, Stage::Apply, &mut findings);
@@ -121,9 +121,14 @@ fn step(
         templates: engine,
         trigger: Trigger::Turn,
         awaited: None,
+        unsettled: None,
+        skips_post: false,
+        at_apply: Vec::new(),
         detail: Detail::Decide,
+        offline: false,
         decisions: &ccm_engine::DecisionPolicy::Free,
         key: "",
+        extractions: None,
         recorder: &mut ccm_engine::NoRecorder,
         output: &mut |_| {},
     };

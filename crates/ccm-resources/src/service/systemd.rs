@@ -23,6 +23,10 @@ pub(super) const UNIT_DIRECTORIES: [&str; 5] = [
     "/lib/systemd/system",
 ];
 
+/// How the directories begin in which generators put the units that they make of
+/// other files.
+const GENERATED: &str = "/run/systemd/generator";
+
 /// systemd makes it when it boots a machine.
 const BOOTED: &str = "/run/systemd/system";
 
@@ -47,15 +51,26 @@ struct Systemd {
 
 /// What the run knows of the unit files that systemd has loaded.
 #[derive(Default)]
-struct Loaded {
-    /// The unit files, and what had changed on the machine when they were
-    /// looked at.
-    units: Mutex<Option<(ChangeCounters, u64)>>,
+struct Loaded(Mutex<Option<Knowledge>>);
+
+#[derive(Clone, Copy)]
+struct Knowledge {
+    /// The unit files.
+    units: u64,
+    /// What had changed on the machine when they were looked at.
+    seen: ChangeCounters,
+    /// What had changed on the machine when systemd read them, and ran its
+    /// generators.
+    reloaded: ChangeCounters,
 }
 
 impl Loaded {
-    fn units(&self) -> Option<(ChangeCounters, u64)> {
-        *self.units.lock().unwrap_or_else(PoisonError::into_inner)
+    fn get(&self) -> Option<Knowledge> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, knowledge: Knowledge) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(knowledge);
     }
 }
 
@@ -75,6 +90,7 @@ impl Systemd {
 
     /// Starts, restarts or reloads a service; what it said goes into the error.
     fn bring_up(&mut self, verb: &str, service: &str) -> Result<()> {
+        self.update_unit(service)?;
         let mut done = self.change(&[verb, "--system", service]);
         if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
             let journal = self.journal(service);
@@ -107,11 +123,54 @@ impl Systemd {
         )
     }
 
-    /// Takes note of the unit files as they are now.
-    fn note(&self, units: u64) {
-        let loaded = self.host.cached::<Loaded>();
-        let mut known = loaded.units.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = Some((self.host.changes(), units));
+    /// Properties of a unit as systemd has loaded it, one `NAME=VALUE` per line.
+    fn show(&self, service: &str, properties: &[&str]) -> Result<String> {
+        let properties = properties.iter().map(|property| format!("--property={property}"));
+        let args = ["show".to_owned(), "--system".to_owned()].into_iter().chain(properties);
+        let args = args.chain(["--".to_owned(), service.to_owned()]);
+        let command = Command::new("systemctl", args).query();
+        let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Makes systemd read all unit files again, and run its generators.
+    fn reload_units(&self) -> Result<()> {
+        // Looked at first: what changes meanwhile is then seen the next time.
+        let units = unit_files(&self.host)?;
+        self.change(&["daemon-reload"])?;
+        self.note_reload(units);
+        Ok(())
+    }
+
+    /// Takes note that systemd knows these unit files.
+    fn note_reload(&self, units: u64) {
+        let now = self.host.changes();
+        self.host.cached::<Loaded>().set(Knowledge { units, seen: now, reloaded: now });
+    }
+
+    /// Whether the run may have changed what generators read. Only a run that
+    /// may reload unit files knows.
+    fn may_have_new_units(&self) -> bool {
+        let known = self.host.cached::<Loaded>().get();
+        known.is_some_and(|known| known.reloaded != self.host.changes())
+    }
+
+    /// Whether systemd has read the unit files for this run. It has not where
+    /// nothing is prepared, as in a preview: what is in the files then counts too.
+    fn has_loaded_units(&self) -> bool {
+        self.host.cached::<Loaded>().get().is_some()
+    }
+
+    /// Reloads unit files if the unit that systemd has loaded is out of date. Not
+    /// every generator tells systemd which files it reads, so what generators
+    /// make is out of date after any change.
+    fn update_unit(&self, service: &str) -> Result<()> {
+        let unit = self.show(service, &["NeedDaemonReload", "FragmentPath", "DropInPaths"])?;
+        let is_stale = unit.lines().any(|line| line == "NeedDaemonReload=yes");
+        if is_stale || unit.contains(GENERATED) && self.may_have_new_units() {
+            self.reload_units()?;
+        }
+        Ok(())
     }
 }
 
@@ -206,6 +265,7 @@ fn foreseen(service: &str, outlook: Outlook, manager: Manager) -> State {
         provider: NAME,
         running: outlook.running,
         manager,
+        is_deferred: false,
         lacks_reload: false,
         enabled: outlook.enabled,
         words: (active.to_owned(), boot.to_owned()),
@@ -218,34 +278,33 @@ impl Provider for Systemd {
         if manager(&self.host)? == Manager::Offline {
             return Ok(());
         }
-        let now = self.host.changes();
-        if let Some((then, units)) = self.host.cached::<Loaded>().units() {
-            if then == now {
+        let loaded = self.host.cached::<Loaded>();
+        if let Some(known) = loaded.get() {
+            let now = self.host.changes();
+            if known.seen == now {
                 return Ok(());
             }
-            if unit_files(&self.host)? == units {
-                self.note(units);
+            if unit_files(&self.host)? == known.units {
+                loaded.set(Knowledge { seen: now, ..known });
                 return Ok(());
             }
         }
-        // Looked at first: what changes meanwhile is then seen the next time.
-        let units = unit_files(&self.host)?;
-        self.change(&["daemon-reload"])?;
-        self.note(units);
-        Ok(())
+        self.reload_units()
     }
 
     fn status(&mut self, service: &str) -> Result<State> {
-        let is_preview = self.host.is_preview();
-        let known = self.host.predicted::<PredictedServices>().get(service);
-        if let Some(outlook) = known.filter(|_| is_preview) {
+        if let Some(outlook) = self.host.predicted::<PredictedServices>().get(service) {
             return Ok(foreseen(service, outlook, manager(&self.host)?));
         }
         match self.present_status(service) {
-            Err(Error::Missing { .. }) if is_preview => {
+            Err(Error::Missing { .. }) if !self.has_loaded_units() => {
                 let unit = predicted::new_unit(&self.host, service);
                 let outlook = unit.ok_or_else(|| not_found(service))?;
                 Ok(foreseen(service, outlook, manager(&self.host)?))
+            }
+            Err(Error::Missing { .. }) if self.may_have_new_units() => {
+                self.reload_units()?;
+                self.present_status(service)
             }
             other => other,
         }
@@ -275,23 +334,23 @@ impl Provider for Systemd {
     }
 
     fn can_reload(&mut self, service: &str) -> Result<bool> {
-        let command =
-            Command::new("systemctl", ["show", "--system", "--property=CanReload", "--", service]);
-        let command = command.query();
-        let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
-        let is_loaded = output.stdout.trim_ascii() == b"CanReload=yes";
-        Ok(is_loaded || self.host.is_preview() && predicted::has_reload(&self.host, service))
+        let has_loaded = self.has_loaded_units();
+        if has_loaded {
+            self.update_unit(service)?;
+        }
+        let can_reload = self.show(service, &["CanReload"])?.trim() == "CanReload=yes";
+        Ok(can_reload || !has_loaded && predicted::has_reload(&self.host, service))
     }
 
     fn enable(&mut self, service: &str) -> Result<()> {
         self.change(&["enable", "--system", service])?;
-        self.note(unit_files(&self.host)?);
+        self.note_reload(unit_files(&self.host)?);
         Ok(())
     }
 
     fn disable(&mut self, service: &str) -> Result<()> {
         self.change(&["disable", "--system", service])?;
-        self.note(unit_files(&self.host)?);
+        self.note_reload(unit_files(&self.host)?);
         Ok(())
     }
 }
@@ -323,6 +382,7 @@ impl Systemd {
             provider: NAME,
             running,
             manager,
+            is_deferred: false,
             lacks_reload: false,
             enabled,
             words: (active, boot),

@@ -74,22 +74,51 @@ fn a_reload_takes_the_place_of_a_restart_where_it_can() {
     assert_eq!(steps[0].verb, Verb::Reloaded);
 }
 
+/// Without the user's word that the first boot follows, nothing that should run
+/// counts as done.
 #[test]
-fn without_systemd_only_boot_is_managed() {
-    for ensure in ["running", "stopped"] {
-        for why in [Trigger::Turn, Trigger::Refresh] {
+fn without_systemd_nothing_can_be_started() {
+    let offline = |enabled| State { manager: Manager::Offline, ..state(false, enabled) };
+    for why in [Trigger::Turn, Trigger::Refresh] {
+        for enable in [None, Some(true), Some(false)] {
+            let error = Service::decide(&want("running", enable), &offline(true), why).unwrap_err();
+            assert_eq!(error.to_string(), "cannot start s: systemd is not running here");
+            assert!(error.hint().unwrap().contains("--offline"), "{error:?}");
+        }
+        assert_eq!(orders(&decide(&want("stopped", None), &offline(true), why)), []);
+        let disabled = decide(&want("stopped", Some(false)), &offline(true), why);
+        assert_eq!(orders(&disabled), [Order::Disable]);
+    }
+    assert!(Service::mismatch(&want("running", None), &offline(true)).is_some());
+}
+
+#[test]
+fn what_is_left_to_the_first_boot() {
+    for (ensure, reload, running, why, left) in [
+        ("running", false, false, Trigger::Turn, Some("start")),
+        ("running", false, false, Trigger::Refresh, Some("start")),
+        ("running", false, true, Trigger::Turn, None),
+        ("running", false, true, Trigger::Refresh, Some("restart")),
+        ("running", true, true, Trigger::Refresh, Some("reload")),
+        ("stopped", false, true, Trigger::Turn, Some("stop")),
+        ("stopped", false, false, Trigger::Refresh, None),
+    ] {
+        for manager in [Manager::Online, Manager::Offline] {
             for (enable, enabled, plan) in [
                 (Some(true), false, Some(Order::Enable)),
                 (Some(false), true, Some(Order::Disable)),
                 (Some(true), true, None),
                 (None, false, None),
             ] {
-                let want = Properties { reload: true, ..want(ensure, enable) };
-                let have = State { manager: Manager::Offline, ..state(false, enabled) };
+                let want = Properties { reload, ..want(ensure, enable) };
+                let have = State { manager, is_deferred: true, ..state(running, enabled) };
                 assert_eq!(orders(&decide(&want, &have, why)), Vec::from_iter(plan), "{ensure}");
+                assert_eq!(Service::deferred(&want, &have, why), Vec::from_iter(left), "{ensure}");
                 let wrong = enable.filter(|&enable| enable != enabled);
                 let mismatch = Service::mismatch(&want, &have);
                 assert_eq!(mismatch.is_some(), wrong.is_some(), "{ensure}: {mismatch:?}");
+                let online = State { is_deferred: false, ..have };
+                assert_eq!(Service::deferred(&want, &online, why), [""; 0]);
             }
         }
     }

@@ -14,8 +14,8 @@ use std::process::Command;
 use ccm_engine::{
     Detail, Diffs, Engine, NoObserver, Observer, PlanRecording, SavedPlan, SourceRef,
 };
-use ccm_host::{Cancel, System};
-use ccm_model::{Event, PlanOutcome, PlannedResource};
+use ccm_host::{Cancel, Reach, System};
+use ccm_model::{Event, Outcome, PlannedResource};
 use ccm_resources::TYPES;
 use ccm_testkit::snapshot;
 
@@ -125,11 +125,11 @@ fn flatten(resources: &[PlannedResource], into: &mut Vec<PlannedResource>) {
 }
 
 /// Whether what became of a resource is what was planned for it.
-fn agrees(planned: PlanOutcome, event: &Event) -> bool {
-    let outcome = PlanOutcome::of(event);
+fn agrees(planned: Outcome, event: &Event) -> bool {
+    let outcome = event.outcome();
     match planned {
         // Whatever it does, it does not fail for a reason that was visible.
-        PlanOutcome::Provisional => !event.skipped,
+        Outcome::Provisional => !event.skipped,
         _ => outcome == planned,
     }
 }
@@ -161,7 +161,7 @@ fn plans_predict_what_runs_do() {
         let manifest = engine.load(&source, &options).ok().unwrap();
         engine.apply(manifest, &options, None, &mut events);
         resources += planned.len();
-        let is_open = |one: &&PlannedResource| one.outcome == PlanOutcome::Provisional;
+        let is_open = |one: &&PlannedResource| one.outcome == Outcome::Provisional;
         let open: Vec<_> = planned.iter().filter(is_open).map(|one| &one.name).collect();
         if open.len() != case.provisional {
             wrong.push(format!("{} [{} provisional]: {open:?}", case.name, open.len()));
@@ -182,7 +182,7 @@ fn plans_predict_what_runs_do() {
                     planned.outcome,
                     planned.error,
                     planned.waits_for,
-                    event.outcome(),
+                    event.log_words(),
                     event.error
                 ));
             }
@@ -226,7 +226,51 @@ fn provisional_resources_name_their_supplier() {
     let planned = planned(dir.path(), &case("true", resources));
     let waits: Vec<_> = planned[1..].iter().map(|one| (one.outcome, &one.waits_for)).collect();
     let supplier = vec!["exec#make".to_owned()];
-    assert_eq!(waits, [(PlanOutcome::Provisional, &supplier); 4], "{planned:#?}");
+    assert_eq!(waits, [(Outcome::Provisional, &supplier); 4], "{planned:#?}");
+}
+
+/// A package that is to be installed may bring any file below the directories
+/// that packages use. What is to be absent there, and is now, is not settled.
+#[test]
+fn what_a_package_may_bring_is_not_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let resources = r"
+- file:
+    - /etc/ccm-test-no-such/default: {ensure: absent}
+    - /usr/local/ccm-test-no-such: {ensure: absent}
+    - D/elsewhere: {ensure: absent}
+- archive: [{/opt/ccm-test-no-such.tar.gz: {ensure: absent}}]
+- scaffold: [{/var/lib/ccm-test-no-such: {ensure: absent, source: D/src}}]
+";
+    let case = case("mkdir src; touch src/f", resources);
+    let path = case.stage(dir.path());
+    let engine = Engine::new(System::default(), TYPES);
+    let plan = |reach: Option<Reach>| {
+        let mut options = engine.options(Cancel::default());
+        options.host = options.host.preview();
+        let host = &options.host;
+        host.begin_prediction("package#app");
+        if let Some(reach) = reach {
+            host.predict_more(reach, None);
+        }
+        let manifest = engine.load(&SourceRef::new(&path), &options).ok().unwrap();
+        let plan = engine.plan(manifest, &options, &mut NoObserver);
+        let one = |one: PlannedResource| (one.outcome, one.now, one.waits_for.join(""));
+        let rows: Vec<_> = plan.plan.resources.into_iter().map(one).collect();
+        (rows, plan.finished.report.summary.changed)
+    };
+    let stable = || (Outcome::Stable, None, String::new());
+    let (rows, changed) = plan(Some(Reach::Packages));
+    let open = || {
+        let now = Some(Outcome::Stable);
+        (Outcome::Provisional, now, "package#app".to_owned())
+    };
+    assert_eq!(rows, [open(), open(), stable(), open(), open()]);
+    assert_eq!(changed, 0);
+    // A package that is removed brings nothing.
+    for reach in [None, Some(Reach::Anything), Some(Reach::Files)] {
+        assert_eq!(plan(reach).0, [(); 5].map(|()| stable()), "{reach:?}");
+    }
 }
 
 /// Not even root removes what is immutable, wherever in a tree it is.
@@ -249,8 +293,8 @@ fn immutable_files_keep_their_tree() {
     let again = Case { setup: Vec::new(), ..case };
     let outcome = planned(dir.path(), &again)[0].outcome;
     chattr("-i");
-    assert_eq!(outcome, PlanOutcome::Failed);
-    assert_eq!(planned(dir.path(), &again)[0].outcome, PlanOutcome::Remove);
+    assert_eq!(outcome, Outcome::Failed);
+    assert_eq!(planned(dir.path(), &again)[0].outcome, Outcome::Remove);
 }
 
 /// Plans a manifest as `ccm plan --out` does.

@@ -242,6 +242,13 @@ impl RunJournal {
         Ok(())
     }
 
+    /// Says how a path may be shown, if it contains secrets.
+    fn note_secrets(&self, inner: &mut Inner, path: &Path) {
+        if let Cow::Owned(shown) = self.state.host().redactor().text(&path.to_string_lossy()) {
+            inner.wait(&Record::Shown(PathName(Cow::Borrowed(path)), Cow::Owned(shown)));
+        }
+    }
+
     /// Keeps what is in a file under the name of its digest.
     fn store(&self, inner: &mut Inner, file: &mut FormerFile<'_>) -> Result<Digest> {
         let kept = match &inner.kept {
@@ -319,6 +326,7 @@ impl Journal for RunJournal {
 
     fn record(&self, place: Place<'_>, before: &Image, after: Option<&Image>) -> Result<()> {
         let mut inner = self.hold();
+        self.note_secrets(&mut inner, place.path);
         let path = inner.path_name(place.path);
         let (before, after) = (Cow::Borrowed(before), after.map(Cow::Borrowed));
         inner.append(&match place.directory {
@@ -343,6 +351,7 @@ impl Journal for RunJournal {
         let mut inner = self.hold();
         inner.cannot = true;
         if inner.lost.insert(what.clone()) {
+            self.note_secrets(&mut inner, path);
             self.state.host().warn(format!("{what} cannot be restored later: {reason}"));
             inner.append(&Record::Lost { what: what.into(), reason: reason.into() })?;
         }

@@ -54,7 +54,7 @@ pub fn prune(
     let oldest = oldest.strftime("%Y%m%d-%H%M%S").to_string();
     let stored = |id: &String| {
         // What cannot be read counts for nothing, and goes when its time comes.
-        brief(state, &runs, id).ok().flatten().map_or(0, |run| run.stored)
+        brief(state, &runs, id, true).ok().flatten().map_or(0, |run| run.stored)
     };
     let mut left = ids.len();
     let is_grown = current.is_none_or(|(_, stored)| stored > 0);

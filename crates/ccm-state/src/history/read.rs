@@ -6,19 +6,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ccm_host::{Digest, Error, Image, Result, StateDir};
-use ccm_model::Event;
+use ccm_model::{Event, REDACTED};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
     FORMAT, JOURNAL, OBJECTS, PathName, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable,
 };
-use crate::records::{Line, decode, whole_lines};
+use crate::records::{Line, decode, set_aside, whole_lines};
 
 /// Longer files were not written by ccm.
 const MAX_SUMMARY: u64 = 1 << 20;
 const MAX_JOURNAL: u64 = 4 << 30;
 const MAX_OBJECT: u64 = 1 << 30;
+/// What a damaged summary is called.
+const ASIDE: &str = "summary.damaged";
 /// What stands for resources that nothing is known of.
 const UNKNOWN: (&str, &str) = ("ccm", "history");
 /// Why not everything of a run can be taken back.
@@ -128,11 +130,24 @@ pub struct RecordedRun {
     pub summary: Value,
     /// The resources that it changed, in order.
     pub turns: Vec<RecordedTurn>,
+    /// The parts of paths that were secret in the run.
+    pub secrets: Vec<String>,
     /// Part of its journal cannot be read.
     pub is_damaged: bool,
+    /// The last record was not written to its end, so its change was not made.
+    is_torn: bool,
     objects: Option<StateDir>,
     /// While it is read: the last event in full, and its number.
     last: Option<(u64, Box<Event>)>,
+}
+
+/// The part of a path that is not shown of it: what lies between the texts that
+/// are the same at both ends.
+fn hidden_part(path: &str, shown: &str) -> String {
+    let before = shown.split(REDACTED).next().unwrap_or_default();
+    let behind = shown.rsplit(REDACTED).next().unwrap_or_default();
+    let rest = path.strip_prefix(before).unwrap_or(path);
+    rest.strip_suffix(behind).unwrap_or(rest).to_owned()
 }
 
 impl RecordedRun {
@@ -141,7 +156,12 @@ impl RecordedRun {
         let path = run.path().join(JOURNAL);
         let bytes = run.read(JOURNAL, MAX_JOURNAL)?.unwrap_or_default();
         let decoded = decode::<Record<'static>>(&bytes);
-        let mut found = Self { is_damaged: decoded.is_damaged, ..Self::default() };
+        let (is_damaged, is_torn) = (decoded.is_damaged, decoded.is_torn);
+        let mut found = Self { is_damaged, is_torn, ..Self::default() };
+        if is_torn && !is_damaged {
+            let path = path.display();
+            state.host().warn(format!("{path} ends in an incomplete record; ccm ignores it"));
+        }
         if decoded.is_damaged {
             state
                 .host()
@@ -168,12 +188,18 @@ impl RecordedRun {
                 Record::End { finished, summary } => {
                     (found.finished, found.summary) = (Some(finished), summary);
                 }
+                Record::Shown(path, shown) => {
+                    let secret = hidden_part(&path.0.to_string_lossy(), &shown);
+                    if !found.secrets.contains(&secret) {
+                        found.secrets.push(secret);
+                    }
+                }
                 record => found.add(record),
             }
         }
         // Whatever a run did, it has a header before that, and an end after it.
         let has_header = !found.info.manifest.is_empty() || found.info.boot.is_some();
-        let has_summary = run.links(SUMMARY)?.is_some();
+        let has_summary = run.links(SUMMARY)?.is_some() || run.links(ASIDE)?.is_some();
         found.is_damaged |= !has_header && has_summary;
         let boot = state.host().boot_id();
         let is_cut = found.finished.is_none() && has_header && found.info.boot != boot;
@@ -268,7 +294,7 @@ impl RecordedRun {
                     event
                 });
             }
-            Record::Header { .. } | Record::Turn(..) | Record::End { .. } => {}
+            Record::Header { .. } | Record::Turn(..) | Record::Shown(..) | Record::End { .. } => {}
         }
     }
 
@@ -360,7 +386,7 @@ pub fn list(state: &StateDir) -> Result<Vec<RunSummary>> {
     let Some(runs) = state.folder(RUNS, false)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for id in ids(&runs)?.into_iter().rev() {
-        match brief(state, &runs, &id) {
+        match brief(state, &runs, &id, false) {
             Ok(Some(summary)) => found.push(summary),
             Ok(None) => {}
             Err(error) => state.host().warn(format!("{error}; ccm leaves out the run {id}")),
@@ -369,16 +395,27 @@ pub fn list(state: &StateDir) -> Result<Vec<RunSummary>> {
     Ok(found)
 }
 
-pub(super) fn brief(state: &StateDir, runs: &StateDir, id: &str) -> Result<Option<RunSummary>> {
+/// A run in a list. `is_repaired` sets a damaged summary aside: no other run may
+/// write to the directory then.
+pub(super) fn brief(
+    state: &StateDir,
+    runs: &StateDir,
+    id: &str,
+    is_repaired: bool,
+) -> Result<Option<RunSummary>> {
     let Some(run) = runs.folder(id, false)? else { return Ok(None) };
-    if let Some(bytes) = run.read(SUMMARY, MAX_SUMMARY)? {
-        if let Some(summary) = decode::<RunSummary>(&bytes).records.pop()
-            && summary.info.id == id
-        {
-            return Ok(Some(summary));
+    match summary(&run, id)? {
+        Found::Whole(summary) => return Ok(Some(*summary)),
+        Found::Nothing => {}
+        Found::Damaged => {
+            let path = run.path().join(SUMMARY);
+            let renames = if is_repaired { "renames it and " } else { "" };
+            let path = path.display();
+            state.host().warn(format!("{path} is damaged; ccm {renames}reads the journal"));
+            if is_repaired {
+                set_aside(&run, SUMMARY, "damaged")?;
+            }
         }
-        let path = run.path().join(SUMMARY);
-        state.host().warn(format!("{} is damaged; ccm reads the journal", path.display()));
     }
     // Killed before its end, or damaged: the journal has it all.
     let recorded = RecordedRun::read(state, &run, id)?;
@@ -386,21 +423,47 @@ pub(super) fn brief(state: &StateDir, runs: &StateDir, id: &str) -> Result<Optio
     Ok((!recorded.turns.is_empty() || recorded.is_damaged).then(|| recorded.brief()))
 }
 
-/// Renames a damaged journal and replaces it with one of the intact records.
+/// The summary of a run, as far as it can be read.
+enum Found {
+    Whole(Box<RunSummary>),
+    Damaged,
+    Nothing,
+}
+
+fn summary(run: &StateDir, id: &str) -> Result<Found> {
+    let bytes = match run.read(SUMMARY, MAX_SUMMARY) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(Found::Nothing),
+        Err(Error::NotAFile { .. } | Error::TooLarge { .. }) => return Ok(Found::Damaged),
+        Err(error) => return Err(error),
+    };
+    let summary = decode::<RunSummary>(&bytes).records.pop();
+    let summary = summary.filter(|summary| summary.info.id == id);
+    Ok(summary.map_or(Found::Damaged, |summary| Found::Whole(Box::new(summary))))
+}
+
+/// Renames a damaged journal and replaces it with one of the intact records;
+/// renames a damaged summary.
 /// Called while no run can write to it.
 ///
 /// # Errors
 ///
 /// Fails if the files cannot be written.
 pub fn repair(state: &StateDir, run: &RecordedRun) -> Result<()> {
-    let Some(runs) = state.folder(RUNS, false)?.filter(|_| run.is_damaged) else { return Ok(()) };
+    let Some(runs) = state.folder(RUNS, false)? else { return Ok(()) };
     let Some(folder) = runs.folder(&run.info.id, false)? else { return Ok(()) };
+    if matches!(summary(&folder, &run.info.id)?, Found::Damaged) {
+        set_aside(&folder, SUMMARY, "damaged")?;
+    }
+    if !run.is_damaged && !run.is_torn {
+        return Ok(());
+    }
     let Some(bytes) = folder.read(JOURNAL, MAX_JOURNAL)? else { return Ok(()) };
     let mut line = Line::default();
     line.push(&Record::Turn(UNKNOWN.0.into(), UNKNOWN.1.into(), Cow::Borrowed(&[])));
     line.push(&Record::Lost { what: "".into(), reason: DAMAGED.into() });
     let whole = whole_lines(&bytes, line.finish());
-    folder.rename(JOURNAL, format!("{JOURNAL}.damaged"))?;
+    set_aside(&folder, JOURNAL, "damaged")?;
     folder.write(JOURNAL, &whole)
 }
 

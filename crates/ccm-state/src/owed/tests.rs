@@ -16,12 +16,12 @@ impl Scene {
         Self { dir, host, state }
     }
 
-    fn ledger(&self) -> Ledger {
-        Ledger::open(&self.state, "/m.yaml", false).unwrap()
+    fn store(&self) -> OwedStore {
+        OwedStore::open(&self.state, "/m.yaml", false).unwrap()
     }
 
     fn owed(&self) -> Vec<String> {
-        self.ledger().debts().map(|debt| debt.subscriber.clone()).collect()
+        self.store().records().map(|record| record.subscriber.clone()).collect()
     }
 
     fn file(&self) -> std::path::PathBuf {
@@ -33,9 +33,9 @@ impl Scene {
     }
 }
 
-fn debt(subscriber: &str) -> Debt {
+fn record(subscriber: &str) -> OwedRecord {
     let since = Timestamp::from_second(1_800_000_000).unwrap();
-    Debt { path: Vec::new(), subscriber: subscriber.into(), by: "file#/a".into(), since }
+    OwedRecord { path: Vec::new(), subscriber: subscriber.into(), by: "file#/a".into(), since }
 }
 
 #[test]
@@ -43,23 +43,23 @@ fn debts_last_until_they_are_paid() {
     let scene = Scene::new();
     assert!(scene.owed().is_empty());
     assert_eq!(scene.state.names().unwrap().len(), 0, "reading writes nothing");
-    let mut ledger = scene.ledger();
-    ledger.owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-    let below = Debt { path: vec!["c.yaml".into()], ..debt("exec#a") };
-    ledger.owe(vec![below.clone()]).unwrap();
+    let mut store = scene.store();
+    store.owe(vec![record("exec#a"), record("exec#b")]).unwrap();
+    let below = OwedRecord { path: vec!["c.yaml".into()], ..record("exec#a") };
+    store.owe(vec![below.clone()]).unwrap();
     // Killed here: nothing was closed.
     assert_eq!(scene.owed(), ["exec#a", "exec#b", "exec#a"]);
-    ledger.pay(&[], "exec#a").unwrap();
+    store.pay(&[], "exec#a").unwrap();
     assert_eq!(scene.owed(), ["exec#b", "exec#a"]);
-    let again = Debt { by: "file#/later".into(), ..debt("exec#b") };
-    ledger.owe(vec![again]).unwrap();
-    assert_eq!(ledger.find(&[], "exec#b"), Some(&debt("exec#b")), "the first change counts");
-    ledger.close().unwrap();
-    let mut ledger = scene.ledger();
-    assert_eq!(ledger.find(&below.path, "exec#a"), Some(&below));
-    ledger.pay(&below.path, "exec#a").unwrap();
-    ledger.pay(&[], "exec#b").unwrap();
-    ledger.close().unwrap();
+    let again = OwedRecord { by: "file#/later".into(), ..record("exec#b") };
+    store.owe(vec![again]).unwrap();
+    assert_eq!(store.find(&[], "exec#b"), Some(&record("exec#b")), "the first change counts");
+    store.close().unwrap();
+    let mut store = scene.store();
+    assert_eq!(store.find(&below.path, "exec#a"), Some(&below));
+    store.pay(&below.path, "exec#a").unwrap();
+    store.pay(&[], "exec#b").unwrap();
+    store.close().unwrap();
     assert_eq!(scene.names(), 0);
 }
 
@@ -67,26 +67,26 @@ fn debts_last_until_they_are_paid() {
 #[test]
 fn a_run_within_a_run_loses_nothing() {
     let scene = Scene::new();
-    let mut outer = scene.ledger();
-    outer.owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
-    let mut inner = scene.ledger();
+    let mut outer = scene.store();
+    outer.owe(vec![record("exec#a"), record("exec#b")]).unwrap();
+    let mut inner = scene.store();
     inner.pay(&[], "exec#a").unwrap();
-    inner.owe(vec![debt("exec#inner")]).unwrap();
+    inner.owe(vec![record("exec#inner")]).unwrap();
     inner.close().unwrap();
     // The inner run has replaced the file that the outer one has open.
-    outer.owe(vec![debt("exec#c")]).unwrap();
+    outer.owe(vec![record("exec#c")]).unwrap();
     assert_eq!(scene.owed(), ["exec#a", "exec#b", "exec#c", "exec#inner"]);
     for name in ["exec#a", "exec#b", "exec#c"] {
         outer.pay(&[], name).unwrap();
     }
     outer.close().unwrap();
     assert_eq!(scene.owed(), ["exec#inner"]);
-    let mut outer = scene.ledger();
-    let mut inner = scene.ledger();
+    let mut outer = scene.store();
+    let mut inner = scene.store();
     inner.pay(&[], "exec#inner").unwrap();
     inner.close().unwrap();
     assert!(!scene.file().exists());
-    outer.owe(vec![debt("exec#d")]).unwrap();
+    outer.owe(vec![record("exec#d")]).unwrap();
     outer.pay(&[], "exec#inner").unwrap();
     outer.pay(&[], "exec#d").unwrap();
     outer.close().unwrap();
@@ -98,97 +98,105 @@ fn change(by: &str) -> Change {
     Change { by: by.into(), names: vec![by.into(), "apply#a.yaml".into()], since }
 }
 
-fn unseen(ledger: &Ledger, path: &[&str]) -> Vec<String> {
+fn unseen(store: &OwedStore, path: &[&str]) -> Vec<String> {
     let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-    ledger.unseen(&path).iter().map(|change| change.by.clone()).collect()
+    store.unseen(&path).iter().map(|change| change.by.clone()).collect()
 }
 
 #[test]
 fn manifests_that_come_later_see_what_changed_before() {
     let scene = Scene::new();
     let path = |name: &str| vec![name.to_owned()];
-    let mut ledger = scene.ledger();
-    ledger.owe_for(vec![], Some(change("file#/1")), false).unwrap();
-    ledger.owe_for(vec![debt("exec#a")], Some(change("file#/2")), true).unwrap();
-    ledger.owe_for(vec![], Some(change("file#/2")), false).unwrap();
-    ledger.enter(&path("a")).unwrap();
-    ledger.owe_for(vec![], Some(change("file#/3")), false).unwrap();
-    ledger.owe_for(vec![], Some(change("file#/4")), false).unwrap();
-    ledger.take_back("file#/4").unwrap();
+    let mut store = scene.store();
+    store.owe_for(vec![], Some(change("file#/1")), false).unwrap();
+    store.owe_for(vec![record("exec#a")], Some(change("file#/2")), true).unwrap();
+    store.owe_for(vec![], Some(change("file#/2")), false).unwrap();
+    store.enter(&path("a")).unwrap();
+    store.owe_for(vec![], Some(change("file#/3")), false).unwrap();
+    store.owe_for(vec![], Some(change("file#/4")), false).unwrap();
+    store.take_back("file#/4").unwrap();
     // Killed here. What was entered has seen the later changes by itself.
-    let mut ledger = scene.ledger();
-    assert_eq!(unseen(&ledger, &["a"]), [""; 0]);
-    assert_eq!(unseen(&ledger, &["b"]), ["file#/1", "file#/2", "file#/3"]);
-    ledger.owe_for(vec![], Some(change("file#/1")), false).unwrap();
+    let mut store = scene.store();
+    assert_eq!(unseen(&store, &["a"]), [""; 0]);
+    assert_eq!(unseen(&store, &["b"]), ["file#/1", "file#/2", "file#/3"]);
+    store.owe_for(vec![], Some(change("file#/1")), false).unwrap();
     // Killed before it entered anything.
-    let mut ledger = scene.ledger();
-    assert_eq!(unseen(&ledger, &["a"]), ["file#/1"]);
-    assert_eq!(unseen(&ledger, &["b"]), ["file#/1", "file#/2", "file#/3", "file#/1"]);
-    ledger.pay(&[], "exec#a").unwrap();
-    ledger.close().unwrap();
-    let mut ledger = scene.ledger();
-    assert_eq!(unseen(&ledger, &["b"]).len(), 4, "an interrupted run keeps them");
-    ledger.enter(&path("a")).unwrap();
-    ledger.enter(&path("b")).unwrap();
-    ledger.forget_changes();
-    ledger.close().unwrap();
+    let mut store = scene.store();
+    assert_eq!(unseen(&store, &["a"]), ["file#/1"]);
+    assert_eq!(unseen(&store, &["b"]), ["file#/1", "file#/2", "file#/3", "file#/1"]);
+    store.pay(&[], "exec#a").unwrap();
+    store.close().unwrap();
+    let mut store = scene.store();
+    assert_eq!(unseen(&store, &["b"]).len(), 4, "an interrupted run keeps them");
+    store.enter(&path("a")).unwrap();
+    store.enter(&path("b")).unwrap();
+    store.forget_changes();
+    store.close().unwrap();
     assert_eq!(scene.names(), 0);
 }
 
 #[test]
 fn changes_of_a_run_within_a_run_are_kept() {
     let scene = Scene::new();
-    let mut outer = scene.ledger();
+    let mut outer = scene.store();
     outer.owe_for(vec![], Some(change("file#/outer")), false).unwrap();
-    let mut inner = scene.ledger();
+    let mut inner = scene.store();
     inner.owe_for(vec![], Some(change("file#/inner")), false).unwrap();
     inner.close().unwrap();
     outer.owe_for(vec![], Some(change("file#/last")), false).unwrap();
     outer.forget_changes();
     outer.close().unwrap();
-    assert_eq!(unseen(&scene.ledger(), &["b"]), ["file#/inner"]);
+    assert_eq!(unseen(&scene.store(), &["b"]), ["file#/inner"]);
 }
 
 #[test]
 fn a_ledger_in_memory_writes_nothing() {
-    let mut ledger = Ledger::in_memory();
-    ledger.owe_for(vec![debt("exec#a")], Some(change("file#/1")), true).unwrap();
-    assert_eq!(ledger.find(&[], "exec#a"), Some(&debt("exec#a")));
-    ledger.close().unwrap();
-    ledger.pay(&[], "exec#a").unwrap();
-    assert_eq!(ledger.debts().count(), 0);
+    let mut store = OwedStore::in_memory();
+    store.owe_for(vec![record("exec#a")], Some(change("file#/1")), true).unwrap();
+    assert_eq!(store.find(&[], "exec#a"), Some(&record("exec#a")));
+    store.close().unwrap();
+    store.pay(&[], "exec#a").unwrap();
+    assert_eq!(store.records().count(), 0);
 }
 
 #[test]
 fn manifests_do_not_meet() {
     let scene = Scene::new();
-    scene.ledger().owe(vec![debt("exec#a")]).unwrap();
-    Ledger::open(&scene.state, "/n.yaml", false).unwrap().owe(vec![debt("exec#b")]).unwrap();
+    scene.store().owe(vec![record("exec#a")]).unwrap();
+    OwedStore::open(&scene.state, "/n.yaml", false).unwrap().owe(vec![record("exec#b")]).unwrap();
     assert_eq!(scene.owed(), ["exec#a"]);
     let all = list(&scene.state).unwrap();
-    let all: Vec<_> = all.iter().map(|(m, debt)| (&**m, &*debt.subscriber)).collect();
+    let all: Vec<_> = all.owed.iter().map(|(m, record)| (&**m, &*record.subscriber)).collect();
     assert_eq!(all, [("/m.yaml", "exec#a"), ("/n.yaml", "exec#b")]);
 }
 
 #[test]
 fn a_file_cut_anywhere_can_be_read_and_written() {
     let scene = Scene::new();
-    scene.ledger().owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
+    scene.store().owe(vec![record("exec#a"), record("exec#b")]).unwrap();
     let whole = std::fs::read(scene.file()).unwrap();
+    let aside = scene.file().with_extension("damaged");
     for end in 0..=whole.len() {
         std::fs::write(scene.file(), &whole[..end]).unwrap();
         let before = scene.owed();
         assert!(["exec#a", "exec#b"].starts_with(&before.iter().map(|s| &**s).collect::<Vec<_>>()));
-        scene.ledger().owe(vec![debt("exec#z")]).unwrap();
+        scene.store().owe(vec![record("exec#z")]).unwrap();
         assert_eq!(scene.owed().len(), before.len() + 1, "cut at {end}");
-        assert_eq!(scene.host.take_warnings(), [""; 0], "cut at {end}");
+        // Between two records nobody can tell.
+        let lines = whole[..end].split(|&byte| byte == b'\n').count() - 1;
+        let is_whole = lines > 1 && whole[end - 1] == b'\n';
+        assert_eq!(aside.exists(), !is_whole, "cut at {end}");
+        if !is_whole {
+            assert_eq!(std::fs::read(&aside).unwrap(), whole[..end]);
+            std::fs::remove_file(&aside).unwrap();
+        }
     }
 }
 
 #[test]
 fn flipped_bits_are_reported_and_the_rest_survives() {
     let scene = Scene::new();
-    scene.ledger().owe(vec![debt("exec#a"), debt("exec#b")]).unwrap();
+    scene.store().owe(vec![record("exec#a"), record("exec#b")]).unwrap();
     let whole = std::fs::read(scene.file()).unwrap();
     for bit in 0..whole.len() * 8 {
         let mut flipped = whole.clone();
@@ -196,13 +204,12 @@ fn flipped_bits_are_reported_and_the_rest_survives() {
         std::fs::write(scene.file(), &flipped).unwrap();
         let host = Host::new();
         let state = host.state_dir(&scene.dir.path().join("state"), false).unwrap().unwrap();
-        let mut ledger = Ledger::open(&state, "/m.yaml", false).unwrap();
-        let is_last = bit / 8 == whole.len() - 1;
-        assert!(is_last || !host.take_warnings().is_empty(), "bit {bit}");
+        let mut store = OwedStore::open(&state, "/m.yaml", false).unwrap();
+        assert!(!host.take_warnings().is_empty(), "bit {bit}");
         // Without its end, a line takes the next one with it.
         let is_end = whole[bit / 8] == b'\n';
-        assert!(is_end || ledger.debts().count() >= 1, "bit {bit}");
-        ledger.owe(vec![debt("exec#z")]).unwrap();
+        assert!(is_end || store.records().count() >= 1, "bit {bit}");
+        store.owe(vec![record("exec#z")]).unwrap();
         assert!(scene.owed().contains(&"exec#z".to_owned()), "bit {bit}");
     }
 }
@@ -210,14 +217,14 @@ fn flipped_bits_are_reported_and_the_rest_survives() {
 #[test]
 fn what_a_newer_version_wrote_is_kept() {
     let scene = Scene::new();
-    scene.ledger().owe(vec![debt("exec#a")]).unwrap();
+    scene.store().owe(vec![record("exec#a")]).unwrap();
     let newer = Record::Header { format: FORMAT + 1, manifest: "/m.yaml".into() };
     let bytes = [encode(&newer), encode(&serde_json::json!({"lent": 1}))].concat();
     std::fs::write(scene.file(), &bytes).unwrap();
-    assert!(Ledger::open(&scene.state, "/m.yaml", true).is_ok());
+    assert!(OwedStore::open(&scene.state, "/m.yaml", true).is_ok());
     assert!(scene.host.take_warnings()[0].contains("newer"));
     assert_eq!(scene.names(), 1, "a preview only reports it");
-    scene.ledger().owe(vec![debt("exec#b")]).unwrap();
+    scene.store().owe(vec![record("exec#b")]).unwrap();
     assert_eq!(std::fs::read(scene.file().with_extension("newer")).unwrap(), bytes);
     assert_eq!(scene.owed(), ["exec#b"]);
 }

@@ -9,8 +9,12 @@ import { open } from "./studio.js";
 /** @typedef {import("./studio.js").Opened} Opened */
 /** @typedef {import("playwright-core").Page} Page */
 
-/** The browser logs answers that refuse something, which the page has handled, and wants a user beside each password. */
-const REFUSED = /the server responded with a status of 4(09|12|22)|^verbose: \[DOM\] Password forms should have/;
+/**
+ * The browser logs answers that refuse something, which the page has handled, and wants a user
+ * beside each password.
+ */
+const REFUSED =
+  /the server responded with a status of 4(09|12|22)|^verbose: \[DOM\] Password forms should have/;
 
 const results = new URL("../results/", import.meta.url).pathname;
 
@@ -20,7 +24,8 @@ const results = new URL("../results/", import.meta.url).pathname;
  * @param {string} name
  * @param {Record<string, string>} files
  * @param {(opened: Opened) => Promise<void>} body
- * @param {Parameters<typeof open>[1] & {noise?: RegExp, trace?: boolean}} [options] `noise`: what may be said; `trace`: false where recording would take time
+ * @param {Parameters<typeof open>[1] & {noise?: RegExp, trace?: boolean}} [options] `noise`: what
+ *   may be said; `trace`: false where recording would take time
  */
 export function studioTest(name, files, body, options = {}) {
   test(name, async () => {
@@ -31,7 +36,9 @@ export function studioTest(name, files, body, options = {}) {
     let failed = true;
     try {
       await body(opened);
-      const noise = opened.noise.filter((line) => !REFUSED.test(line) && !options.noise?.test(line));
+      const noise = opened.noise.filter(
+        (line) => !REFUSED.test(line) && !options.noise?.test(line),
+      );
       assert.deepEqual(noise, [], "the console is silent, and no request leaves the origin");
       failed = false;
     } finally {
@@ -48,32 +55,54 @@ export function studioTest(name, files, body, options = {}) {
 }
 
 /** The text that the editor holds. @param {Page} page @returns {Promise<string>} */
-export const text = (page) => page.evaluate(async () => (await import(/** @type {any} */ ("/core/store.js"))).current.value?.text() ?? "");
+export const text = (page) =>
+  page.evaluate(
+    async () => (await import(/** @type {any} */ ("/core/store.js"))).current.value?.text() ?? "",
+  );
 
 /** Waits until the newest text was checked. @param {Page} page */
 export async function checked(page) {
   await page.waitForFunction(async () => {
     const { current } = await import(/** @type {any} */ ("/core/store.js"));
     const doc = current.value;
-    return doc?.check.value && doc.check.value.revision === doc.revision.value && doc.checking.value === 0;
+    return (
+      doc?.check.value &&
+      doc.check.value.revision === doc.revision.value &&
+      doc.checking.value === 0
+    );
   });
 }
 
-/** Waits until the editor's text is as wanted. @param {Page} page @param {(text: string) => boolean} wanted @param {string} what */
+/**
+ * Waits until the editor's text is as wanted.
+ * @param {Page} page
+ * @param {(text: string) => boolean} wanted
+ * @param {string} what
+ */
 export async function textBecomes(page, wanted, what) {
   const until = Date.now() + 30_000;
   let last = "";
   while (Date.now() < until) {
     last = await text(page);
     if (wanted(last)) return last;
-    await page.waitForFunction(async (before) => (await import(/** @type {any} */ ("/core/store.js"))).current.value?.text() !== before, last, { timeout: Math.max(1, until - Date.now()) }).catch(() => {});
+    await page
+      .waitForFunction(
+        async (before) =>
+          (await import(/** @type {any} */ ("/core/store.js"))).current.value?.text() !== before,
+        last,
+        { timeout: Math.max(1, until - Date.now()) },
+      )
+      .catch(() => {});
   }
   assert.fail(`${what}; the text is\n${last}`);
 }
 
 /** Chooses a resource in the outline. @param {Page} page @param {string} id */
 export async function choose(page, id) {
-  await page.getByRole("option", { name: new RegExp(`^${id.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}[, ]`) }).first().click();
+  await page
+    .getByRole("option", { name: new RegExp(`^${id.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}[, ]`) })
+    .first()
+    .click();
   await page.locator("#h-form", { hasText: id }).waitFor();
   await page.locator("#pane-form .scroll:not([inert]) fieldset").first().waitFor();
 }
@@ -98,13 +127,24 @@ export async function accessible(page, where) {
   // The one that was shown comes last, and stays.
   for (const theme of themes) {
     await page.emulateMedia({ colorScheme: theme });
-    await page.waitForFunction((wanted) => document.documentElement.dataset["theme"] === wanted, theme);
+    await page.waitForFunction(
+      (wanted) => document.documentElement.dataset["theme"] === wanted,
+      theme,
+    );
     const found = await page.evaluate(async () => {
       const result = await /** @type {any} */ (globalThis).axe.run(document, {
         runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
         resultTypes: ["violations"],
       });
-      return result.violations.map((/** @type {any} */ one) => ({ id: one.id, help: one.help, nodes: one.nodes.slice(0, 4).map((/** @type {any} */ node) => `${node.html.slice(0, 200)} ${node.failureSummary ?? ""}`) }));
+      return result.violations.map((/** @type {any} */ one) => ({
+        id: one.id,
+        help: one.help,
+        nodes: one.nodes
+          .slice(0, 4)
+          .map(
+            (/** @type {any} */ node) => `${node.html.slice(0, 200)} ${node.failureSummary ?? ""}`,
+          ),
+      }));
     });
     assert.deepEqual(found, [], `axe on ${where}, ${theme}`);
   }

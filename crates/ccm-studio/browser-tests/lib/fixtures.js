@@ -46,11 +46,17 @@ export const FILES = `ccm:
 
 /** 5,000 resources, 30,000 lines, 1 MB. */
 export function large(count = 5000) {
-  const parts = ["# Many files.\nccm:\n  resources:\n    - file:\n        - defaults: {owner: root, group: root, mode: \"0644\"}\n"];
-  const path = (/** @type {number} */ index) => `/tmp/ccm-large/${Math.floor(index / 10)}/file-${index}.conf`;
+  const parts = [
+    '# Many files.\nccm:\n  resources:\n    - file:\n        - defaults: {owner: root, group: root, mode: "0644"}\n',
+  ];
+  const path = (/** @type {number} */ index) =>
+    `/tmp/ccm-large/${Math.floor(index / 10)}/file-${index}.conf`;
   for (let index = 0; index < count; index += 1) {
     const before = index >= 10 ? `            require: ["file#${path(index - 10)}"]\n` : "";
-    parts.push(`        - ${path(index)}:\n            # number ${index}\n            content: |\n              name = "file-${index}"\n              one line more\n${before}`);
+    parts.push(
+      `        - ${path(index)}:\n            # number ${index}\n` +
+        `            content: |\n              name = "file-${index}"\n              one line more\n${before}`,
+    );
   }
   return parts.join("");
 }

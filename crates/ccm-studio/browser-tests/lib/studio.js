@@ -31,7 +31,11 @@ export async function closeBrowser() {
 
 /** A running `ccm studio`. */
 export class Server {
-  /** @param {string} directory @param {import("node:child_process").ChildProcess} child @param {string} url */
+  /**
+   * @param {string} directory
+   * @param {import("node:child_process").ChildProcess} child
+   * @param {string} url
+   */
   constructor(directory, child, url) {
     this.directory = directory;
     this.child = child;
@@ -80,7 +84,15 @@ export async function start(files, { args = [], directory } = {}) {
     await writeFile(join(place, name), text);
   }
   const assets = process.env["CCM_STUDIO_ASSETS"];
-  const all = ["studio", place, "--json", "--idle", "10m", ...(assets ? ["--assets", assets] : []), ...args];
+  const all = [
+    "studio",
+    place,
+    "--json",
+    "--idle",
+    "10m",
+    ...(assets ? ["--assets", assets] : []),
+    ...args,
+  ];
   const child = spawn(BINARY, all, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, CCM_STATE_DIR: join(place, ".state"), NO_COLOR: "1" },
@@ -115,13 +127,28 @@ export async function start(files, { args = [], directory } = {}) {
 /**
  * A Studio with a page of it.
  * @param {Record<string, string>} files
- * @param {{args?: string[], theme?: "light" | "dark", width?: number, height?: number, hash?: string, forcedColors?: boolean, reducedMotion?: boolean, zoom?: number, bypassPolicy?: boolean, link?: boolean}} [options]
+ * @param {{
+ *   args?: string[], theme?: "light" | "dark", width?: number, height?: number, hash?: string,
+ *   forcedColors?: boolean, reducedMotion?: boolean, zoom?: number, bypassPolicy?: boolean,
+ *   link?: boolean,
+ * }} [options]
  * @returns {Promise<Opened>}
  */
 export async function open(files, options = {}) {
-  const { args = [], theme = "light", width = 1440, height = 900, hash, zoom = 1, bypassPolicy = false, link = true } = options;
+  const {
+    args = [],
+    theme = "light",
+    width = 1440,
+    height = 900,
+    hash,
+    zoom = 1,
+    bypassPolicy = false,
+    link = true,
+  } = options;
   const server = await start(files, { args });
-  const context = await (await browser()).newContext({
+  const context = await (
+    await browser()
+  ).newContext({
     viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
     deviceScaleFactor: zoom,
     colorScheme: theme,

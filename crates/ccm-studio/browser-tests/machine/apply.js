@@ -10,7 +10,9 @@ import { browser, closeBrowser } from "../lib/studio.js";
 const PATIENCE = 120_000;
 const [link = ""] = process.argv.slice(2);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-const context = await (await browser()).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
+const context = await (
+  await browser()
+).newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: "reduce" });
 context.setDefaultTimeout(PATIENCE);
 const page = await context.newPage();
 /** @type {string[]} */
@@ -21,7 +23,9 @@ page.on("pageerror", (error) => noise.push(`error: ${error.stack ?? error.messag
 /** Waits until the run that is shown has ended well. @param {string} title */
 async function finished(title) {
   await page.getByRole("heading", { name: title, level: 1 }).waitFor();
-  await page.getByRole("heading", { name: /^(finished|failed|stopped|not possible|stale)/, level: 2 }).waitFor();
+  await page
+    .getByRole("heading", { name: /^(finished|failed|stopped|not possible|stale)/, level: 2 })
+    .waitFor();
   const failed = await page.getByRole("button", { name: /^failed / }).allTextContents();
   assert.deepEqual(failed, [], `${title}: ${await page.locator("main").innerText()}`);
   await page.getByRole("heading", { name: "finished", level: 2 }).waitFor();
@@ -32,7 +36,11 @@ try {
   await page.getByRole("option").first().waitFor();
   await page.keyboard.press("ControlOrMeta+Enter");
   await finished("Plan");
-  for (const row of ["create package#ccm-app", "create file#/etc/ccm-studio.conf", "provisional service#ccm-app"]) {
+  for (const row of [
+    "create package#ccm-app",
+    "create file#/etc/ccm-studio.conf",
+    "provisional service#ccm-app",
+  ]) {
     await page.getByRole("button", { name: row }).waitFor();
   }
   await page.locator("main").getByRole("button", { name: "Apply" }).click();
@@ -43,17 +51,26 @@ try {
   console.log("applied");
   await lines.next();
   await page.evaluate(() => (location.hash = "#/history?file=site.yaml"));
-  await page.getByRole("link", { name: /this machine/ }).first().click();
+  await page
+    .getByRole("link", { name: /this machine/ })
+    .first()
+    .click();
   for (const row of ["package#ccm-app", "file#/etc/ccm-studio.conf", "service#ccm-app"]) {
     await page.getByRole("button", { name: new RegExp(`${row}$`) }).waitFor();
   }
   await page.locator("main").getByRole("button", { name: "Undo", exact: true }).click();
-  await page.getByRole("dialog", { name: "Undo this run?" }).getByRole("button", { name: "Undo" }).click();
+  await page
+    .getByRole("dialog", { name: "Undo this run?" })
+    .getByRole("button", { name: "Undo" })
+    .click();
   await finished("Undo");
   assert.deepEqual(noise, [], "the console is silent");
   console.log("undone");
 } catch (error) {
-  const shown = await page.locator("main").innerText({ timeout: 1000 }).catch(() => "nothing");
+  const shown = await page
+    .locator("main")
+    .innerText({ timeout: 1000 })
+    .catch(() => "nothing");
   console.error(`${error instanceof Error ? error.stack : error}\nThe page shows:\n${shown}`);
   process.exitCode = 1;
 } finally {

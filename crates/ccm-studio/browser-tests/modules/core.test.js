@@ -12,13 +12,17 @@ import { flatten } from "../../web/ui/tree.js";
 import { matching, paths, typedName } from "../../web/core/names.js";
 
 test("an event stream is cut into events wherever the chunks end", () => {
-  const text = ': hello\n\nid: 7\nevent: event\ndata: {"a":\ndata: 1}\n\nevent: files\ndata: {}\n\n';
+  const text =
+    ': hello\n\nid: 7\nevent: event\ndata: {"a":\ndata: 1}\n\nevent: files\ndata: {}\n\n';
   for (let size = 1; size <= text.length; size += 1) {
     /** @type {any[]} */
     const got = [];
     const parser = new EventParser((event) => got.push(event));
     for (let at = 0; at < text.length; at += size) parser.add(text.slice(at, at + size));
-    assert.deepEqual(got, [{ id: "7", event: "event", data: { a: 1 } }, { id: "7", event: "files", data: {} }]);
+    assert.deepEqual(got, [
+      { id: "7", event: "event", data: { a: 1 } },
+      { id: "7", event: "files", data: {} },
+    ]);
   }
 });
 
@@ -27,7 +31,12 @@ test("paths become parts of addresses", () => {
 });
 
 test("addresses hold a page, names, and come back", () => {
-  const place = { page: "design", file: "site/a&b.yaml", resource: "file#/etc/a b", rest: { n: "2" } };
+  const place = {
+    page: "design",
+    file: "site/a&b.yaml",
+    resource: "file#/etc/a b",
+    rest: { n: "2" },
+  };
   assert.deepEqual(parse(format(place)), place);
   assert.equal(format({ page: "plan" }), "#/plan");
   assert.deepEqual(parse("#/"), { page: "design", file: "", resource: "", rest: {} });
@@ -41,11 +50,15 @@ test("places of the wire become offsets, and back", () => {
   assert.equal(offset(text, 9, 0), text.length);
   assert.deepEqual(span(text, [0, 1, 2, 2]), { from: 1, to: 8 });
   assert.deepEqual(lineColumn(text, 6), [2, 0]);
-  assert.deepEqual(toChanges(text, [{ range: [2, 0, 2, 4], text: "new" }]), [{ from: 6, to: 10, insert: "new" }]);
+  assert.deepEqual(toChanges(text, [{ range: [2, 0, 2, 4], text: "new" }]), [
+    { from: 6, to: 10, insert: "new" },
+  ]);
 });
 
 test("a unified diff becomes rows with numbers and marks", () => {
-  const diff = parseDiff("--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-listen = 8080\n+listen = 80\n--- not a header\n");
+  const diff = parseDiff(
+    "--- a\n+++ b\n@@ -1,3 +1,3 @@\n same\n-listen = 8080\n+listen = 80\n--- not a header\n",
+  );
   assert.deepEqual([diff.from, diff.to, diff.added, diff.removed], ["a", "b", 1, 2]);
   const rows = diff.rows.map((row) => [row.kind, row.old, row.new, row.text]);
   assert.deepEqual(rows, [
@@ -60,7 +73,10 @@ test("a unified diff becomes rows with numbers and marks", () => {
 
 test("two texts are compared by lines", () => {
   const diff = compareTexts("a\nb\nc\nd\ne\n", "a\nb\nX\nd\nY\ne\n");
-  assert.deepEqual(diff.rows.filter((row) => row.kind !== "same").map((row) => `${row.kind} ${row.text}`), ["removed c", "added X", "added Y"]);
+  assert.deepEqual(
+    diff.rows.filter((row) => row.kind !== "same").map((row) => `${row.kind} ${row.text}`),
+    ["removed c", "added X", "added Y"],
+  );
   assert.equal(compareTexts("a\n", "a\n").rows.filter((row) => row.kind !== "same").length, 0);
 });
 
@@ -71,28 +87,53 @@ test("words", () => {
   assert.equal(rank(31, 5000), "31 of 5,000");
   assert.equal(duration(2870), "3 ms");
   assert.equal(duration(90_000_000), "1 min 30 s");
-  assert.match(when(new Date(2026, 0, 1, 14, 2), new Date(2026, 0, 1, 14, 5)), /^14:02, 3 minutes ago$/);
+  assert.match(
+    when(new Date(2026, 0, 1, 14, 2), new Date(2026, 0, 1, 14, 5)),
+    /^14:02, 3 minutes ago$/,
+  );
   assert.ok(matches("file#/etc/motd", "etc file"));
   assert.ok(!matches("file#/etc/motd", "etc package"));
 });
 
 test("the row at a height is found", () => {
   const tops = [0, 29, 71, 113];
-  assert.deepEqual([-5, 0, 28, 29, 112, 500].map((at) => search(tops, at)), [0, 0, 0, 1, 2, 3]);
+  assert.deepEqual(
+    [-5, 0, 28, 29, 112, 500].map((at) => search(tops, at)),
+    [0, 0, 0, 1, 2, 3],
+  );
 });
 
 test("nested values become rows, and a filter leaves their branches", () => {
   const value = { host: { name: "web", cpus: [1, 2] }, role: "x" };
-  assert.deepEqual(flatten(value, () => true).map((row) => row.path), ["host", "host.name", "host.cpus", "host.cpus[0]", "host.cpus[1]", "role"]);
-  assert.deepEqual(flatten(value, () => false).map((row) => row.path), ["host", "role"]);
-  assert.deepEqual(flatten(value, () => true, (path) => path.includes("name")).map((row) => row.path), ["host", "host.name"]);
+  assert.deepEqual(
+    flatten(value, () => true).map((row) => row.path),
+    ["host", "host.name", "host.cpus", "host.cpus[0]", "host.cpus[1]", "role"],
+  );
+  assert.deepEqual(
+    flatten(value, () => false).map((row) => row.path),
+    ["host", "role"],
+  );
+  assert.deepEqual(
+    flatten(
+      value,
+      () => true,
+      (path) => path.includes("name"),
+    ).map((row) => row.path),
+    ["host", "host.name"],
+  );
 });
 
 test("names of facts and data are proposed by their paths", () => {
   const names = paths({ port: 80, app: { name: "shop", "a b": 1 }, list: [1, 2] }, "Data");
-  assert.deepEqual(names.map((name) => name.value), ["Data.port", "Data.app.name", "Data.list"]);
+  assert.deepEqual(
+    names.map((name) => name.value),
+    ["Data.port", "Data.app.name", "Data.list"],
+  );
   assert.equal(names[1]?.detail, '"shop"');
-  assert.deepEqual(matching(names, "APP").map((name) => name.value), ["Data.app.name"]);
+  assert.deepEqual(
+    matching(names, "APP").map((name) => name.value),
+    ["Data.app.name"],
+  );
   assert.equal(matching(names, "data.p")[0]?.value, "Data.port");
 });
 

@@ -6,14 +6,25 @@ import { checked, choose, studioTest, textBecomes } from "../lib/check.js";
 import { closeBrowser } from "../lib/studio.js";
 
 /** @typedef {import("playwright-core").Page} Page */
-/** @typedef {{op: string, path: (string | number)[], value?: unknown, key?: string, to?: number, before?: string, after?: string}} Operation */
-/** @typedef {{id: string, note: string, before: string, after?: string, operation: Operation}} Case */
+/**
+ * @typedef {{
+ *   op: string, path: (string | number)[], value?: unknown, key?: string, to?: number,
+ *   before?: string, after?: string,
+ * }} Operation
+ */
+/**
+ * @typedef {{id: string, note: string, before: string, after?: string, operation: Operation}} Case
+ */
 
 after(closeBrowser);
 
-const vectors = process.env["CCM_CONFORMANCE"] ?? new URL("../../../../conformance", import.meta.url).pathname;
+const vectors =
+  process.env["CCM_CONFORMANCE"] ?? new URL("../../../../conformance", import.meta.url).pathname;
 /** @type {Case[]} */
-const cases = readFileSync(`${vectors}/yaml-edit.jsonl`, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+const cases = readFileSync(`${vectors}/yaml-edit.jsonl`, "utf8")
+  .trimEnd()
+  .split("\n")
+  .map((line) => JSON.parse(line));
 
 /**
  * What a case is in the form: the resource, and what a person does to it. None
@@ -23,10 +34,24 @@ const cases = readFileSync(`${vectors}/yaml-edit.jsonl`, "utf8").trimEnd().split
  */
 function inForm({ before, after: wanted, operation }) {
   const { op, path } = operation;
-  if (wanted === undefined || /\r|^\ufeff/.test(before) || path[0] !== "ccm" || path[1] !== "resources") return null;
+  if (
+    wanted === undefined ||
+    /\r|^\ufeff/.test(before) ||
+    path[0] !== "ccm" ||
+    path[1] !== "resources"
+  ) {
+    return null;
+  }
   const [, , , type, item, name, property, ...rest] = path;
   if (typeof item !== "number") return null;
-  if (op === "set" && typeof property === "string" && rest.length === 0 && typeof operation.value === "string" && !operation.before && !operation.after) {
+  if (
+    op === "set" &&
+    typeof property === "string" &&
+    rest.length === 0 &&
+    typeof operation.value === "string" &&
+    !operation.before &&
+    !operation.after
+  ) {
     const { value } = operation;
     return {
       resource: `${type}#${name}`,
@@ -37,10 +62,15 @@ function inForm({ before, after: wanted, operation }) {
       },
     };
   }
-  const button = (/** @type {string} */ label) => (/** @type {Page} */ page) => page.locator("#pane-form").getByRole("button", { name: label }).click();
+  const button = (/** @type {string} */ label) => (/** @type {Page} */ page) =>
+    page.locator("#pane-form").getByRole("button", { name: label }).click();
   const named = resourceAt(before, item);
-  if (op === "remove" && path.length === 5 && named) return { resource: `${type}#${named}`, act: button("Delete resource") };
-  if (op === "move" && path.length === 5 && named && operation.to === item - 1) return { resource: `${type}#${named}`, act: button("Move up") };
+  if (op === "remove" && path.length === 5 && named) {
+    return { resource: `${type}#${named}`, act: button("Delete resource") };
+  }
+  if (op === "move" && path.length === 5 && named && operation.to === item - 1) {
+    return { resource: `${type}#${named}`, act: button("Move up") };
+  }
   if (op === "rename" && path.length === 6) {
     return {
       resource: `${type}#${name}`,
@@ -66,7 +96,8 @@ const expressed = cases.flatMap((one) => {
   return found ? [{ ...one, ...found }] : [];
 });
 
-test("the form can express cases of edits", () => assert.ok(expressed.length >= 9, `${expressed.length} of ${cases.length}`));
+test("the form can express cases of edits", () =>
+  assert.ok(expressed.length >= 9, `${expressed.length} of ${cases.length}`));
 
 for (const { id, note, before, after: wanted, resource, act } of expressed) {
   studioTest(`${id}: ${note}`, { "m.yaml": before }, async ({ page }) => {

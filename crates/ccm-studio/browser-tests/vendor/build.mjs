@@ -26,10 +26,13 @@ for (const name of ["preact", "codemirror"]) {
     logLevel: "warning",
     write: false,
   });
-  const banner = `// Made by \`cargo xtask studio-vendor\` from browser-tests/vendor/${name}.js. Licences: LICENSES.txt\n`;
+  const from = `browser-tests/vendor/${name}.js`;
+  const banner = `// Made by \`cargo xtask studio-vendor\` from ${from}. Licences: LICENSES.txt\n`;
   await writeFile(join(out, `${name}.js`), banner + result.outputFiles[0].text);
   // The entry only names what is exported, so it is its own declaration; types come from beside it.
-  const types = await Promise.all([".js", ".d.ts"].map((end) => readFile(join(here, name + end), "utf8")));
+  const types = await Promise.all(
+    [".js", ".d.ts"].map((end) => readFile(join(here, name + end), "utf8")),
+  );
   await writeFile(join(out, `${name}.d.ts`), types.join(""));
   for (const input of Object.keys(result.metafile.inputs)) {
     const parts = input.split("/");
@@ -41,7 +44,10 @@ for (const name of ["preact", "codemirror"]) {
   }
 }
 
-/** @type {Map<string, {words: string, names: string[]}>} licences without what stands above their grant, as most differ in nothing else */
+/**
+ * @type {Map<string, {words: string, names: string[]}>} licences without what stands above their
+ *   grant, as most differ in nothing else
+ */
 const licences = new Map();
 for (const name of [...packages.keys()].sort()) {
   const directory = /** @type {string} */ (packages.get(name));
@@ -50,7 +56,12 @@ for (const name of [...packages.keys()].sort()) {
   if (!file) throw new Error(`${name} has no licence file in ${relative(here, directory)}`);
   const text = (await readFile(join(directory, file), "utf8")).replaceAll("\r\n", "\n").trim();
   const grant = Math.max(0, text.search(/^Permission is hereby granted/m));
-  const above = text.slice(0, grant).trim().split(/\n+/).filter(Boolean).map((line) => `\n    ${line.trim()}`);
+  const above = text
+    .slice(0, grant)
+    .trim()
+    .split(/\n+/)
+    .filter(Boolean)
+    .map((line) => `\n    ${line.trim()}`);
   const words = text.slice(grant);
   // Some break their lines elsewhere.
   const key = words.replaceAll(/\s+/g, " ");

@@ -2,46 +2,55 @@
 
 use std::sync::Arc;
 
-use ccm_engine::{AnyResource, AnyType, Diagnosis, Finished, Observer, Stop, frame};
-use ccm_model::{Diagnostic, Event, PlannedResource, REDACTED};
+use ccm_author::frame;
+use ccm_engine::{AnyResource, AnyType, Diagnosis, Finished, Observer, Position, Stop};
+use ccm_host::Host;
+use ccm_model::{Counts, Diagnostic, Event, REDACTED};
 use serde_json::{Value, json};
 
 use super::Run;
+use super::events::{
+    Diagnosed, DiagnosedFinding, Message, OutputLine, RunEnded, TurnDone, TurnStarted,
+};
+use super::row::Row;
 
 /// Turns what the engine says into events of a run.
 pub(super) struct Watcher {
     run: Arc<Run>,
     types: &'static [&'static dyn AnyType],
+    host: Host,
     is_preview: bool,
+    counts: Counts,
 }
 
 impl Watcher {
     pub(super) fn new(
         run: &Arc<Run>,
         types: &'static [&'static dyn AnyType],
+        host: &Host,
         is_preview: bool,
     ) -> Self {
-        Self { run: Arc::clone(run), types, is_preview }
+        Self {
+            run: Arc::clone(run),
+            types,
+            host: host.clone(),
+            is_preview,
+            counts: Counts::default(),
+        }
     }
 }
 
 impl Observer for Watcher {
-    fn starting(&mut self, resource: &dyn AnyResource, number: usize, _total: usize) {
+    fn starting(&mut self, resource: &dyn AnyResource, position: Position<'_>) {
+        let Position { number, .. } = position;
         let (kind, name) = (resource.kind(), resource.common().name.as_str());
-        let name = ccm_model::redact_credentials(name);
-        self.run.add("resource", &json!({"number": number, "type": kind, "name": name}));
+        let name = self.host.redactor().name(name).into_owned();
+        let turn = TurnStarted { number, r#type: kind, name: &name };
+        self.run.add("resource", &json!(turn));
     }
 
     fn output(&mut self, line: &str) {
-        self.run.add("output", &json!({"line": line}));
-    }
-
-    fn entering(&mut self, manifest: &str) {
-        self.run.add("entering", &json!({"manifest": manifest}));
-    }
-
-    fn leaving(&mut self) {
-        self.run.add("leaving", &json!({}));
+        self.run.add("output", &json!(OutputLine { line }));
     }
 
     fn diagnosed(&mut self, diagnosis: &Diagnosis) {
@@ -55,20 +64,13 @@ impl Observer for Watcher {
     }
 
     fn message(&mut self, text: &str) {
-        self.run.add("message", &json!({"text": text}));
+        self.run.add("message", &json!(Message::new(text)));
     }
 
     fn finished(&mut self, event: &Event, diff: Option<&str>) {
-        let mut data = json!({"event": without_hidden(event)});
-        if let Some(diff) = diff {
-            data["diff"] = diff.into();
-        }
-        if self.is_preview {
-            // The diff is there already.
-            let planned = PlannedResource::new(event, None);
-            data["planned"] = serde_json::to_value(planned).unwrap_or_default();
-        }
-        self.run.add("event", &data);
+        self.counts.add(event, self.is_preview);
+        let (row, counts) = (Row::of(event, diff), self.counts);
+        self.run.add("event", &json!(TurnDone { event: without_hidden(event), row, counts }));
     }
 }
 
@@ -94,7 +96,7 @@ pub(crate) fn hide_content(event: &mut Value) {
 pub(super) fn diagnosed(run: &Run, types: &[&'static dyn AnyType], diagnosis: &Diagnosis) {
     /// More of them are found with a check.
     const MAX: usize = 200;
-    let findings: Vec<Value> = diagnosis
+    let findings = diagnosis
         .findings
         .iter()
         .take(MAX)
@@ -104,16 +106,14 @@ pub(super) fn diagnosed(run: &Run, types: &[&'static dyn AnyType], diagnosis: &D
                 source: Arc::clone(&diagnosis.source),
                 findings: vec![finding.clone()],
             };
-            let mut shown = serde_json::to_value(Diagnostic::new(finding, &diagnosis.source))
-                .unwrap_or_default();
-            shown["frame"] = frame::render(&alone, types, false).trim_end().into();
-            if let Some(span) = own {
-                shown["range"] = json!(diagnosis.source.range(span));
+            DiagnosedFinding {
+                diagnostic: Diagnostic::new(finding, &diagnosis.source),
+                frame: frame::render(&alone, types, false).trim_end().to_owned(),
+                range: own.map(|span| diagnosis.source.range(span)),
             }
-            shown
         })
         .collect();
-    run.add("diagnosis", &json!({"findings": findings}));
+    run.add("diagnosis", &json!(Diagnosed { findings }));
 }
 
 /// The last event of a run; gives the state that it ends in.
@@ -125,15 +125,11 @@ pub(super) fn ended(run: &Run, finished: &Finished, summary: &Value) -> &'static
         Some(Stop::Failed) => (Some("failed"), "finished"),
     };
     for loss in &finished.losses {
-        run.add("message", &json!({"text": ccm_engine::chain(loss)}));
+        run.add("message", &json!(Message::new(&ccm_engine::chain(loss))));
     }
     if let Some(message) = finished.post_message.as_ref().filter(|_| finished.is_without_errors()) {
-        run.add("message", &json!({"text": message}));
+        run.add("message", &json!(Message::new(message)));
     }
-    let mut data = json!({"summary": summary});
-    if let Some(stop) = stop {
-        data["stop"] = stop.into();
-    }
-    run.add("finished", &data);
+    run.add("finished", &json!(RunEnded { summary: summary.clone(), stop }));
     state
 }

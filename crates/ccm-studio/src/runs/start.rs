@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ccm_engine::{
-    Detail, Diffs, DirectorySession, Manifest, ManifestError, NoObserver, PlanRecording, Planned,
-    RunOptions, SavedPlan, Session, SourceRef, UndoOptions,
+    Diffs, Inputs, Manifest, ManifestError, RunError, RunOptions, RunRequest, RunResult, RunSource,
+    SavedPlan, Selectors, SessionRequest, SourceRef, UndoOptions,
 };
 use ccm_host::{Cancel, Digest};
 use ccm_http::Response;
+use ccm_model::Severity;
 use ccm_state::history;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::events::{Differences, Message, RunEnded, RunStarted};
 use super::observe::{Watcher, diagnosed, ended, hide_content};
 use super::{About, Mode, Run};
 use crate::app::App;
@@ -25,7 +27,7 @@ use crate::texts::check_text;
 
 #[derive(Deserialize)]
 #[serde(tag = "mode", rename_all = "lowercase", deny_unknown_fields)]
-pub(crate) enum RunRequest {
+pub(crate) enum StartRequest {
     Plan {
         path: String,
         #[serde(default)]
@@ -66,9 +68,9 @@ pub(crate) struct UndoRequest {
 }
 
 /// `POST runs`
-pub(crate) fn start(app: &Arc<App>, request: RunRequest) -> ApiResult<Response> {
+pub(crate) fn start(app: &Arc<App>, request: StartRequest) -> ApiResult<Response> {
     match request {
-        RunRequest::Plan { path, text, digest, diffs, facts } => {
+        StartRequest::Plan { path, text, digest, diffs, facts } => {
             check_place(&path)?;
             text.as_deref().map_or(Ok(()), check_text)?;
             let known = app.texts.find(text.as_deref(), digest.as_deref())?;
@@ -80,11 +82,11 @@ pub(crate) fn start(app: &Arc<App>, request: RunRequest) -> ApiResult<Response> 
             };
             let shared = Arc::clone(app);
             app.runs.begin(app, Mode::Plan, about, move |run| {
-                let place = Place { name: path, known };
-                plan(&shared, run, place, diffs, facts.as_ref());
+                let place = PlannedText { name: path, known };
+                plan(&shared, run, &place, diffs, facts.as_ref());
             })
         }
-        RunRequest::Apply { plan } => {
+        StartRequest::Apply { plan } => {
             check_allowed(app)?;
             let planned = app.runs.find(&plan)?;
             let saved = planned.take_saved()?;
@@ -97,7 +99,7 @@ pub(crate) fn start(app: &Arc<App>, request: RunRequest) -> ApiResult<Response> 
             };
             let shared = Arc::clone(app);
             app.runs.begin(app, Mode::Apply, about, move |run| {
-                apply(&shared, run, &saved);
+                apply(&shared, run, Box::new(saved));
             })
         }
     }
@@ -108,7 +110,7 @@ pub(crate) fn undo(app: &Arc<App>, id: &str, request: UndoRequest) -> ApiResult<
     if !request.noop {
         check_allowed(app)?;
     }
-    let directory = (app.settings.state_directory)(&app.settings.host);
+    let directory = app.settings.state.read_only(&app.settings.host);
     let directory = directory.ok_or_else(|| ApiError::not_found("such run"))?;
     let recorded = history::open(&directory, id)
         .map_err(|error| ApiError::internal(ccm_engine::chain(&error)))?
@@ -121,7 +123,7 @@ pub(crate) fn undo(app: &Arc<App>, id: &str, request: UndoRequest) -> ApiResult<
     };
     let (shared, id) = (Arc::clone(app), id.to_owned());
     app.runs.begin(app, Mode::Undo, about, move |run| {
-        take_back(&shared, run, &id, request);
+        take_back(&shared, run, id, request);
     })
 }
 
@@ -158,61 +160,112 @@ fn check_saved(app: &App, planned: &Run, saved: &SavedPlan) -> ApiResult<()> {
 }
 
 /// A text and the name of the file that it belongs to.
-struct Place {
+struct PlannedText {
     name: String,
     known: Arc<KnownText>,
 }
 
 fn failed(run: &Run, message: &str) {
-    run.add("message", &json!({"text": message, "severity": "error"}));
+    let severity = Some(Severity::Error);
+    run.add("message", &json!(Message { text: message, severity }));
     run.finish("failed", None, None);
 }
 
-/// Ends a run whose manifest cannot be used.
-fn invalid(app: &App, run: &Run, error: &ManifestError) {
+/// Ends a run that did not begin.
+fn refused(app: &App, run: &Run, error: &RunError<String>) {
     match error {
-        ManifestError::Invalid(diagnosis) => {
+        RunError::Manifest(ManifestError::Invalid(diagnosis)) => {
             diagnosed(run, app.settings.engine.types(), diagnosis);
             run.finish("invalid", None, None);
         }
-        ManifestError::Interrupted { .. } => {
-            run.add("finished", &json!({"summary": null, "stop": "cancelled"}));
+        RunError::Manifest(ManifestError::Interrupted { .. }) => {
+            let ended = RunEnded { summary: Value::Null, stop: Some("cancelled") };
+            run.add("finished", &json!(ended));
             run.finish("stopped", None, None);
         }
-        error => failed(run, &ccm_engine::chain(error)),
+        RunError::Stale { differences } => {
+            let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
+            run.add("stale", &json!(Differences { differences }));
+            run.finish("stale", None, None);
+        }
+        error => {
+            let message = ccm_engine::chain(error);
+            match error.hint() {
+                Some(hint) => failed(run, &format!("{message} ({hint})")),
+                None => failed(run, &message),
+            }
+        }
     }
 }
 
-fn plan(app: &App, run: &Arc<Run>, place: Place, diffs: WhichDiffs, facts: Option<&FactsChoice>) {
+/// Makes a run and ends it with its report.
+fn perform(app: &App, run: &Arc<Run>, request: RunRequest<'_, String>) {
     let engine = &app.settings.engine;
-    let mut options = engine.options(run.cancel.clone());
+    let (is_preview, is_plan) = (request.options.mode.noop, request.is_saved);
+    let prepared = match engine.prepare(request, &mut |_| {}) {
+        Ok(prepared) => prepared,
+        Err(error) => return refused(app, run, &error),
+    };
+    let mut watcher = Watcher::new(run, engine.types(), &prepared.options().host, is_preview);
+    run.add("started", &json!(RunStarted { total: prepared.resources() }));
+    let RunResult { finished, plan, saved, .. } = match prepared.run(&mut watcher) {
+        Ok(result) => result,
+        Err(error) => return failed(run, &ccm_engine::chain(&error)),
+    };
+    if !is_preview {
+        app.runs.make_stale();
+    }
+    let report = match plan.filter(|_| is_plan) {
+        Some(plan) => serde_json::to_value(&plan).unwrap_or_default(),
+        None => {
+            let mut report = serde_json::to_value(&finished.report).unwrap_or_default();
+            if let Some(events) = report["events"].as_array_mut() {
+                events.iter_mut().for_each(hide_content);
+            }
+            report
+        }
+    };
+    let state = ended(run, &finished, &report["summary"]);
+    run.finish(state, Some(report), saved.filter(|_| state == "finished"));
+}
+
+/// A request that the settings of the studio complete.
+fn request<'a>(app: &App, options: RunOptions, source: RunSource<'a>) -> RunRequest<'a, String> {
+    let session = app.settings.session.clone();
+    RunRequest {
+        source,
+        options,
+        inputs: &|_| Ok(Inputs::default()),
+        selectors: Selectors::default(),
+        state: app.settings.state.clone(),
+        session: session.map(|path| SessionRequest { path, must_exist: false }),
+        is_saved: false,
+    }
+}
+
+fn plan(
+    app: &App,
+    run: &Arc<Run>,
+    place: &PlannedText,
+    diffs: WhichDiffs,
+    facts: Option<&FactsChoice>,
+) {
+    let mut options = app.settings.engine.options(run.cancel());
     options.mode.noop = true;
     options.has_history = app.settings.session.is_some();
-    // Everything that the plan depends on is read after this.
-    let recording = PlanRecording::start(&mut options);
-    let inputs = app.fresh_inputs(&options).and_then(|inputs| {
-        options.inputs = (*inputs).clone();
-        facts.map_or(Ok(()), |choice| choice.apply(app, &mut options.inputs))
-    });
-    if let Err(error) = inputs {
-        return failed(run, &error.message);
-    }
-    options.state.directory = (app.settings.state_directory)(&options.host);
     options.diffs = if diffs == WhichDiffs::All { Diffs::All } else { Diffs::Public };
     let path = app.settings.directory.path().join(&place.name);
-    let manifest = match load(app, &options, &path, place) {
-        Ok(manifest) => manifest,
-        Err(error) => return invalid(app, run, &error),
+    let inputs = |options: &RunOptions| {
+        let read = app.fresh_inputs(options).and_then(|inputs| {
+            let mut inputs = (*inputs).clone();
+            facts.map_or(Ok(()), |choice| choice.apply(app, &mut inputs))?;
+            Ok(inputs)
+        });
+        read.map_err(|error| error.message)
     };
-    let mut watcher = Watcher::new(run, engine.types(), true);
-    let total = manifest.declarations.resources.len();
-    run.add("started", &json!({"total": total}));
-    let Planned { plan, finished } = engine.plan(manifest, &options, &mut watcher);
-    let report = serde_json::to_value(&plan).unwrap_or_default();
-    let state = ended(run, &finished, &report["summary"]);
-    let is_whole = state == "finished";
-    let saved = is_whole.then(|| recording.finish(plan, path, &options, Vec::new(), Vec::new()));
-    run.finish(state, Some(report), saved);
+    let load = |options: &RunOptions| load(app, options, &path, place);
+    let request = request(app, options, RunSource::Manifest(&load));
+    perform(app, run, RunRequest { inputs: &inputs, session: None, is_saved: true, ..request });
 }
 
 /// Loads the text of a plan: from the file if it is saved, so that the plan holds
@@ -221,149 +274,33 @@ fn load(
     app: &App,
     options: &RunOptions,
     path: &Path,
-    place: Place,
+    PlannedText { name, known }: &PlannedText,
 ) -> Result<Manifest, ManifestError> {
-    let Place { name, known } = place;
     let engine = &app.settings.engine;
-    let on_disk = app.settings.directory.read(Path::new(&name), MAX_SIZE).ok().flatten();
+    let on_disk = app.settings.directory.read(Path::new(name), MAX_SIZE).ok().flatten();
     let is_saved = on_disk.is_some_and(|(bytes, _)| {
         String::from_utf8(bytes).is_ok_and(|on_disk| FileText::of(&on_disk).text == known.text)
     });
     if is_saved {
         let mut manifest = engine.load(&SourceRef::Path(path.to_owned()), options)?;
-        manifest.name = name;
+        manifest.name.clone_from(name);
         return Ok(manifest);
     }
     options.host.record_text(path, &known.text);
-    engine.load_named(&name, path, known.text.clone(), options)
+    engine.load_named(name, path, known.text.clone(), options)
 }
 
-fn apply(app: &App, run: &Arc<Run>, saved: &SavedPlan) {
-    let engine = &app.settings.engine;
-    let mut options = engine.options(run.cancel.clone());
-    options.has_history = app.settings.session.is_some();
-    options.state.session.clone_from(&app.settings.session);
-    let _lock = match (app.settings.begin_run)(&mut options) {
-        Ok(lock) => lock,
-        Err(message) => return failed(run, &message),
-    };
-    match try_apply(app, run, saved, &mut options) {
-        Ok(()) => {}
-        Err(Refused::Manifest(error)) => invalid(app, run, &error),
-        Err(Refused::Stale(differences)) => {
-            run.add("stale", &json!({"differences": differences}));
-            run.finish("stale", None, None);
-        }
-        Err(Refused::Other(message)) => failed(run, &message),
-    }
-}
-
-/// Why a plan was not applied.
-enum Refused {
-    Manifest(ManifestError),
-    Stale(Vec<String>),
-    Other(String),
-}
-
-impl Refused {
-    fn other(error: &dyn std::error::Error) -> Self {
-        Self::Other(ccm_engine::chain(error))
-    }
-}
-
-fn try_apply(
-    app: &App,
-    run: &Arc<Run>,
-    saved: &SavedPlan,
-    options: &mut RunOptions,
-) -> Result<(), Refused> {
-    let engine = &app.settings.engine;
-    let sources = saved.sources().map_err(|error| Refused::other(&error))?;
-    // With caches of its own: the run is to see the machine anew.
-    let mut check = engine.options(run.cancel.clone());
-    check.has_history = options.has_history;
-    check.inputs = saved.inputs().map_err(|error| Refused::other(&error))?;
-    let replay = check.host.replay(&sources).map_err(|error| Refused::other(&error))?;
-    let differences = engine
-        .verify(saved, &sources, &check, &mut NoObserver)
-        .map_err(|error| Refused::other(&error))?;
-    drop(replay);
-    if !differences.is_empty() {
-        return Err(Refused::Stale(differences.iter().map(ToString::to_string).collect()));
-    }
-    options.inputs = saved.inputs().map_err(|error| Refused::other(&error))?;
-    options.decisions = saved.decisions();
-    if let Some(history) = &mut options.state.history {
-        history.plan = Some(saved.digest());
-    }
-    options.detail = Detail::Report;
+fn apply(app: &App, run: &Arc<Run>, saved: Box<SavedPlan>) {
+    let mut options = app.settings.engine.options(run.cancel());
     options.diffs = Diffs::Public;
-    let _replay = options.host.replay(&sources).map_err(|error| Refused::other(&error))?;
-    let source = SourceRef::Path(saved.manifest_path().clone());
-    let manifest = engine.load(&source, options).map_err(Refused::Manifest)?;
-    let manifest = saved.named(manifest);
-    let session = app.settings.session.as_ref();
-    let session = session.map(|path| DirectorySession::open(&options.host, path)).transpose();
-    let mut session = session.map_err(|error| Refused::other(&error))?;
-    let session = session.as_mut().map(|session| session as &mut dyn Session);
-    let mut watcher = Watcher::new(run, engine.types(), false);
-    run.add("started", &json!({"total": manifest.declarations.resources.len()}));
-    let finished = engine.apply(manifest, options, session, &mut watcher);
-    app.runs.make_stale();
-    finish(run, &finished);
-    Ok(())
+    let source = RunSource::SavedPlan { plan: saved, any_host: false, max_age: None };
+    perform(app, run, request(app, options, source));
 }
 
-/// Ends a run that has a report.
-fn finish(run: &Run, finished: &ccm_engine::Finished) {
-    let mut report = serde_json::to_value(&finished.report).unwrap_or_default();
-    if let Some(events) = report["events"].as_array_mut() {
-        events.iter_mut().for_each(hide_content);
-    }
-    let state = ended(run, finished, &report["summary"]);
-    run.finish(state, Some(report), None);
-}
-
-fn take_back(app: &App, run: &Arc<Run>, id: &str, request: UndoRequest) {
-    let engine = &app.settings.engine;
-    let mut options = engine.options(run.cancel.clone());
-    let UndoRequest { noop, force, only } = request;
+fn take_back(app: &App, run: &Arc<Run>, id: String, request_for: UndoRequest) {
+    let UndoRequest { noop, force, only } = request_for;
+    let mut options = app.settings.engine.options(run.cancel());
     options.mode.noop = noop;
-    let lock = if noop {
-        options.state.directory = (app.settings.state_directory)(&options.host);
-        Ok(None)
-    } else {
-        (app.settings.begin_run)(&mut options)
-    };
-    let _lock = match lock {
-        Ok(lock) => lock,
-        Err(message) => return failed(run, &message),
-    };
-    let Some(directory) = options.state.directory.clone() else {
-        return failed(run, "there is no state directory, so there is nothing to undo");
-    };
-    let recorded = match history::open(&directory, id) {
-        Ok(Some(recorded)) => recorded,
-        Ok(None) => return failed(run, "this run is not in the history any more"),
-        Err(error) => return failed(run, &ccm_engine::chain(&error)),
-    };
-    if !noop {
-        if let Err(error) = history::repair(&directory, &recorded) {
-            return failed(run, &ccm_engine::chain(&error));
-        }
-        if let Some(history) = &mut options.state.history {
-            history.undo_of = Some(recorded.info.id.clone());
-        }
-    }
-    let mut watcher = Watcher::new(run, engine.types(), noop);
-    run.add("started", &json!({"total": recorded.turns.len()}));
-    match engine.undo(&recorded, &UndoOptions { only, force }, &options, &mut watcher) {
-        Ok(Planned { finished, .. }) => {
-            if !noop {
-                app.runs.make_stale();
-            }
-            finish(run, &finished);
-        }
-        Err(error) => failed(run, &ccm_engine::chain(&error)),
-    }
+    let source = RunSource::Undo { id: Some(id), undo: UndoOptions { only, force } };
+    perform(app, run, RunRequest { session: None, ..request(app, options, source) });
 }

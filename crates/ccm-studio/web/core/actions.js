@@ -25,14 +25,26 @@ ccm:
 /** Why a name cannot be that of a new manifest. @param {string} name */
 export function nameProblem(name) {
   if (!/\.(ya?ml|json)$/.test(name)) return "The name must end in .yaml, .yml or .json";
-  if (name.startsWith("/") || name.split("/").some((part) => part === ".." || part === "." || part === "")) return "The name must lead to a place below the directory";
+  if (
+    name.startsWith("/") ||
+    name.split("/").some((part) => part === ".." || part === "." || part === "")
+  ) {
+    return "The name must lead to a place below the directory";
+  }
   if (files.peek()?.some((file) => file.path === name)) return "A file of this name exists";
   return null;
 }
 
 /** Asks for a name and writes a manifest. */
 export async function newManifest() {
-  const name = await prompt({ title: "New manifest", label: "File name", value: "site.yaml", help: `In ${studio.peek()?.directory ?? "the directory"}. Directories that exist may stand before it.`, action: "Create", check: nameProblem });
+  const name = await prompt({
+    title: "New manifest",
+    label: "File name",
+    value: "site.yaml",
+    help: `In ${studio.peek()?.directory ?? "the directory"}. Directories that exist may stand before it.`,
+    action: "Create",
+    check: nameProblem,
+  });
   if (name === undefined) return;
   openDraft(name, STARTER);
   await save();
@@ -56,17 +68,25 @@ export async function save(options = {}) {
     toast(`Saved ${name}`);
     await loadFiles();
   } catch (error) {
-    if (error instanceof ApiError && error.code === "changed") alarm(`${name} was changed by someone else. It was not saved.`);
-    else if (error instanceof ApiError && error.code === "exists") await saveAs(name);
-    else if (error instanceof MixedEnds) alarm(`${name} has both kinds of line ends. Choose one to save it with.`);
-    else report(error, `save ${name}`);
+    if (error instanceof ApiError && error.code === "changed") {
+      alarm(`${name} was changed by someone else. It was not saved.`);
+    } else if (error instanceof ApiError && error.code === "exists") await saveAs(name);
+    else if (error instanceof MixedEnds) {
+      alarm(`${name} has both kinds of line ends. Choose one to save it with.`);
+    } else report(error, `save ${name}`);
   }
 }
 
 /** @param {string} taken */
 async function saveAs(taken) {
   const document = current.peek();
-  const name = await prompt({ title: `${taken} exists`, label: "Another name", value: taken.replace(/(\.\w+)$/, "-2$1"), action: "Save", check: nameProblem });
+  const name = await prompt({
+    title: `${taken} exists`,
+    label: "Another name",
+    value: taken.replace(/(\.\w+)$/, "-2$1"),
+    action: "Save",
+    check: nameProblem,
+  });
   if (name === undefined || !document) return;
   try {
     await document.save({ path: name });

@@ -6,7 +6,7 @@ import { gone, back } from "./connection.js";
 export class ApiError extends Error {
   /**
    * @param {number} status
-   * @param {{code: string, message: string, hint?: string, request?: string, [more: string]: any}} error
+   * @param {Api.Error} error
    */
   constructor(status, error) {
     super(error.message);
@@ -37,25 +37,51 @@ export const aborted = (error) => error instanceof DOMException && error.name ==
  */
 
 /**
- * One request below `/api/v1`.
- * @template [T=any]
+ * One request below `/api/v1`. What it answers is known to those below.
  * @param {string} method
  * @param {string} path such as `files/site/web.yaml`, each part encoded
  * @param {Options} [options]
- * @returns {Promise<T>}
+ * @returns {Promise<any>}
  */
-export async function request(method, path, options = {}) {
+async function request(method, path, options = {}) {
   const response = await send(method, path, options);
   const type = response.headers.get("content-type") ?? "";
   const body = type.startsWith("application/json") ? await response.json() : null;
   return body;
 }
 
-/** @template [T=any] @param {string} path @param {Options} [options] @returns {Promise<T>} */
+/**
+ * @template {keyof Api.Get} P
+ * @param {P} path
+ * @param {Options} [options]
+ * @returns {Promise<Api.Get[P]>}
+ */
 export const get = (path, options) => request("GET", path, options);
 
-/** @template [T=any] @param {string} path @param {unknown} body @param {Options} [options] @returns {Promise<T>} */
+/**
+ * @template {keyof Api.Post} P
+ * @param {P} path
+ * @param {unknown} body
+ * @param {Options} [options]
+ * @returns {Promise<Api.Post[P]>}
+ */
 export const post = (path, body, options = {}) => request("POST", path, { ...options, body });
+
+/**
+ * @template {keyof Api.Put} P
+ * @param {P} path
+ * @param {unknown} body
+ * @param {Options} [options]
+ * @returns {Promise<Api.Put[P]>}
+ */
+export const put = (path, body, options = {}) => request("PUT", path, { ...options, body });
+
+/**
+ * @template {keyof Api.Delete} P
+ * @param {P} path
+ * @returns {Promise<Api.Delete[P]>}
+ */
+export const remove = (path) => request("DELETE", path);
 
 /** A path of names as a part of an address. @param {string} path */
 export const encodePath = (path) => path.split("/").map(encodeURIComponent).join("/");
@@ -91,7 +117,12 @@ async function send(method, path, { body, headers = {}, signal }) {
 
 /** @param {Response} response */
 async function failure(response) {
-  let error = { code: "internal", message: `the server answered ${response.status}` };
+  /** @type {Api.Error} */
+  let error = {
+    code: "internal",
+    message: `the server answered ${response.status}`,
+    request: "",
+  };
   try {
     error = (await response.json()).error ?? error;
   } catch {
@@ -102,18 +133,15 @@ async function failure(response) {
   return result;
 }
 
-/**
- * @typedef {object} ServerEvent
- * @property {string} id
- * @property {string} event
- * @property {any} data
- */
+/** @typedef {{id: string, event: string, data: unknown}} ServerEvent */
 
 /**
  * Reads an event stream until it ends. `EventSource` cannot send the key.
- * @param {string} path
- * @param {(event: ServerEvent) => void} receive
- * @param {{signal?: AbortSignal, after?: string, open?: () => void}} [options] `after`: the last id that is known
+ * @template {keyof Streams} P
+ * @param {P} path
+ * @param {(event: StreamEvent<Streams[P]>) => void} receive
+ * @param {{signal?: AbortSignal, after?: string, open?: () => void}} [options] `after`: the last id
+ *   that is known
  */
 export async function stream(path, receive, { signal, after, open } = {}) {
   /** @type {Record<string, string>} */
@@ -122,7 +150,9 @@ export async function stream(path, receive, { signal, after, open } = {}) {
   const response = await send("GET", path, signal ? { headers, signal } : { headers });
   if (!response.body) return;
   open?.();
-  const parser = new EventParser(receive);
+  const parser = new EventParser((event) =>
+    receive(/** @type {StreamEvent<Streams[P]>} */ (event)),
+  );
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {

@@ -12,44 +12,70 @@ const REST = 150;
  * @typedef {{stopped: boolean, stop: () => void, again: () => void}} Stoppable
  */
 
+/** @typedef {{message: string, hint?: string | undefined, details?: Api.Error}} Problem */
+
 /**
- * @typedef {object} Answered
- * @property {any} answer the last one
- * @property {any} problem why there is no newer one
- * @typedef {Answered & Stoppable} Asked
+ * `answer`: the last one; `problem`: why there is no newer one.
+ * @template T
+ * @typedef {{answer: T | null, problem: Problem | null} & Stoppable} Asked
  */
 
 /**
- * @param {string | null} path null asks nothing
- * @param {(() => any) | null} body of a POST; null is a GET
- * @param {any[]} deps what the answer depends on
+ * The answer of a GET.
+ * @template {keyof Api.Get} P
+ * @param {P | null} path null asks nothing
+ * @param {unknown[]} deps what the answer depends on
  * @param {{keep?: boolean}} [options] `keep`: the last answer stays until the next one is there
- * @returns {Asked}
+ * @returns {Asked<Api.Get[P]>}
  */
-export function useAnswer(path, body, deps, options) {
-  const ask = (/** @type {{signal: AbortSignal}} */ by) => (body ? post(/** @type {string} */ (path), body(), by) : get(/** @type {string} */ (path), by));
-  return useAsked(path === null ? null : ask, body ? REST : 0, [path, ...deps], options);
+export function useGet(path, deps, options) {
+  return useAsked(path === null ? null : (by) => get(path, by), 0, [path, ...deps], options);
+}
+
+/**
+ * The answer of a POST.
+ * @template {keyof Api.Post} P
+ * @param {P | null} path null asks nothing
+ * @param {() => unknown} body
+ * @param {unknown[]} deps what the answer depends on
+ * @returns {Asked<Api.Post[P]>}
+ */
+export function usePost(path, body, deps) {
+  return useAsked(path === null ? null : (by) => post(path, body(), by), REST, [path, ...deps]);
 }
 
 /**
  * An answer about the text of a file as it stands, with the chosen facts.
- * @param {string} path @param {OpenFile | null | undefined} file null asks nothing
- * @returns {Asked}
+ * @template {keyof Api.Post} P
+ * @param {P} path
+ * @param {OpenFile | null | undefined} file null asks nothing
+ * @returns {Asked<Api.Post[P]>}
  */
 export function useAnswerAbout(path, file) {
   const choice = facts.value;
   const body = () => ({ path: file?.path.peek(), ...(choice ? { facts: choice } : {}) });
-  return useAsked(file ? (by) => file.ask(path, file.editor.doc, body(), by) : null, REST, [path, file, file?.revision.value, choice]);
+  return useAsked(file ? (by) => file.ask(path, file.editor.doc, body(), by) : null, REST, [
+    path,
+    file,
+    file?.revision.value,
+    choice,
+  ]);
 }
 
 /**
- * @param {((by: {signal: AbortSignal}) => Promise<any>) | null} ask
+ * @template T
+ * @param {((by: {signal: AbortSignal}) => Promise<T>) | null} ask
  * @param {number} rest how long to wait before it is asked
- * @param {any[]} deps @param {{keep?: boolean}} [options]
- * @returns {Asked}
+ * @param {unknown[]} deps
+ * @param {{keep?: boolean}} [options]
+ * @returns {Asked<T>}
  */
 function useAsked(ask, rest, deps, { keep = true } = {}) {
-  const [state, setState] = useState({ answer: /** @type {any} */ (null), problem: /** @type {any} */ (null), stopped: false });
+  const [state, setState] = useState({
+    answer: /** @type {T | null} */ (null),
+    problem: /** @type {Problem | null} */ (null),
+    stopped: false,
+  });
   const [round, setRound] = useState(0);
   const running = useRef(/** @type {AbortController | null} */ (null));
   useEffect(() => {
@@ -57,9 +83,10 @@ function useAsked(ask, rest, deps, { keep = true } = {}) {
     if (!ask) return;
     const controller = new AbortController();
     running.current = controller;
-    const begin = () => ask({ signal: controller.signal })
-      .then((answer) => setState({ answer, problem: null, stopped: false }))
-      .catch((error) => !aborted(error) && setState((old) => ({ ...old, problem: error })));
+    const begin = () =>
+      ask({ signal: controller.signal })
+        .then((answer) => setState({ answer, problem: null, stopped: false }))
+        .catch((error) => !aborted(error) && setState((old) => ({ ...old, problem: error })));
     const timer = rest ? setTimeout(begin, rest) : void begin();
     return () => {
       clearTimeout(timer ?? undefined);

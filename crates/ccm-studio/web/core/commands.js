@@ -10,7 +10,8 @@ import { isMac } from "./words.js";
  * @property {string} [group] heading in the list of keys
  * @property {string} [icon]
  * @property {() => boolean} [when] whether it makes sense now
- * @property {boolean} [inText] also while a text field has the focus; keys with Mod or F-keys are anyway
+ * @property {boolean} [inText] also while a text field has the focus; keys with Mod or F-keys are
+ *   anyway
  * @property {boolean} [hidden] not in the palette
  * @property {(event?: KeyboardEvent) => void} run
  */
@@ -51,8 +52,17 @@ export function keysOf(event) {
 /** Whether an element takes letters. @param {EventTarget | undefined} target */
 export function takesText(target) {
   if (!(target instanceof HTMLElement)) return false;
-  if (target.isContentEditable || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return true;
-  return target instanceof HTMLInputElement && !["checkbox", "radio", "button", "range"].includes(target.type);
+  if (
+    target.isContentEditable ||
+    target instanceof HTMLTextAreaElement ||
+    target instanceof HTMLSelectElement
+  ) {
+    return true;
+  }
+  return (
+    target instanceof HTMLInputElement &&
+    !["checkbox", "radio", "button", "range"].includes(target.type)
+  );
 }
 
 /** @type {string} the first key of two */
@@ -71,7 +81,9 @@ function pressed(event) {
   const all = commands.peek();
   const find = (/** @type {string} */ wanted) =>
     all.findLast((command) => {
-      const known = command.keys?.split(", ").map((one) => one.replace(/(^|\+)([A-Z])$/, (match) => match.toLowerCase()));
+      const known = command.keys
+        ?.split(", ")
+        .map((one) => one.replace(/(^|\+)([A-Z])$/, (match) => match.toLowerCase()));
       return known?.includes(wanted) && (command.when?.() ?? true);
     });
   const command = find(sequence) ?? find(keys);

@@ -1,7 +1,12 @@
 // Unified diffs, read into rows; and a diff of two texts of our own, for
 // conflicts, where no command ran that could have made one.
 
-/** @typedef {{kind: "hunk" | "same" | "added" | "removed" | "note", text: string, old?: number, new?: number, marks?: [number, number][]}} DiffRow */
+/**
+ * @typedef {{
+ *   kind: "hunk" | "same" | "added" | "removed" | "note", text: string, old?: number, new?: number,
+ *   marks?: [number, number][],
+ * }} DiffRow
+ */
 /** @typedef {{from: string, to: string, rows: DiffRow[], added: number, removed: number}} Diff */
 
 /** @param {string} text a unified diff @returns {Diff} */
@@ -28,8 +33,9 @@ export function parseDiff(text) {
       diff.rows.push({ kind: "removed", text: line.slice(1), old });
       old += 1;
       diff.removed += 1;
-    } else if (line.startsWith("\\") || !inHunk) diff.rows.push({ kind: "note", text: line.replace(/^\\ /, "") });
-    else {
+    } else if (line.startsWith("\\") || !inHunk) {
+      diff.rows.push({ kind: "note", text: line.replace(/^\\ /, "") });
+    } else {
       diff.rows.push({ kind: "same", text: line.slice(1), old, new: now });
       old += 1;
       now += 1;
@@ -68,7 +74,13 @@ export function differing(before, after) {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  while (
+    end < a.length - start &&
+    end < b.length - start &&
+    a[a.length - 1 - end] === b[b.length - 1 - end]
+  ) {
+    end += 1;
+  }
   const range = (/** @type {string[]} */ list) => {
     const from = list.slice(0, start).join("").length;
     const to = list.slice(0, list.length - end).join("").length;
@@ -89,12 +101,19 @@ export function compareTexts(before, after, context = 3) {
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
   let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  while (
+    end < a.length - start &&
+    end < b.length - start &&
+    a[a.length - 1 - end] === b[b.length - 1 - end]
+  ) {
+    end += 1;
+  }
   const [left, right] = [a.slice(start, a.length - end), b.slice(start, b.length - end)];
   /** @type {DiffRow[]} */
   const rows = [];
   let [old, now] = [Math.max(0, start - context), Math.max(0, start - context)];
-  const same = (/** @type {string} */ text) => rows.push({ kind: "same", text, old: (old += 1), new: (now += 1) });
+  const same = (/** @type {string} */ text) =>
+    rows.push({ kind: "same", text, old: (old += 1), new: (now += 1) });
   for (const line of a.slice(old, start)) same(line);
   const common = left.length * right.length <= 4_000_000 ? longestCommon(left, right) : [];
   let [x, y] = [0, 0];
@@ -116,14 +135,15 @@ function longestCommon(a, b) {
   const table = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i -= 1) {
     for (let j = b.length - 1; j >= 0; j -= 1) {
-      table[i * width + j] = a[i] === b[j]
-        ? (table[(i + 1) * width + j + 1] ?? 0) + 1
-        : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
+      table[i * width + j] =
+        a[i] === b[j]
+          ? (table[(i + 1) * width + j + 1] ?? 0) + 1
+          : Math.max(table[(i + 1) * width + j] ?? 0, table[i * width + j + 1] ?? 0);
     }
   }
   /** @type {[number, number][]} */
   const pairs = [];
-  for (let i = 0, j = 0; i < a.length && j < b.length; ) {
+  for (let i = 0, j = 0; i < a.length && j < b.length;) {
     if (a[i] === b[j]) pairs.push([i++, j++]);
     else if ((table[(i + 1) * width + j] ?? 0) >= (table[i * width + j + 1] ?? 0)) i += 1;
     else j += 1;

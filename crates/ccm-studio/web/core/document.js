@@ -1,11 +1,22 @@
 // An open file. Its text is the editor's state, which lives here whether the
 // editor is on the page or not, so that there is one text and one undo.
-import { ChangeSet, EditorSelection, EditorState, EditorView, Text, Transaction, isolateHistory, redo, undo } from "../vendor/codemirror.js";
+import {
+  ChangeSet,
+  EditorSelection,
+  EditorState,
+  EditorView,
+  Text,
+  isolateHistory,
+  redo,
+  undo,
+} from "../vendor/codemirror.js";
 import { batch, computed, effect, signal } from "../vendor/preact.js";
-import { ApiError, Gone, aborted, encodePath, get, post, request } from "./api.js";
+import { ApiError, Gone, aborted, encodePath, get, post, put } from "./api.js";
 import { announce } from "./announce.js";
 import { lineColumn, offset, toChanges } from "./positions.js";
 import { plural } from "./words.js";
+
+/** @typedef {import("../vendor/codemirror.js").Transaction} Transaction */
 
 /** How long after the last key a text is checked. */
 const CHECK_AFTER = 150;
@@ -42,9 +53,15 @@ export class Document {
     /** The text that is on disk, as far as we know. */
     this.saved = draft ? Text.empty : Text.of(file.text.split("\n"));
     this.editor = EditorState.create({ doc: file.text, extensions });
-    /** @type {import("../vendor/codemirror.js").EditorView | null} the editor, while it is on the page */
+    /**
+     * @type {import("../vendor/codemirror.js").EditorView | null} the editor, while it is on the
+     *   page
+     */
     this.view = null;
-    /** Effects that wait for a transaction. @type {import("../vendor/codemirror.js").StateEffect<any>[]} */
+    /**
+     * Effects that wait for a transaction.
+     * @type {import("../vendor/codemirror.js").StateEffect<any>[]}
+     */
     this.effects = [];
 
     /** Counts the changes of the text. */
@@ -59,7 +76,10 @@ export class Document {
     /** The text that the outline is about, and what was changed since. */
     this.outlined = this.editor.doc;
     this.since = ChangeSet.empty(this.editor.doc.length);
-    /** The text that the server has kept, and its digest, which names it in requests. @type {{text: Text | null, digest: string}} */
+    /**
+     * The text that the server has kept, and its digest, which names it in requests.
+     * @type {{text: Text | null, digest: string}}
+     */
     this.kept = { text: null, digest: "" };
     /** When a check began that has not been answered. */
     this.checking = state(0);
@@ -67,12 +87,16 @@ export class Document {
     this.outline = state(/** @type {OutlineEntry[]} */ ([]));
     /** @type {Signal<Finding | null>} why the text is not YAML */
     this.broken = state(/** @type {Finding | null} */ (null));
-    /** @type {Signal<{text: string, digest: string} | "removed" | null>} what others did to the file */
+    /**
+     * @type {Signal<{text: string, digest: string} | "removed" | null>} what others did to the file
+     */
     this.conflict = state(/** @type {{text: string, digest: string} | "removed" | null} */ (null));
     /** @type {Signal<ApiError | null>} a request that the server could not answer */
     this.failed = state(/** @type {ApiError | null} */ (null));
 
-    this.errors = computed(() => this.check.value?.findings.filter((one) => one.severity === "error").length ?? 0);
+    this.errors = computed(
+      () => this.check.value?.findings.filter((one) => one.severity === "error").length ?? 0,
+    );
     this.warnings = computed(() => (this.check.value?.findings.length ?? 0) - this.errors.value);
     /** Whether the text can be changed at all. */
     this.locked = computed(() => !this.writable.value || this.conflict.value === "removed");
@@ -125,7 +149,10 @@ export class Document {
     queueMicrotask(() => this.effects.length > 0 && this.dispatch({}));
   }
 
-  /** Takes a transaction, of the editor on the page or without one. @param {Transaction} transaction */
+  /**
+   * Takes a transaction, of the editor on the page or without one.
+   * @param {Transaction} transaction
+   */
   accept(transaction) {
     const before = this.editor.doc;
     this.editor = transaction.state;
@@ -133,7 +160,13 @@ export class Document {
       this.since = this.since.compose(transaction.changes);
       this.revision.value = this.revision.peek() + 1;
       this.dirty.value = this.draft.peek() || !this.editor.doc.eq(this.saved);
-      this.scheduleCheck(transaction.isUserEvent("form") || transaction.isUserEvent("undo") || transaction.isUserEvent("redo") ? 0 : CHECK_AFTER);
+      this.scheduleCheck(
+        transaction.isUserEvent("form") ||
+          transaction.isUserEvent("undo") ||
+          transaction.isUserEvent("redo")
+          ? 0
+          : CHECK_AFTER,
+      );
     }
     const head = this.editor.selection.main.head;
     const [line, column] = lineColumn(this.editor.doc, head);
@@ -155,7 +188,11 @@ export class Document {
     else this.accept(transaction);
   }
 
-  /** Puts the cursor at a place and shows it. @param {number} line from 0 @param {number} [column] */
+  /**
+   * Puts the cursor at a place and shows it.
+   * @param {number} line from 0
+   * @param {number} [column]
+   */
   reveal(line, column = 0) {
     const at = offset(this.editor.doc, line, column);
     const { view } = this;
@@ -164,7 +201,14 @@ export class Document {
     const visible = box && top > box.scrollTop && top < box.scrollTop + box.clientHeight * 0.75;
     this.dispatch({
       selection: EditorSelection.cursor(at),
-      ...(visible || !box ? { scrollIntoView: true } : { effects: EditorView.scrollIntoView(at, { y: "start", yMargin: Math.min(80, box.clientHeight / 4) }) }),
+      ...(visible || !box
+        ? { scrollIntoView: true }
+        : {
+            effects: EditorView.scrollIntoView(at, {
+              y: "start",
+              yMargin: Math.min(80, box.clientHeight / 4),
+            }),
+          }),
     });
   }
 
@@ -172,7 +216,10 @@ export class Document {
   lineWhenChecked(line) {
     if (this.since.empty) return line;
     const at = offset(this.editor.doc, line, 0);
-    const [before] = lineColumn(this.outlined, Math.min(this.since.invertedDesc.mapPos(at), this.outlined.length));
+    const [before] = lineColumn(
+      this.outlined,
+      Math.min(this.since.invertedDesc.mapPos(at), this.outlined.length),
+    );
     return before;
   }
 
@@ -186,7 +233,12 @@ export class Document {
   /**
    * A request about a text. One that the server has kept is named by its digest:
    * sending a large one takes longer than answering.
-   * @param {string} path @param {Text} text @param {Record<string, unknown>} body @param {{signal?: AbortSignal}} [options]
+   * @template {keyof Api.Post} P
+   * @param {P} path
+   * @param {Text} text
+   * @param {Record<string, unknown>} body
+   * @param {{signal?: AbortSignal}} [options]
+   * @returns {Promise<Api.Post[P]>}
    */
   async ask(path, text, body, options) {
     if (this.kept.text === text) {
@@ -197,7 +249,9 @@ export class Document {
       }
     }
     const answer = await post(path, { ...body, text: text.toString() }, options);
-    if (path === "check") this.kept = { text, digest: answer.digest };
+    if (path === "check") {
+      this.kept = { text, digest: /** @type {Api.Check} */ (answer).digest };
+    }
     return answer;
   }
 
@@ -213,10 +267,9 @@ export class Document {
       ...(this.facts() ? { facts: this.facts() } : {}),
     };
     try {
-      const answer = /** @type {Check} */ (await this.ask("check", text, body, { signal: request.signal }));
+      const answer = await this.ask("check", text, body, { signal: request.signal });
       if (answer.revision !== this.revision.peek()) return;
-      const broken = await this.whyBroken(answer, text, request.signal);
-      if (answer.revision !== this.revision.peek()) return;
+      const broken = whyBroken(answer);
       this.checked = text;
       if (!broken) {
         this.since = ChangeSet.empty(text.length);
@@ -241,25 +294,6 @@ export class Document {
     }
   }
 
-  /**
-   * The finding that keeps the text from being YAML. A text without resources
-   * has an empty outline too, so the editor of the engine is asked.
-   * @param {Check} answer @param {Text} text @param {AbortSignal} signal
-   * @returns {Promise<Finding | null>}
-   */
-  async whyBroken(answer, text, signal) {
-    if (answer.valid || answer.outline.length > 0) return null;
-    const first = answer.findings.find((finding) => finding.severity === "error");
-    if (!first) return null;
-    try {
-      await this.ask("edit", text, { operations: [], revision: answer.revision }, { signal });
-      return null;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === "edit") return first;
-      throw error;
-    }
-  }
-
   /** @param {Check} answer */
   say(answer) {
     const errors = answer.findings.filter((finding) => finding.severity === "error");
@@ -270,7 +304,9 @@ export class Document {
           errors.length > 0 ? plural(errors.length, "error") : "",
           warnings > 0 ? plural(warnings, "warning") : "",
           first.line === null ? "" : `line ${first.line}`,
-        ].filter(Boolean).join(", ")
+        ]
+          .filter(Boolean)
+          .join(", ")
       : "No problems";
     if (words !== this.said && (this.said || first)) announce(words);
     this.said = words;
@@ -305,7 +341,8 @@ export class Document {
 
   /**
    * Writes the file.
-   * @param {{force?: boolean, path?: string, eol?: "lf" | "crlf"}} [options] `force`: over what others wrote; `path`: the name of a draft
+   * @param {{force?: boolean, path?: string, eol?: "lf" | "crlf"}} [options] `force`: over what
+   *   others wrote; `path`: the name of a draft
    */
   async save({ force = false, path, eol } = {}) {
     const name = path ?? this.path.peek();
@@ -319,10 +356,8 @@ export class Document {
     try {
       /** @type {Record<string, string>} */
       const headers = isNew ? { "if-none-match": "*" } : { "if-match": `"${known}"` };
-      const answer = await request("PUT", `files/${encodePath(name)}`, {
-        body: { text: text.toString(), eol: ends, bom: this.bom },
-        headers,
-      });
+      const body = { text: text.toString(), eol: ends, bom: this.bom };
+      const answer = await put(`files/${encodePath(name)}`, body, { headers });
       this.digest = answer.digest;
       this.saved = text;
       this.path.value = name;
@@ -332,7 +367,9 @@ export class Document {
       this.dirty.value = !this.editor.doc.eq(text);
     } catch (error) {
       if (error instanceof ApiError && error.code === "changed") {
-        this.conflict.value = { text: error.details["text"], digest: error.details["digest"] };
+        const { text: theirs, digest } = error.details;
+        this.conflict.value =
+          theirs === undefined || digest === undefined ? "removed" : { text: theirs, digest };
       }
       throw error;
     } finally {
@@ -379,7 +416,12 @@ export class Document {
     const most = Math.min(now.length, next.length);
     while (start < most && now.charCodeAt(start) === next.charCodeAt(start)) start += 1;
     let end = 0;
-    while (end < most - start && now.charCodeAt(now.length - 1 - end) === next.charCodeAt(next.length - 1 - end)) end += 1;
+    while (
+      end < most - start &&
+      now.charCodeAt(now.length - 1 - end) === next.charCodeAt(next.length - 1 - end)
+    ) {
+      end += 1;
+    }
     this.digest = file.digest;
     this.eol.value = file.eol;
     this.bom = file.bom;
@@ -389,7 +431,11 @@ export class Document {
     this.saved = Text.of(next.split("\n"));
     if (now !== next) {
       this.dispatch({
-        changes: { from: start, to: now.length - end, insert: next.slice(start, next.length - end) },
+        changes: {
+          from: start,
+          to: now.length - end,
+          insert: next.slice(start, next.length - end),
+        },
         annotations: isolateHistory.of("full"),
         userEvent: "reload",
       });
@@ -419,3 +465,7 @@ export class MixedEnds extends Error {
     super("the file has both LF and CRLF line ends");
   }
 }
+
+/** The finding that keeps a text from being YAML. @param {Check} answer @returns {Finding | null} */
+const whyBroken = (answer) =>
+  answer.is_yaml ? null : (answer.findings.find((finding) => finding.severity === "error") ?? null);

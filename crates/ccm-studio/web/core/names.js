@@ -8,7 +8,7 @@ import { current, facts } from "./store.js";
 /** More than this are not looked through. */
 const MOST = 3000;
 
-/** @type {Promise<{users: string[], groups: string[]}> | null} */
+/** @type {Promise<Api.Names> | null} */
 let accounts = null;
 
 /** Users or groups. @param {"user" | "group"} kind @returns {Promise<Name[]>} */
@@ -40,21 +40,37 @@ export async function expressionNames() {
   return (await known) ?? [];
 }
 
-/** @param {OpenFile | null} document @param {any} choice */
+/** @param {OpenFile | null} document @param {FactsChoice | undefined} choice */
 async function ask(document, choice) {
-  const data = document ? post("data", { path: document.path.peek(), text: document.text(), ...(choice ? { facts: choice } : {}) }) : { data: {} };
-  const [machine, own] = await Promise.all([get("facts").catch(() => ({})), Promise.resolve(data).catch(() => ({}))]);
-  return [...paths(own.data ?? {}, "Data"), ...paths(machine.facts ?? {}, "Facts")];
+  const data = document
+    ? post("data", {
+        path: document.path.peek(),
+        text: document.text(),
+        ...(choice ? { facts: choice } : {}),
+      })
+    : Promise.resolve(null);
+  const [machine, own] = await Promise.all([
+    get("facts").catch(() => null),
+    data.catch(() => null),
+  ]);
+  return [...paths(own?.data ?? {}, "Data"), ...paths(machine?.facts ?? {}, "Facts")];
 }
 
-/** The paths of the leaves of a value. @param {any} value @param {string} prefix @param {Name[]} [found] @returns {Name[]} */
+/**
+ * The paths of the leaves of a value.
+ * @param {any} value
+ * @param {string} prefix
+ * @param {Name[]} [found]
+ * @returns {Name[]}
+ */
 export function paths(value, prefix, found = []) {
   for (const [key, child] of Object.entries(value)) {
     // Names that need quotes are not proposed.
     if (!/^[A-Za-z_]\w*$/.test(key) || found.length >= MOST) continue;
     const path = `${prefix}.${key}`;
-    if (child !== null && typeof child === "object" && !Array.isArray(child)) paths(child, path, found);
-    else found.push({ value: path, detail: JSON.stringify(child)?.slice(0, 40) ?? "" });
+    if (child !== null && typeof child === "object" && !Array.isArray(child)) {
+      paths(child, path, found);
+    } else found.push({ value: path, detail: JSON.stringify(child)?.slice(0, 40) ?? "" });
   }
   return found;
 }
@@ -71,7 +87,11 @@ export function typedName(before, all = false) {
   return inside.match(/[A-Za-z_][\w.]*$/)?.[0] ?? "";
 }
 
-/** Names that hold what was typed, those that begin with it first. @param {Name[]} names @param {string} typed */
+/**
+ * Names that hold what was typed, those that begin with it first.
+ * @param {Name[]} names
+ * @param {string} typed
+ */
 export function matching(names, typed) {
   const query = typed.toLowerCase();
   const found = names.filter((name) => name.value.toLowerCase().includes(query));

@@ -29,7 +29,11 @@ export function lineColumn(text, at) {
 export const toChanges = (text, changes) =>
   changes.map((change) => ({ ...span(text, change.range), insert: change.text }));
 
-/** Where a finding begins, line and column from 0; null where no place is at fault. @param {Finding} finding @returns {[number, number] | null} */
+/**
+ * Where a finding begins, line and column from 0; null where no place is at fault.
+ * @param {Finding} finding
+ * @returns {[number, number] | null}
+ */
 export function startOf(finding) {
   if (finding.range) return [finding.range[0], finding.range[1]];
   return finding.line === null ? null : [finding.line - 1, (finding.column ?? 1) - 1];

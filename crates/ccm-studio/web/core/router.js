@@ -22,7 +22,9 @@ export function format({ page = "design", file, resource, rest = {} }) {
   const all = { file, resource, ...rest };
   for (const [name, value] of Object.entries(all)) {
     // Slashes, colons and hashes of names stay readable.
-    if (value) parts.push(`${name}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%3A/g, ":")}`);
+    if (value) {
+      parts.push(`${name}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%3A/g, ":")}`);
+    }
   }
   return `#/${page}${parts.length > 0 ? `?${parts.join("&")}` : ""}`;
 }
@@ -58,7 +60,10 @@ export function go(change, { replace = false } = {}) {
   }
 }
 
-/** The address is written when choosing pauses: each time the browser loads the icon again, and it refuses addresses that change too often. */
+/**
+ * The address is written when choosing pauses: each time the browser loads the icon again, and it
+ * refuses addresses that change too often.
+ */
 const PAUSE = 200;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let late;

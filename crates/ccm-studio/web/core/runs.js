@@ -1,6 +1,6 @@
 // Plans and runs of this Studio: what starts them, and what they have shown.
 import { batch, computed, html, signal } from "../vendor/preact.js";
-import { ApiError, Gone, aborted, get, post, request, stream } from "./api.js";
+import { ApiError, Gone, aborted, get, post, remove, stream } from "./api.js";
 import { announce } from "./announce.js";
 import { go } from "./router.js";
 import { current, facts, idOf, outcomes, selected, studio } from "./store.js";
@@ -9,48 +9,43 @@ import { report, toast } from "../ui/toast.js";
 import { plural } from "./words.js";
 
 /** @typedef {import("../vendor/codemirror.js").Text} Text */
-/** @typedef {{property: string, from?: any, to?: any, secret?: boolean, added?: number, removed?: number}} Change */
-
 /**
- * One resource of a plan or run.
- * @typedef {object} Row
- * @property {string} key unique in its run
- * @property {string} id `type#name`
- * @property {string} type
- * @property {string} name
- * @property {string} [alias]
- * @property {string} outcome
- * @property {string[]} verbs
- * @property {Change[]} changes
- * @property {string[]} waits
- * @property {string[]} because
- * @property {any} [owed]
- * @property {string} error
- * @property {string} diff
- * @property {string} hidden «12 lines» that the mode of a file hides from others; empty if there are none
- * @property {number} depth how many manifests it stands in
- * @property {number} micros
- * @property {any} event
+ * One resource of a plan or run: `key` is unique in its run, `id` is `type#name`.
+ * @typedef {Api.Row & {key: string, id: string}} Row
  */
 
-/** A plan that is older can no longer be applied. */
-const MOST_AGE = 10 * 60 * 1000;
+/**
+ * `many` counts them in a plan, `done` after a run.
+ * @typedef {{word: string, glyph: string, kind: string, many: string, done: string}} Outcome
+ */
 
-/** What becomes of a resource: its word, glyph and colour. @type {Record<string, {word: string, glyph: string, kind: string, many: string}>} */
+/**
+ * What becomes of a resource: its word, glyph and colour.
+ * @type {Record<Api.Outcome, Outcome>}
+ */
 export const OUTCOMES = {
-  create: { word: "create", glyph: "plus", kind: "ok", many: "to create" },
-  change: { word: "change", glyph: "tilde", kind: "warn", many: "to change" },
-  remove: { word: "remove", glyph: "minus", kind: "bad", many: "to remove" },
-  refresh: { word: "refresh", glyph: "redo", kind: "info", many: "to refresh" },
-  run: { word: "run", glyph: "exec", kind: "warn", many: "to run" },
-  provisional: { word: "provisional", glyph: "help", kind: "violet", many: "provisional" },
-  failed: { word: "failed", glyph: "alert", kind: "bad", many: "failing" },
-  skipped: { word: "skipped", glyph: "dash", kind: "", many: "skipped" },
-  stable: { word: "stable", glyph: "check", kind: "ok", many: "already right" },
+  create: { word: "create", glyph: "plus", kind: "ok", many: "to create", done: "created" },
+  change: { word: "change", glyph: "tilde", kind: "warn", many: "to change", done: "changed" },
+  remove: { word: "remove", glyph: "minus", kind: "bad", many: "to remove", done: "removed" },
+  refresh: { word: "refresh", glyph: "redo", kind: "info", many: "to refresh", done: "refreshed" },
+  run: { word: "run", glyph: "exec", kind: "warn", many: "to run", done: "ran" },
+  provisional: {
+    word: "provisional",
+    glyph: "help",
+    kind: "violet",
+    many: "provisional",
+    done: "provisional",
+  },
+  failed: { word: "failed", glyph: "alert", kind: "bad", many: "failing", done: "failed" },
+  skipped: { word: "skipped", glyph: "dash", kind: "", many: "skipped", done: "skipped" },
+  stable: { word: "stable", glyph: "check", kind: "ok", many: "stable", done: "stable" },
 };
 
 export class Run {
-  /** @param {{id: string, mode: string, path: string, text: Text | null, diffs: string}} about `text`: null where it is not known */
+  /**
+   * @param {{id: string, mode: string, path: string, text: Text | null, diffs: string}} about
+   *   `text`: null where it is not known
+   */
   constructor({ id, mode, path, text, diffs }) {
     this.id = id;
     this.mode = mode;
@@ -67,13 +62,13 @@ export class Run {
     this.output = signal(/** @type {string[]} */ ([]));
     /** @type {Signal<{kind: "info" | "warn" | "bad", text: string}[]>} */
     this.notes = signal(/** @type {{kind: "info" | "warn" | "bad", text: string}[]} */ ([]));
-    /** @type {Signal<any[]>} */
-    this.findings = signal(/** @type {any[]} */ ([]));
+    this.findings = signal(/** @type {Api.DiagnosedFinding[]} */ ([]));
     /** Whether something was applied since. */
     this.outdated = signal(false);
     /** @type {Signal<Set<string>>} resources whose hidden diffs are shown */
     this.revealed = signal(new Set());
-    this.counts = computed(() => countsOf(this.rows.value));
+    /** How many resources have which outcome so far. */
+    this.counts = signal(/** @type {Api.Counts | null} */ (null));
     /** Whether the text is another one by now. */
     this.stale = computed(() => {
       const document = current.value;
@@ -84,10 +79,11 @@ export class Run {
     });
     /** When it was asked to stop, 0 if it was not. */
     this.stopped = signal(0);
-    this.depth = 0;
     this.last = "";
     /** @type {Row[]} */
     this.fresh = [];
+    /** @type {Api.Counts | null} those of the last row in `fresh` */
+    this.tally = null;
     /** @type {string[]} */
     this.lines = [];
     this.frame = 0;
@@ -102,7 +98,10 @@ export class Run {
     this.frame = 0;
     batch(() => {
       if (this.fresh.length > 0) this.rows.value = [...this.rows.peek(), ...this.fresh];
-      if (this.lines.length > 0) this.output.value = [...this.output.peek(), ...this.lines].slice(-5000);
+      this.counts.value = this.tally;
+      if (this.lines.length > 0) {
+        this.output.value = [...this.output.peek(), ...this.lines].slice(-5000);
+      }
     });
     this.fresh = [];
     this.lines = [];
@@ -117,77 +116,40 @@ export class Run {
     this.notes.value = [...this.notes.peek(), { kind, text }].slice(-50);
   }
 
-  /** @param {import("./api.js").ServerEvent} received */
+  /** @param {StreamEvent<Api.RunEvents>} received */
   receive({ id, event, data }) {
     this.last = id || this.last;
     if (event === "started") this.total.value = data.total;
     else if (event === "resource") this.doing.value = `${data.type}#${data.name}`;
     else if (event === "output") this.lines.push(data.line);
-    else if (event === "entering") this.depth += 1;
-    else if (event === "leaving") this.depth = Math.max(0, this.depth - 1);
     else if (event === "message") this.note(data.severity === "error" ? "bad" : "info", data.text);
-    else if (event === "warning") this.note("warn", data.resource ? `${data.resource}: ${data.message}` : data.message);
-    else if (event === "diagnosis") this.findings.value = [...this.findings.peek(), ...data.findings];
-    else if (event === "event") this.fresh.push(rowOf(data, this.depth, this.rows.peek().length + this.fresh.length));
+    else if (event === "warning") {
+      this.note("warn", data.resource ? `${data.resource}: ${data.message}` : data.message);
+    } else if (event === "diagnosis") {
+      this.findings.value = [...this.findings.peek(), ...data.findings];
+    } else if (event === "event") {
+      this.fresh.push(rowOf(data.row, this.rows.peek().length + this.fresh.length));
+      this.tally = data.counts;
+    } else if (event === "stale") {
+      for (const difference of data.differences) this.note("warn", difference);
+    }
     this.soon();
   }
 }
 
-/** The rows to count: of one that applies a manifest, its resources count, which stand before it. @param {Row[]} rows */
-export const leaves = (rows) => rows.filter((row, at) => (rows[at - 1]?.depth ?? 0) <= row.depth);
+/** @param {Api.Row} row @param {number} at @returns {Row} */
+export const rowOf = (row, at) => ({ ...row, key: String(at), id: idOf(row) });
 
-/** How many there are of each outcome. @param {Row[]} rows */
-export function countsOf(rows) {
-  /** @type {Record<string, number>} */
-  const counts = {};
-  for (const row of leaves(rows)) counts[row.outcome] = (counts[row.outcome] ?? 0) + 1;
-  return counts;
-}
-
-/** @param {any} data @param {number} depth @param {number} at @returns {Row} */
-export function rowOf(data, depth, at) {
-  const { event, planned } = data;
-  return {
-    key: String(at),
-    id: `${event.type}#${event.name}`,
-    type: event.type,
-    name: event.name,
-    ...(event.alias ? { alias: event.alias } : {}),
-    outcome: planned?.outcome ?? outcomeOf(event),
-    verbs: planned?.verbs ?? event.verbs ?? [],
-    changes: event.changes ?? planned?.changes ?? [],
-    waits: planned?.waits_for ?? [],
-    because: (planned?.because ?? event.because ?? []).map(String),
-    owed: planned?.owed ?? event.owed,
-    error: planned?.error ?? (event.error ?? []).join("\n"),
-    diff: data.diff ?? "",
-    hidden: hiddenIn(data.diff ?? "", event.changes ?? planned?.changes ?? []),
-    depth,
-    micros: (event.duration ?? 0) / 1000,
-    event,
-  };
-}
-
-/** What of a diff is not for all to see. @param {string} diff @param {Change[]} changes */
-function hiddenIn(diff, changes) {
-  const said = diff.match(/: (?:(\d+ lines?) )?not shown, not world-readable/);
-  if (said) return said[1] ?? "some lines";
-  if (!diff || !changes.some((change) => change.secret)) return "";
-  return plural(diff.split("\n").filter((line) => /^[-+](?!--|\+\+)/.test(line)).length, "line");
-}
-
-/** What became of a resource in a run. @param {any} event */
-export function outcomeOf(event) {
-  if (event.failed) return "failed";
-  if (event.skipped) return "skipped";
-  if (event.refreshed) return "refresh";
-  if (!event.changed) return "stable";
-  const verbs = event.verbs ?? [];
-  if (verbs.includes("executed")) return "run";
-  if (verbs.some((/** @type {string} */ verb) => verb === "created" || verb === "installed")) return "create";
-  if (verbs.includes("removed")) return "remove";
-  return "change";
-}
+/**
+ * The outcomes that occur, with their words and how many there are.
+ * @param {Api.Counts | null | undefined} counts
+ */
+export const occurring = (counts) =>
+  Object.entries(OUTCOMES).flatMap(([key, about]) => {
+    const name = /** @type {Api.Outcome} */ (key);
+    const count = counts?.[name] ?? 0;
+    return count > 0 ? [{ name, count, ...about }] : [];
+  });
 
 /** @type {Signal<Run | null>} the plan or run that is shown */
 export const currentRun = signal(/** @type {Run | null} */ (null));
@@ -197,7 +159,11 @@ export async function follow(run) {
   currentRun.value = run;
   for (;;) {
     try {
-      await stream(`runs/${run.id}/events`, (event) => run.receive(event), run.last ? { after: run.last } : {});
+      await stream(
+        `runs/${run.id}/events`,
+        (event) => run.receive(event),
+        run.last ? { after: run.last } : {},
+      );
       break;
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
@@ -210,32 +176,50 @@ export async function follow(run) {
   batch(() => {
     run.doing.value = "";
     run.state.value = about.state;
-    if (run.isPlan) outcomes.value = new Map(run.rows.peek().filter((row) => row.depth === 0).map((row) => [row.id, row.outcome]));
+    if (run.isPlan) {
+      outcomes.value = new Map(
+        run.rows
+          .peek()
+          .filter((row) => row.depth === 0)
+          .map((row) => [row.id, row.outcome]),
+      );
+    }
   });
-  announce(`${run.isPlan ? "Plan" : "Run"} ${stateWord(about.state)}: ${summaryOf(run) || "nothing to do"}`);
+  announce(
+    `${run.isPlan ? "Plan" : "Run"} ${stateWord(about.state)}: ${summaryOf(run) || "nothing to do"}`,
+  );
 }
 
 /** @param {string} state */
-export const stateWord = (state) => ({ running: "running", finished: "finished", failed: "failed", stopped: "stopped", invalid: "not possible" })[state] ?? state;
+export const stateWord = (state) =>
+  ({
+    running: "running",
+    finished: "finished",
+    failed: "failed",
+    stopped: "stopped",
+    invalid: "not possible",
+  })[state] ?? state;
 
-/** «2 to create, 48 already right». @param {Run} run */
+/** «2 to create, 48 stable». @param {Run} run */
 export function summaryOf(run) {
-  const counts = run.counts.value;
-  return Object.entries(OUTCOMES).filter(([name]) => counts[name]).map(([name, { many, word }]) => `${counts[name]} ${run.isPlan ? many : name === "stable" ? "stable" : word}`).join(", ");
+  return occurring(run.counts.value)
+    .map(({ count, many, done }) => `${count} ${run.isPlan ? many : done}`)
+    .join(", ");
 }
 
 /** What guards were agreed to, by file. @type {Map<string, string>} */
 const agreed = new Map();
 
 /**
- * A command that a plan runs, or a manifest whose commands are not known yet.
- * @typedef {{resource: string, file: string, property?: string, command?: string, user?: string, unknown?: string}} Guard
+ * The guards of the text as it stands, those of child manifests included.
+ * @param {OpenFile} document
+ * @returns {Promise<Api.Guard[]>}
  */
-
-/** The guards of the text as it stands, those of child manifests included. @param {OpenFile} document @returns {Promise<Guard[]>} */
 async function guardsOf(document) {
   const known = document.check.peek();
-  if (known && known.revision === document.revision.peek() && !document.checking.peek()) return known.guards;
+  if (known && known.revision === document.revision.peek() && !document.checking.peek()) {
+    return known.guards;
+  }
   const body = { path: document.path.peek(), ...(facts.peek() ? { facts: facts.peek() } : {}) };
   return (await document.ask("check", document.editor.doc, body)).guards;
 }
@@ -248,30 +232,79 @@ async function agreeToGuards(document) {
   const file = document.path.peek();
   if (agreed.get(file) === said) return true;
   const about = studio.peek();
-  const commands = guards.filter((guard) => guard.command !== undefined);
-  const unknown = guards.filter((guard) => guard.unknown !== undefined);
-  const where = (/** @type {Guard} */ guard) => (guard.file === file ? "" : `, in ${guard.file}`);
+  const commands = guards.filter((guard) => "command" in guard);
+  const unknown = guards.filter((guard) => "unknown" in guard);
+  const where = (/** @type {Api.Guard} */ guard) =>
+    guard.file === file ? "" : `, in ${guard.file}`;
   const answer = await confirm({
     title: "This plan runs commands",
     body: html`
-      ${commands.length > 0 && html`<p>A plan asks guards whether their commands would run. On <b>${about?.host}</b> it runs ${plural(commands.length, "command")}:</p>
-        <ul class="commands">${commands.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource} ${guard.property}, as <b>${guard.user}</b>${where(guard)}</span><code class="bidi">${guard.command}</code></li>`)}</ul>`}
-      ${unknown.length > 0 && html`<p>${commands.length > 0 ? "It may run more" : "It may run commands"}: ${unknown.length === 1 ? "this manifest" : "these manifests"} cannot be read before.</p>
-        <ul class="commands">${unknown.map((guard, index) => html`<li key=${index}><span class="muted bidi">${guard.resource}${where(guard)}</span><span class="bidi">${guard.unknown}</span></li>`)}</ul>`}`,
+      ${
+        commands.length > 0 &&
+        html`
+          <p>
+            A plan runs guards, which tell whether a command would run, and <code>post</code>${" "}
+            commands of scaffolds, on private copies of the files. On <b>${about?.host}</b> it runs${" "}
+            ${plural(commands.length, "command")}:
+          </p>
+          <ul class="commands">
+            ${commands.map(
+              (guard, index) =>
+                html`<li key=${index}>
+                  <span class="muted bidi">
+                    ${guard.resource} ${guard.property}, as <b>${guard.user}</b>
+                    ${where(guard)}
+                  </span>
+                  <code class="bidi">${guard.command}</code>
+                </li>`,
+            )}
+          </ul>
+        `
+      }
+      ${
+        unknown.length > 0 &&
+        html`
+          <p>
+            ${commands.length > 0 ? "It may run more" : "It may run commands"}:${" "}
+            ${unknown.length === 1 ? "this manifest" : "these manifests"} cannot be read before.
+          </p>
+          <ul class="commands">
+            ${unknown.map(
+              (guard, index) =>
+                html`<li key=${index}>
+                  <span class="muted bidi">
+                    ${guard.resource}
+                    ${where(guard)}
+                  </span>
+                  <span class="bidi">${guard.unknown}</span>
+                </li>`,
+            )}
+          </ul>
+        `
+      }
+    `,
     action: "Run them and plan",
   });
   if (answer) agreed.set(file, said);
   return answer;
 }
 
-/** Shows a diff that the mode of its file hides: only a plan that asks for all has it. @param {Run} run @param {Row} row */
+/**
+ * Shows a diff that the mode of its file hides: only a plan that asks for all has it.
+ * @param {Run} run
+ * @param {Row} row
+ */
 export function reveal(run, row) {
   const revealed = new Set([...run.revealed.peek(), row.id]);
   if (run.diffs === "all" || !run.isPlan) run.revealed.value = revealed;
   else void startPlan({ revealed });
 }
 
-/** Plans the text as it stands. @param {{revealed?: Set<string>} | Event} [options] `revealed`: with the diffs of these, whatever the modes of the files */
+/**
+ * Plans the text as it stands.
+ * @param {{revealed?: Set<string>} | Event} [options] `revealed`: with the diffs of these, whatever
+ *   the modes of the files
+ */
 export async function startPlan(options = {}) {
   const document = current.peek();
   if (!document?.isManifest) return;
@@ -280,8 +313,14 @@ export async function startPlan(options = {}) {
   try {
     if (!(await agreeToGuards(document))) return;
     const [path, text] = [document.path.peek(), document.editor.doc];
-    const { id } = await document.ask("runs", text, { mode: "plan", path, diffs, ...(facts.peek() ? { facts: facts.peek() } : {}) });
-    go({ page: "plan", resource: selected.peek() ? idOf(/** @type {any} */ (selected.peek())) : "" });
+    const { id } = await document.ask("runs", text, {
+      mode: "plan",
+      path,
+      diffs,
+      ...(facts.peek() ? { facts: facts.peek() } : {}),
+    });
+    const entry = selected.peek();
+    go({ page: "plan", resource: entry ? idOf(entry) : "" });
     const run = new Run({ id, mode: "plan", path, text, diffs });
     run.revealed.value = revealed;
     await follow(run);
@@ -296,9 +335,15 @@ const DOUBLE_CLICK = 1000;
 /** Ends the run as SIGINT would. */
 export async function stopRun() {
   const run = currentRun.peek();
-  if (!run || run.state.peek() !== "running" || (run.stopped.peek() > 0 && performance.now() - run.stopped.peek() < DOUBLE_CLICK)) return;
+  if (
+    !run ||
+    run.state.peek() !== "running" ||
+    (run.stopped.peek() > 0 && performance.now() - run.stopped.peek() < DOUBLE_CLICK)
+  ) {
+    return;
+  }
   run.stopped.value = performance.now();
-  await request("DELETE", `runs/${run.id}`).catch((error) => report(error, "stop the run"));
+  await remove(`runs/${run.id}`).catch((error) => report(error, "stop the run"));
 }
 
 /** Why the plan cannot be applied; null if it can. */
@@ -314,7 +359,10 @@ export function applyProblem() {
   if (run.state.value === "running") return "The plan is not finished";
   if (run.state.value !== "finished") return "The plan did not finish: make a new one";
   if (run.stale.value) return "The plan is stale: make a new one";
-  if (Date.now() - run.started.getTime() > MOST_AGE) return "The plan is older than 10 minutes: make a new one";
+  const minutes = about.limits.plan_minutes;
+  if (Date.now() - run.started.getTime() > minutes * 60_000) {
+    return `The plan is older than ${plural(minutes, "minute")}: make a new one`;
+  }
   return null;
 }
 
@@ -334,16 +382,34 @@ export async function startApply() {
   }
   const answer = await confirm({
     title: `Apply ${run.path} to ${about?.host}?`,
-    body: html`<p>${summaryOf(run)}, as <b>${about?.user}</b>.</p>
-      <ul class="commands">${rows.slice(0, 50).map((row) => html`<li key=${row.key}><span class="muted">${OUTCOMES[row.outcome]?.word}</span><code class="bidi">${row.id}</code></li>`)}</ul>
-      ${rows.length > 50 && html`<p class="muted">and ${plural(rows.length - 50, "more resource")}</p>`}`,
+    body: html`
+      <p>
+        ${summaryOf(run)}, as <b>${about?.user}</b>.
+      </p>
+      <ul class="commands">
+        ${rows.slice(0, 50).map(
+          (row) =>
+            html`<li key=${row.key}>
+              <span class="muted">${OUTCOMES[row.outcome].word}</span>
+              <code class="bidi">${row.id}</code>
+            </li>`,
+        )}
+      </ul>
+      ${rows.length > 50 && html`<p class="muted">and ${plural(rows.length - 50, "more resource")}</p>`}
+    `,
     action: "Apply",
   });
   if (!answer) return;
   try {
     const { id } = await post("runs", { mode: "apply", plan: run.id });
     go({ page: "plan" });
-    const applied = new Run({ id, mode: "apply", path: run.path, text: run.text, diffs: run.diffs });
+    const applied = new Run({
+      id,
+      mode: "apply",
+      path: run.path,
+      text: run.text,
+      diffs: run.diffs,
+    });
     await follow(applied);
     applied.outdated.value = false;
     run.outdated.value = true;
@@ -356,23 +422,34 @@ export async function startApply() {
 
 /** A run as Markdown, for a review. @param {Run} run */
 export function asMarkdown(run) {
-  const lines = [`## ${run.isPlan ? "Plan" : "Run"} of ${run.path}`, "", `${summaryOf(run) || "nothing to do"}`, ""];
+  const lines = [
+    `## ${run.isPlan ? "Plan" : "Run"} of ${run.path}`,
+    "",
+    `${summaryOf(run) || "nothing to do"}`,
+    "",
+  ];
   for (const row of run.rows.peek().filter((one) => one.outcome !== "stable")) {
-    lines.push(`- **${OUTCOMES[row.outcome]?.word ?? row.outcome}** \`${row.id}\`${row.error ? `: ${row.error.split("\n")[0]}` : ""}`);
+    const { word } = OUTCOMES[row.outcome];
+    const error = row.error ? `: ${row.error.split("\n")[0]}` : "";
+    lines.push(`- **${word}** \`${row.id}\`${error}`);
     for (const change of row.changes) lines.push(`  - ${change.property}: ${changeText(change)}`);
     if (row.hidden && !run.revealed.peek().has(row.id)) lines.push(`  - ${row.hidden} hidden`);
-    else if (row.diff) lines.push("", "  ```diff", ...row.diff.split("\n").map((line) => `  ${line}`), "  ```", "");
+    else if (row.diff) {
+      lines.push("", "  ```diff", ...row.diff.split("\n").map((line) => `  ${line}`), "  ```", "");
+    }
   }
   return `${lines.join("\n")}\n`;
 }
 
-/** @param {any} value */
+/** @param {Api.ChangeValue} value */
 const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** «0600 → 0644». @param {Change} change */
+/** «0600 → 0644». @param {Api.Change} change */
 export function changeText(change) {
   if (change.secret) return "secret";
-  if (change.added !== undefined || change.removed !== undefined) return `+${change.added ?? 0} −${change.removed ?? 0}`;
+  if (change.added !== undefined || change.removed !== undefined) {
+    return `+${change.added ?? 0} −${change.removed ?? 0}`;
+  }
   if (change.from === undefined) return shown(change.to ?? "");
   if (change.to === undefined) return `${shown(change.from)} → absent`;
   return `${shown(change.from)} → ${shown(change.to)}`;

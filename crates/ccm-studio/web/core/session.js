@@ -33,7 +33,10 @@ function keep(value) {
   }
 }
 
-/** Takes the token out of the address, and leaves no trace of it in the history. @param {string} before where the page was, for its address */
+/**
+ * Takes the token out of the address, and leaves no trace of it in the history.
+ * @param {string} before where the page was, for its address
+ */
 export function takeToken(before) {
   const found = location.hash.match(/^#token=([\w.~-]+)(?:&(.*))?$/);
   if (!found) return null;

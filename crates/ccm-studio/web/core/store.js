@@ -19,16 +19,24 @@ export const current = signal(null);
 /** @type {Signal<ApiError | Error | null>} why the file cannot be shown */
 export const openError = signal(null);
 
-/** @type {Signal<FactsChoice | undefined>} the facts that are looked at; undefined is this machine */
+/**
+ * @type {Signal<FactsChoice | undefined>} the facts that are looked at; undefined is this machine
+ */
 export const facts = signal(undefined);
 
-/** @type {Signal<Map<string, string>>} outcome of the last plan, by `type#name` */
+/** @type {Signal<Map<string, Api.Outcome>>} outcome of the last plan, by `type#name` */
 export const outcomes = signal(new Map());
 
-/** Open files by name. Those with unsaved text stay, in memory only. @type {Map<string, Document>} */
+/**
+ * Open files by name. Those with unsaved text stay, in memory only.
+ * @type {Map<string, Document>}
+ */
 const documents = new Map();
 
-/** What the server last told of files: their digests, none where they are gone. @type {Map<string, string | undefined>} */
+/**
+ * What the server last told of files: their digests, none where they are gone.
+ * @type {Map<string, string | undefined>}
+ */
 const told = new Map();
 
 /** @param {string} name */
@@ -50,10 +58,18 @@ const numbers = computed(() => {
   return found;
 });
 
-/** What names an entry in requests: its id, or its number where names repeat. @param {OutlineEntry} entry @returns {string | number} */
-export const handleOf = (entry) => ((numbers.value.get(idOf(entry))?.length ?? 0) > 1 ? entry.number : idOf(entry));
+/**
+ * What names an entry in requests: its id, or its number where names repeat.
+ * @param {OutlineEntry} entry
+ * @returns {string | number}
+ */
+export const handleOf = (entry) =>
+  (numbers.value.get(idOf(entry))?.length ?? 0) > 1 ? entry.number : idOf(entry);
 
-/** The entry that is selected everywhere. @type {import("../vendor/preact.js").ReadonlySignal<OutlineEntry | null>} */
+/**
+ * The entry that is selected everywhere.
+ * @type {import("../vendor/preact.js").ReadonlySignal<OutlineEntry | null>}
+ */
 export const selected = computed(() => {
   const wanted = place.value.resource;
   const outline = current.value?.outline.value;
@@ -76,7 +92,13 @@ export const selected = computed(() => {
 export function select(entry, { replace = true, reveal = true } = {}) {
   const repeats = entry ? (numbers.peek().get(idOf(entry))?.length ?? 0) > 1 : false;
   const { n: _, ...rest } = place.peek().rest;
-  go({ resource: entry ? idOf(entry) : "", rest: repeats && entry ? { ...rest, n: String(entry.number) } : rest }, { replace });
+  go(
+    {
+      resource: entry ? idOf(entry) : "",
+      rest: repeats && entry ? { ...rest, n: String(entry.number) } : rest,
+    },
+    { replace },
+  );
   if (entry && reveal) follow(entry);
 }
 
@@ -86,7 +108,8 @@ let chosenAt = 0;
 const PAUSE = 120;
 
 /**
- * Shows a resource in the text. Drawing another part of a large text takes longer than all the rest,
+ * Shows a resource in the text. Drawing another part of a large text takes longer than all the
+ * rest,
  * so while one resource after the other is chosen, the text follows when the list has been painted.
  * @param {OutlineEntry} entry
  */
@@ -94,7 +117,9 @@ function follow(entry) {
   const doc = current.peek();
   const revision = doc?.revision.peek();
   const show = () => {
-    if (doc && doc === current.peek() && doc.revision.peek() === revision) doc.reveal(entry.range[0], entry.range[1]);
+    if (doc && doc === current.peek() && doc.revision.peek() === revision) {
+      doc.reveal(entry.range[0], entry.range[1]);
+    }
   };
   cancelAnimationFrame(following);
   const repeats = performance.now() - chosenAt < PAUSE;
@@ -103,7 +128,11 @@ function follow(entry) {
   else show();
 }
 
-/** Selects by `type#name` or `type#alias`, as findings and plans name resources. @param {string} id @param {{page?: string}} [options] */
+/**
+ * Selects by `type#name` or `type#alias`, as findings and plans name resources.
+ * @param {string} id
+ * @param {{page?: string}} [options]
+ */
 export function selectNamed(id, { page } = {}) {
   go({ resource: id, ...(page ? { page } : {}) });
   const entry = selected.peek();
@@ -111,7 +140,8 @@ export function selectNamed(id, { page } = {}) {
 }
 
 /** Whether any open file has unsaved text. */
-export const unsaved = () => [...documents.values(), current.peek()].some((document) => document?.dirty.peek());
+export const unsaved = () =>
+  [...documents.values(), current.peek()].some((document) => document?.dirty.peek());
 
 /** Whether someone stopped listing the files before there was a list. */
 export const filesStopped = signal(false);
@@ -141,7 +171,9 @@ export async function loadFiles() {
 }
 
 /** @param {string} path */
-export const kindOf = (path) => files.peek()?.find((file) => file.path === path)?.kind ?? (/\.(jet|templ)$/.test(path) ? "template" : "manifest");
+export const kindOf = (path) =>
+  files.peek()?.find((file) => file.path === path)?.kind ??
+  (/\.(jet|templ)$/.test(path) ? "template" : "manifest");
 
 /** @type {AbortController | null} */
 let opening = null;
@@ -155,7 +187,10 @@ function read(path) {
   return get(`files/${encodePath(path)}`, { signal: opening.signal });
 }
 
-/** The file of the address, asked for before the page knows what else there is. @type {{path: string, answer: Promise<FileText>} | null} */
+/**
+ * The file of the address, asked for before the page knows what else there is.
+ * @type {{path: string, answer: Promise<FileText>} | null}
+ */
 let early = null;
 
 /**
@@ -188,7 +223,9 @@ async function open(path) {
     if (place.peek().file !== path) return;
     batch(() => {
       current.value = null;
-      openError.value = aborted(error) ? new Error("loading it was stopped") : /** @type {Error} */ (error);
+      openError.value = aborted(error)
+        ? new Error("loading it was stopped")
+        : /** @type {Error} */ (error);
     });
   }
 }
@@ -199,7 +236,15 @@ async function open(path) {
  * @param {string} text
  */
 export function openDraft(path, text) {
-  const file = { path, text, digest: "", eol: /** @type {const} */ ("lf"), bom: false, writable: true, notes: [] };
+  const file = {
+    path,
+    text,
+    digest: "",
+    eol: /** @type {const} */ ("lf"),
+    bom: false,
+    writable: true,
+    notes: [],
+  };
   const document = new Document(file, { kind: "manifest", facts: () => facts.value, draft: true });
   documents.set(path, document);
   batch(() => {
@@ -219,7 +264,8 @@ function followAddress() {
     if (!loaded || file === shown) return;
     shown = file;
     if (!file) {
-      const first = studio.peek()?.file ?? files.peek()?.find((one) => one.kind === "manifest")?.path;
+      const first =
+        studio.peek()?.file ?? files.peek()?.find((one) => one.kind === "manifest")?.path;
       if (first) go({ file: first }, { replace: true });
       // Without a list, it may still come.
       else if (files.peek() === null) shown = null;
@@ -239,7 +285,10 @@ async function watch() {
         if (event.event === "files") void loadFiles().catch(() => {});
         if (event.event === "file") {
           told.set(event.data.path, event.data.digest);
-          void documents.get(event.data.path)?.changedOnDisk(event.data.digest).catch(() => {});
+          void documents
+            .get(event.data.path)
+            ?.changedOnDisk(event.data.digest)
+            .catch(() => {});
         }
         if (event.event === "stopping") stopping();
       });

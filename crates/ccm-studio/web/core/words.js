@@ -1,15 +1,46 @@
 // Words that several places need.
 
 /** @param {number} count @param {string} one @param {string} [many] */
-export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+export const plural = (count, one, many = `${one}s`) =>
+  `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
-const ORDINALS = ["zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"];
-const CARDINALS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const ORDINALS = [
+  "zeroth",
+  "first",
+  "second",
+  "third",
+  "fourth",
+  "fifth",
+  "sixth",
+  "seventh",
+  "eighth",
+  "ninth",
+  "tenth",
+  "eleventh",
+  "twelfth",
+];
+const CARDINALS = [
+  "zero",
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
 
 /** «third of five», or «31 of 5,000». @param {number} number @param {number} total */
 export function rank(number, total) {
   const small = ORDINALS[number] && CARDINALS[total];
-  return small ? `${ORDINALS[number]} of ${CARDINALS[total]}` : `${number.toLocaleString("en")} of ${total.toLocaleString("en")}`;
+  return small
+    ? `${ORDINALS[number]} of ${CARDINALS[total]}`
+    : `${number.toLocaleString("en")} of ${total.toLocaleString("en")}`;
 }
 
 /** A duration as people read it. @param {number} micros */
@@ -35,7 +66,8 @@ export function when(time, now = new Date()) {
 }
 
 /** The full date, for `title`. @param {Date} time */
-export const fullDate = (time) => time.toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
+export const fullDate = (time) =>
+  time.toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
 
 export const isMac = typeof navigator !== "undefined" && /Mac|iP(hone|ad)/.test(navigator.platform);
 
@@ -44,11 +76,17 @@ export function keyText(keys) {
   const names = isMac
     ? { Mod: "⌘", Shift: "⇧", Alt: "⌥", Enter: "↵" }
     : { Mod: "Ctrl", Enter: "↵" };
-  return keys.split("+").map((part) => names[/** @type {keyof typeof names} */ (part)] ?? part).join(isMac ? "" : " ");
+  return keys
+    .split("+")
+    .map((part) => names[/** @type {keyof typeof names} */ (part)] ?? part)
+    .join(isMac ? "" : " ");
 }
 
 /** Whether all words of a query occur in a text. @param {string} text @param {string} query */
 export function matches(text, query) {
   const all = text.toLowerCase();
-  return query.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word));
 }

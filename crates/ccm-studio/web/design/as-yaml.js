@@ -6,7 +6,11 @@ import { current } from "../core/store.js";
 import { span } from "../core/positions.js";
 import { Button, typed } from "../ui/parts.js";
 
-/** The lines of a value as if it stood alone. @param {TextRange | undefined} range @returns {string} */
+/**
+ * The lines of a value as if it stood alone.
+ * @param {TextRange | undefined} range
+ * @returns {string}
+ */
 export function written(range) {
   const doc = current.peek();
   if (!doc || !range) return "";
@@ -14,14 +18,25 @@ export function written(range) {
   const first = doc.checked.lineAt(from);
   const lines = doc.checked.sliceString(from, to).trimEnd().split("\n");
   // The first line begins behind its key or dash; the others at their own place.
-  const indents = lines.slice(1).filter((line) => /\S/.test(line)).map((line) => line.search(/\S/));
-  const own = /^\s*$/.test(first.text.slice(0, from - first.from)) || lines.length === 1 ? from - first.from : undefined;
+  const indents = lines
+    .slice(1)
+    .filter((line) => /\S/.test(line))
+    .map((line) => line.search(/\S/));
+  const own =
+    /^\s*$/.test(first.text.slice(0, from - first.from)) || lines.length === 1
+      ? from - first.from
+      : undefined;
   const indent = Math.min(...indents, own ?? Infinity);
-  return `${lines.map((line, index) => (index === 0 ? line : line.slice(Math.min(indent, Math.max(0, line.search(/\S|$/)))))).join("\n")}\n`;
+  const outdented = (/** @type {string} */ line) =>
+    line.slice(Math.min(indent, Math.max(0, line.search(/\S|$/))));
+  return `${lines.map((line, index) => (index === 0 ? line : outdented(line))).join("\n")}\n`;
 }
 
 /**
- * @param {{id: string, name: string, range: TextRange | undefined, onChange: (value: any) => void, onClose: () => void}} props
+ * @param {{
+ *   id: string, name: string, range: TextRange | undefined, onChange: (value: any) => void,
+ *   onClose: () => void,
+ * }} props
  */
 export function YamlControl({ id, name, range, onChange, onClose }) {
   const [text, setText] = useState(() => written(range));
@@ -34,21 +49,50 @@ export function YamlControl({ id, name, range, onChange, onClose }) {
       onChange(value ?? undefined);
       onClose();
     } catch (error) {
-      const line = error instanceof ApiError && error.details["range"] ? `Line ${error.details["range"][0] + 1}: ` : "";
+      const line =
+        error instanceof ApiError && error.details["range"]
+          ? `Line ${error.details["range"][0] + 1}: `
+          : "";
       setProblem(`${line}${/** @type {Error} */ (error).message}`);
       box.current?.focus();
     }
   };
-  return html`<div class="yamlbox"><div class=${`in lines ${problem ? "bad" : ""}`}><textarea ref=${box} id=${`${id}-yaml`} class="mono" aria-label=${`${name} as YAML`} aria-invalid=${problem ? "true" : undefined} aria-describedby=${problem ? `${id}-yaml-err` : undefined}
-      rows=${Math.min(18, Math.max(4, text.split("\n").length))} value=${text} spellcheck=${false} wrap="off"
-      onInput=${(/** @type {Event} */ event) => setText(typed(event))}
-      onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void take();
-        else if (event.key === "Escape") onClose();
-        else return;
-        event.preventDefault();
-        event.stopPropagation();
-      }}></textarea></div>
-    ${problem && html`<p class="err" id=${`${id}-yaml-err`}>${problem}</p>`}
-    <div class="row"><${Button} small kind="primary" onClick=${() => void take()}>Take over<//><${Button} small onClick=${onClose}>Cancel<//></div></div>`;
+  return html`<div class="yamlbox">
+    <div class=${`in lines ${problem ? "bad" : ""}`}>
+      <textarea
+        ref=${box}
+        id=${`${id}-yaml`}
+        class="mono"
+        aria-label=${`${name} as YAML`}
+        aria-invalid=${problem ? "true" : undefined}
+        aria-describedby=${problem ? `${id}-yaml-err` : undefined}
+        rows=${Math.min(18, Math.max(4, text.split("\n").length))}
+        value=${text}
+        spellcheck=${false}
+        wrap="off"
+        onInput=${(/** @type {Event} */ event) => setText(typed(event))}
+        onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
+          if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void take();
+          else if (event.key === "Escape") onClose();
+          else return;
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+      ></textarea>
+    </div>
+    ${
+      problem &&
+      html`<p class="err" id=${`${id}-yaml-err`}>
+        ${problem}
+      </p>`
+    }
+    <div class="row">
+      <${Button} small kind="primary" onClick=${() => void take()}>
+        Take over
+      <//>
+      <${Button} small onClick=${onClose}>
+        Cancel
+      <//>
+    </div>
+  </div>`;
 }

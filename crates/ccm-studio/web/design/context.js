@@ -19,7 +19,12 @@ function keyOf(text) {
   const found = text.match(LINE);
   if (!found) return null;
   const [, blanks = "", dashes = "", key] = found;
-  return { indent: blanks.length + dashes.length, outer: blanks.length, dashes: dashes.length > 0, key: key?.replace(/^(["'])(.*)\1$/, "$2") };
+  return {
+    indent: blanks.length + dashes.length,
+    outer: blanks.length,
+    dashes: dashes.length > 0,
+    key: key?.replace(/^(["'])(.*)\1$/, "$2"),
+  };
 }
 
 /**
@@ -30,8 +35,15 @@ function keyOf(text) {
 export function contextAt(doc, at) {
   const line = doc.lineAt(at);
   const before = line.text.slice(0, at - line.from);
-  const own = keyOf(line.text) ?? { indent: before.length, outer: 0, dashes: false, key: undefined };
-  const value = before.match(/^(\s*(?:- +)*(?:"[^"]*"|'[^']*'|[^\s#'"[{][^:#]*?)\s*:\s+)(\[?\s*)(.*)$/);
+  const own = keyOf(line.text) ?? {
+    indent: before.length,
+    outer: 0,
+    dashes: false,
+    key: undefined,
+  };
+  const value = before.match(
+    /^(\s*(?:- +)*(?:"[^"]*"|'[^']*'|[^\s#'"[{][^:#]*?)\s*:\s+)(\[?\s*)(.*)$/,
+  );
   const typed = before.match(/["']?([\w./#:{} -]*)$/)?.[0] ?? "";
   let indent = value ? own.indent : (before.match(/^\s*(?:- +)*/)?.[0].length ?? 0);
   const dash = /^\s*- /.test(before) || /^\s*-$/.test(before);
@@ -40,7 +52,11 @@ export function contextAt(doc, at) {
   // A dash at the same place as a key belongs to it, as flat lists are written.
   let flat = dash && !value ? (before.match(/^\s*/)?.[0].length ?? 0) : -1;
   if (dash) indent = before.match(/^\s*/)?.[0].length ?? 0;
-  for (let number = line.number - 1; number >= 1 && (indent > 0 || flat >= 0) && line.number - number < 5000; number -= 1) {
+  for (
+    let number = line.number - 1;
+    number >= 1 && (indent > 0 || flat >= 0) && line.number - number < 5000;
+    number -= 1
+  ) {
     const { text } = doc.line(number);
     if (/^\s*(#|$)/.test(text)) continue;
     const above = keyOf(text);
@@ -64,7 +80,10 @@ export function contextAt(doc, at) {
  * What a path of keys means.
  * @param {string[]} path
  * @param {Types} types
- * @returns {{what: "top" | "types" | "names" | "fields" | "none", type?: Type, fields?: Field[], field?: Field, name?: string}}
+ * @returns {{
+ *   what: "top" | "types" | "names" | "fields" | "none", type?: Type, fields?: Field[],
+ *   field?: Field, name?: string,
+ * }}
  */
 export function meaning(path, types) {
   if (path.length === 0) return { what: "top" };
@@ -80,8 +99,14 @@ export function meaning(path, types) {
   let field;
   for (const key of path.slice(4)) {
     field = fields?.find((one) => one.name === key || one.aliases.includes(key));
-    fields = field?.fields ?? /** @type {any} */ (field?.items)?.fields;
+    fields = field?.fields ?? field?.items?.fields;
     if (!field) return { what: "none" };
   }
-  return { what: fields ? "fields" : "none", type, name: path[3] ?? "", ...(fields ? { fields } : {}), ...(field ? { field } : {}) };
+  return {
+    what: fields ? "fields" : "none",
+    type,
+    name: path[3] ?? "",
+    ...(fields ? { fields } : {}),
+    ...(field ? { field } : {}),
+  };
 }

@@ -1,9 +1,45 @@
 // The editor's extensions: what every open file has.
 import {
-  Compartment, Decoration, EditorState, EditorView, HighlightStyle, MatchDecorator, Prec, StateEffect, StateField, ViewPlugin, acceptCompletion, autocompletion,
-  bracketMatching, closeBrackets, closeBracketsKeymap, codeFolding, completionKeymap, crosshairCursor, defaultKeymap, drawSelection, dropCursor, foldGutter,
-  foldKeymap, highlightActiveLine, highlightActiveLineGutter, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, indentOnInput, indentUnit,
-  indentWithTab, keymap, lineNumbers, rectangularSelection, search, searchKeymap, syntaxHighlighting, tags, yaml,
+  Compartment,
+  Decoration,
+  EditorState,
+  EditorView,
+  HighlightStyle,
+  MatchDecorator,
+  Prec,
+  StateEffect,
+  StateField,
+  ViewPlugin,
+  acceptCompletion,
+  autocompletion,
+  bracketMatching,
+  closeBrackets,
+  closeBracketsKeymap,
+  codeFolding,
+  completionKeymap,
+  crosshairCursor,
+  defaultKeymap,
+  drawSelection,
+  dropCursor,
+  foldGutter,
+  foldKeymap,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSelectionMatches,
+  highlightSpecialChars,
+  history,
+  historyKeymap,
+  indentOnInput,
+  indentUnit,
+  indentWithTab,
+  keymap,
+  lineNumbers,
+  rectangularSelection,
+  search,
+  searchKeymap,
+  syntaxHighlighting,
+  tags,
+  yaml,
 } from "../vendor/codemirror.js";
 import { complete, hover } from "./completion.js";
 import { findings } from "./findings.js";
@@ -14,13 +50,19 @@ const style = HighlightStyle.define([
   { tag: [tags.string, tags.content, tags.attributeValue], color: "var(--y-str)" },
   { tag: [tags.number, tags.bool, tags.null], color: "var(--y-num)" },
   { tag: tags.comment, color: "var(--y-com)", fontStyle: "italic" },
-  { tag: [tags.punctuation, tags.separator, tags.squareBracket, tags.brace, tags.meta], color: "var(--y-punct)" },
+  {
+    tag: [tags.punctuation, tags.separator, tags.squareBracket, tags.brace, tags.meta],
+    color: "var(--y-punct)",
+  },
   { tag: [tags.labelName, tags.typeName], color: "var(--violet)" },
 ]);
 
 /** Placeholders, wherever they stand. */
 const placeholders = (() => {
-  const matcher = new MatchDecorator({ regexp: /\{\{[^{}\n]*\}\}/g, decoration: Decoration.mark({ class: "cm-tpl" }) });
+  const matcher = new MatchDecorator({
+    regexp: /\{\{[^{}\n]*\}\}/g,
+    decoration: Decoration.mark({ class: "cm-tpl" }),
+  });
   return ViewPlugin.define(
     (view) => {
       const plugin = {
@@ -36,7 +78,10 @@ const placeholders = (() => {
   );
 })();
 
-/** The lines of the resource that is selected. @type {import("../vendor/codemirror.js").StateEffectType<{from: number, to: number} | null>} */
+/**
+ * The lines of the resource that is selected.
+ * @type {import("../vendor/codemirror.js").StateEffectType<{from: number, to: number} | null>}
+ */
 export const setSelected = StateEffect.define();
 
 const selectedLine = Decoration.line({ class: "cm-chosen" });
@@ -51,7 +96,9 @@ const selectedField = StateField.define({
       const lines = [];
       if (effect.value) {
         const last = Math.min(effect.value.to, doc.lines - 1);
-        for (let line = effect.value.from; line <= last; line += 1) lines.push(selectedLine.range(doc.line(line + 1).from));
+        for (let line = effect.value.from; line <= last; line += 1) {
+          lines.push(selectedLine.range(doc.line(line + 1).from));
+        }
       }
       next = Decoration.set(lines);
     }
@@ -64,7 +111,12 @@ export const readOnly = new Compartment();
 export const language = new Compartment();
 
 /** Keys of the page that the editor must not take. */
-const left = Prec.highest(keymap.of([{ key: "Mod-Enter", run: () => false }, { key: "Mod-.", run: () => false }]));
+const left = Prec.highest(
+  keymap.of([
+    { key: "Mod-Enter", run: () => false },
+    { key: "Mod-.", run: () => false },
+  ]),
+);
 
 export const editorExtensions = [
   left,

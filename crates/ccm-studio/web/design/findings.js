@@ -1,19 +1,39 @@
 // Findings in the text: a mark in the gutter, a wavy line over the engine's
 // span, and below the line carets, message, hint and fixes.
-import { Decoration, EditorView, GutterMarker, RangeSet, StateEffect, StateField, WidgetType, gutter } from "../vendor/codemirror.js";
+import {
+  Decoration,
+  EditorView,
+  GutterMarker,
+  RangeSet,
+  StateEffect,
+  StateField,
+  WidgetType,
+  gutter,
+} from "../vendor/codemirror.js";
 import { PATHS } from "../ui/icons.js";
 import { span, startOf } from "../core/positions.js";
 
 /** More than this below their lines would hide the text. */
 const MOST_WIDGETS = 50;
 
-/** @type {import("../vendor/codemirror.js").StateEffectType<{findings: Finding[], fix: (fix: Fix) => void}>} */
+/**
+ * @type {import("../vendor/codemirror.js").StateEffectType<{findings: Finding[], fix: (fix: Fix) =>
+ *   void}>}
+ */
 export const setFindings = StateEffect.define();
-/** Findings that wait for an answer are dimmed. @type {import("../vendor/codemirror.js").StateEffectType<boolean>} */
+/**
+ * Findings that wait for an answer are dimmed.
+ * @type {import("../vendor/codemirror.js").StateEffectType<boolean>}
+ */
 export const setDimmed = StateEffect.define();
 
 class Explanation extends WidgetType {
-  /** @param {Finding} finding @param {number} column @param {number} length @param {(fix: Fix) => void} fix */
+  /**
+   * @param {Finding} finding
+   * @param {number} column
+   * @param {number} length
+   * @param {(fix: Fix) => void} fix
+   */
   constructor(finding, column, length, fix) {
     super();
     this.finding = finding;
@@ -25,7 +45,14 @@ class Explanation extends WidgetType {
   /** @param {Explanation} other */
   eq(other) {
     const [a, b] = [this.finding, other.finding];
-    return a.message === b.message && a.hint === b.hint && this.column === other.column && this.length === other.length && a.severity === b.severity && a.fixes.length === b.fixes.length;
+    return (
+      a.message === b.message &&
+      a.hint === b.hint &&
+      this.column === other.column &&
+      this.length === other.length &&
+      a.severity === b.severity &&
+      a.fixes.length === b.fixes.length
+    );
   }
 
   toDOM() {
@@ -91,23 +118,47 @@ class Mark extends GutterMarker {
   }
 }
 
-/** @typedef {{decorations: import("../vendor/codemirror.js").DecorationSet, marks: RangeSet<GutterMarker>, list: Finding[], dimmed: boolean}} Shown */
+/**
+ * @typedef {{
+ *   decorations: import("../vendor/codemirror.js").DecorationSet, marks: RangeSet<GutterMarker>,
+ *   list: Finding[], dimmed: boolean,
+ * }} Shown
+ */
 
 /** @type {StateField<Shown>} */
 export const findingsField = StateField.define({
-  create: () => /** @type {Shown} */ ({ decorations: Decoration.none, marks: RangeSet.empty, list: [], dimmed: false }),
+  create: () =>
+    /** @type {Shown} */ ({
+      decorations: Decoration.none,
+      marks: RangeSet.empty,
+      list: [],
+      dimmed: false,
+    }),
   update(shown, transaction) {
     let next = shown;
-    if (transaction.docChanged) next = { ...next, decorations: next.decorations.map(transaction.changes), marks: next.marks.map(transaction.changes) };
+    if (transaction.docChanged) {
+      next = {
+        ...next,
+        decorations: next.decorations.map(transaction.changes),
+        marks: next.marks.map(transaction.changes),
+      };
+    }
     for (const effect of transaction.effects) {
-      if (effect.is(setFindings)) next = { ...make(transaction.state.doc, effect.value.findings, effect.value.fix), dimmed: false };
+      if (effect.is(setFindings)) {
+        next = {
+          ...make(transaction.state.doc, effect.value.findings, effect.value.fix),
+          dimmed: false,
+        };
+      }
       if (effect.is(setDimmed)) next = { ...next, dimmed: effect.value };
     }
     return next;
   },
   provide: (field) => [
     EditorView.decorations.from(field, (shown) => shown.decorations),
-    EditorView.editorAttributes.from(field, (shown) => ({ class: shown.dimmed ? "cm-dimmed" : "" })),
+    EditorView.editorAttributes.from(field, (shown) => ({
+      class: shown.dimmed ? "cm-dimmed" : "",
+    })),
   ],
 });
 
@@ -128,19 +179,39 @@ function make(doc, findings, fix) {
     const { from, to } = span(doc, finding.range ?? [...start, ...start]);
     const line = doc.lineAt(from);
     const end = Math.min(to, line.to);
-    if (end > from) decorations.push(Decoration.mark({ class: `cm-wavy ${finding.severity}` }).range(from, to));
-    decorations.push(Decoration.line({ class: `cm-bad-line ${finding.severity}` }).range(line.from));
+    if (end > from) {
+      decorations.push(Decoration.mark({ class: `cm-wavy ${finding.severity}` }).range(from, to));
+    }
+    decorations.push(
+      Decoration.line({ class: `cm-bad-line ${finding.severity}` }).range(line.from),
+    );
     if (widgets < MOST_WIDGETS) {
       const column = width(line.text.slice(0, from - line.from));
-      decorations.push(Decoration.widget({ widget: new Explanation(finding, column, width(line.text.slice(from - line.from, end - line.from)), fix), block: true, side: 1 }).range(line.to));
+      decorations.push(
+        Decoration.widget({
+          widget: new Explanation(
+            finding,
+            column,
+            width(line.text.slice(from - line.from, end - line.from)),
+            fix,
+          ),
+          block: true,
+          side: 1,
+        }).range(line.to),
+      );
       widgets += 1;
     }
     const known = marks.get(line.from);
-    if (!known || known.severity === "warning") marks.set(line.from, new Mark(finding.severity, finding.message));
+    if (!known || known.severity === "warning") {
+      marks.set(line.from, new Mark(finding.severity, finding.message));
+    }
   }
   return {
     decorations: Decoration.set(decorations, true),
-    marks: RangeSet.of([...marks].map(([at, mark]) => mark.range(at)), true),
+    marks: RangeSet.of(
+      [...marks].map(([at, mark]) => mark.range(at)),
+      true,
+    ),
     list: findings,
   };
 }

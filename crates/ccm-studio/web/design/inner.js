@@ -9,7 +9,7 @@ import { Button } from "../ui/parts.js";
 
 /** The resources whose child manifests are shown, by `type#name`. */
 export const unfolded = signal(/** @type {Set<string>} */ (new Set()));
-/** @type {Signal<InnerEntry | null>} the one that is looked at */
+/** @type {Signal<Api.InnerResource | null>} the one that is looked at */
 export const chosenInner = signal(null);
 // What is selected elsewhere takes its place.
 effect(() => {
@@ -29,7 +29,10 @@ export function innerOf(doc) {
   return last.get(doc) ?? [];
 }
 
-/** What stands below each resource of the text; 0 has what a template made. @param {InnerEntry[]} inner */
+/**
+ * What stands below each resource of the text; 0 has what a template made.
+ * @param {InnerEntry[]} inner
+ */
 export function byParent(inner) {
   /** @type {Map<number, InnerEntry[]>} */
   const found = new Map();
@@ -52,47 +55,153 @@ export function fold(id, open = !unfolded.peek().has(id)) {
 /** Whether a file can be opened here. @param {string} file */
 const isHere = (file) => files.value?.some((one) => one.path === file) ?? false;
 
-/** Shows where a resource is written. @param {InnerEntry} entry */
+/** Shows where a resource is written. @param {Api.InnerResource} entry */
 export function openInner(entry) {
-  if (isHere(entry.file)) go({ page: "design", file: entry.file, resource: entry.rendered ? "" : idOf(entry) });
+  if (isHere(entry.file)) {
+    go({ page: "design", file: entry.file, resource: entry.rendered ? "" : idOf(entry) });
+  }
 }
 
-/** «of child.yaml, line 4». @param {InnerEntry} entry */
-const origin = (entry) => (entry.rendered ? `made by ${entry.file}` : `${entry.file}${entry.line ? `, line ${entry.line}` : ""}`);
+/** «of child.yaml, line 4». @param {Api.InnerResource} entry */
+const origin = (entry) =>
+  entry.rendered
+    ? `made by ${entry.file}`
+    : `${entry.file}${entry.line ? `, line ${entry.line}` : ""}`;
 
 /** How many stand below a resource. @param {{id: string, inner: InnerEntry[]}} props */
 export function Below({ id, inner }) {
-  const count = inner.filter((entry) => entry.note === undefined).length;
+  const count = inner.filter((entry) => !("note" in entry)).length;
   const open = unfolded.value.has(id);
-  return html`<span class="below" title=${`${open ? "Fold" : "Show"} what it applies (${open ? "←" : "→"})`} onClick=${(/** @type {Event} */ event) => {
-    event.stopPropagation();
-    fold(id);
-  }}><span class="sr">, ${plural(count, "resource")} inside${open ? "" : ", folded"}</span><span aria-hidden="true">${count}</span><${Icon} name=${open ? "down" : "chev"} /></span>`;
+  return html`<span
+    class="below"
+    title=${`${open ? "Fold" : "Show"} what it applies (${open ? "←" : "→"})`}
+    onClick=${(/** @type {Event} */ event) => {
+      event.stopPropagation();
+      fold(id);
+    }}
+  >
+    <span class="sr">
+      , ${plural(count, "resource")} inside${open ? "" : ", folded"}
+    </span>
+    <span aria-hidden="true">${count}</span>
+    <${Icon} name=${open ? "down" : "chev"} />
+  </span>`;
 }
 
 /**
- * @param {{entry: InnerEntry, index: number, indent: number, through: {lane: number}[], chosen: boolean, place: number, size: number}} props
+ * @param {{
+ *   entry: InnerEntry, index: number, indent: number, through: {lane: number}[], chosen: boolean,
+ *   place: number, size: number,
+ * }} props
  */
 export function InnerRow({ entry, index, indent, through, chosen, place: at, size }) {
-  const lines = through.map((line) => html`<i key=${line.lane} class=${`thru l${line.lane}`} style=${{ left: `${15 + line.lane * 10}px` }}></i>`);
+  const lines = through.map(
+    (line) =>
+      html`<i
+        key=${line.lane}
+        class=${`thru l${line.lane}`}
+        style=${{ left: `${15 + line.lane * 10}px` }}
+      ></i>`,
+  );
   const left = { paddingLeft: `${indent + Math.min(4, entry.depth) * 12}px` };
-  if (entry.note !== undefined) return html`<div class="inner note" role="presentation" style=${left} title=${entry.note}>${lines}<span class="bidi">${entry.note}</span></div>`;
-  return html`<div class="inner" role="option" id=${`outline-${index}`} aria-selected=${chosen ? "true" : "false"} aria-setsize=${size} aria-posinset=${at} style=${left}
-    onClick=${() => (chosenInner.value = entry)} onDblClick=${() => openInner(entry)}>${lines}<span class="sr">${idOf(entry)}, read-only, </span><${Tile} type=${entry.type} /><span class="nm"><span class="n" aria-hidden="true" title=${entry.name}><bdi>${entry.name}</bdi></span><span class="s bidi">${origin(entry)}</span></span></div>`;
+  if ("note" in entry) {
+    return html`<div class="inner note" role="presentation" style=${left} title=${entry.note}>
+      ${lines}
+      <span class="bidi">${entry.note}</span>
+    </div>`;
+  }
+  return html`<div
+    class="inner"
+    role="option"
+    id=${`outline-${index}`}
+    aria-selected=${chosen ? "true" : "false"}
+    aria-setsize=${size}
+    aria-posinset=${at}
+    style=${left}
+    onClick=${() => (chosenInner.value = entry)}
+    onDblClick=${() => openInner(entry)}
+  >
+    ${lines}
+    <span class="sr">${idOf(entry)}, read-only, </span>
+    <${Tile} type=${entry.type} />
+    <span class="nm">
+      <span class="n" aria-hidden="true" title=${entry.name}>
+        <bdi>${entry.name}</bdi>
+      </span>
+      <span class="s bidi">${origin(entry)}</span>
+    </span>
+  </div>`;
 }
 
-/** Above the resources that a template made. @param {{entry: InnerEntry}} props */
+/** Above the resources that a template made. @param {{entry: Api.InnerResource}} props */
 export function RenderedNote({ entry }) {
-  return html`<p class="rendered muted"><${Icon} name="braces" /><span>Made by ${isHere(entry.file) ? html`<button type="button" class="link bidi" onClick=${() => openInner(entry)}>${entry.file}</button>` : html`<code class="bidi">${entry.file}</code>`}, read-only</span></p>`;
+  return html`<p class="rendered muted">
+    <${Icon} name="braces" />
+    <span>
+      Made by${" "}
+      ${
+        isHere(entry.file)
+          ? html`<button type="button" class="link bidi" onClick=${() => openInner(entry)}>
+            ${entry.file}
+          </button>`
+          : html`<code class="bidi">${entry.file}</code>`
+      }
+      , read-only
+    </span>
+  </p>`;
 }
 
-/** In the place of the form. @param {{entry: InnerEntry}} props */
+/** In the place of the form. @param {{entry: Api.InnerResource}} props */
 export function InnerPane({ entry }) {
-  const rows = [["ensure", entry.ensure], ["alias", entry.alias], ["require", entry.require.join(", ")], ["subscribe", entry.subscribe.join(", ")]].filter(([, value]) => value);
-  return html`<header><${Tile} type=${entry.type} large /><div class="title"><h2 id="h-form" class="bidi" title=${idOf(entry)}>${idOf(entry)}</h2><p class="bidi">${entry.rendered ? "made by a template" : "of a child manifest"} · read-only here</p></div></header>
-    <div class="scroll" tabindex="0" role="region" aria-label="Properties"><fieldset><legend>Where it comes from</legend>
-      <div class="f"><span class="l">${entry.rendered ? "template" : "manifest"}</span><div class="ctl"><p class="none mono bidi">${entry.file}${entry.line && !entry.rendered ? `:${entry.line}` : ""}</p></div></div>
-      ${rows.map(([name, value]) => html`<div key=${name} class="f"><span class="l">${name}</span><div class="ctl"><p class="none mono bidi">${value}</p></div></div>`)}
-      ${isHere(entry.file) ? html`<p class="pad"><${Button} icon="file" onClick=${() => openInner(entry)}>Open ${entry.file}<//></p>` : html`<p class="muted pad">This file is not in the directory of this Studio.</p>`}
-    </fieldset></div>`;
+  const rows = [
+    ["ensure", entry.ensure],
+    ["alias", entry.alias],
+    ["require", entry.require.join(", ")],
+    ["subscribe", entry.subscribe.join(", ")],
+  ].filter(([, value]) => value);
+  return html`
+    <header>
+      <${Tile} type=${entry.type} large />
+      <div class="title">
+        <h2 id="h-form" class="bidi" title=${idOf(entry)}>
+          ${idOf(entry)}
+        </h2>
+        <p class="bidi">
+          ${entry.rendered ? "made by a template" : "of a child manifest"} · read-only here
+        </p>
+      </div>
+    </header>
+    <div class="scroll" tabindex="0" role="region" aria-label="Properties">
+      <fieldset>
+        <legend>Where it comes from</legend>
+        <div class="f">
+          <span class="l">${entry.rendered ? "template" : "manifest"}</span>
+          <div class="ctl">
+            <p class="none mono bidi">
+              ${entry.file}
+              ${entry.line && !entry.rendered ? `:${entry.line}` : ""}
+            </p>
+          </div>
+        </div>
+        ${rows.map(
+          ([name, value]) =>
+            html`<div key=${name} class="f">
+              <span class="l">${name}</span>
+              <div class="ctl">
+                <p class="none mono bidi">${value}</p>
+              </div>
+            </div>`,
+        )}
+        ${
+          isHere(entry.file)
+            ? html`<p class="pad">
+              <${Button} icon="file" onClick=${() => openInner(entry)}>
+                Open ${entry.file}
+              <//>
+            </p>`
+            : html`<p class="muted pad">This file is not in the directory of this Studio.</p>`
+        }
+      </fieldset>
+    </div>
+  `;
 }

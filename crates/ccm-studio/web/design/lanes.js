@@ -20,7 +20,7 @@ export function references(outline) {
   /** @type {Map<string, number>} */
   const places = new Map();
   outline.forEach((entry, index) => {
-    for (const name of [entry.name, entry.alias, entry.resolved]) {
+    for (const name of [entry.name, entry.alias]) {
       const id = name && `${entry.type}#${name}`;
       if (id && !places.has(id)) places.set(id, index);
     }
@@ -33,7 +33,8 @@ export function references(outline) {
 
 /**
  * @param {OutlineEntry[]} outline
- * @returns {{rows: Lane[], width: number, refers: number[][]}} `width`: how many lanes there are; `refers`: the places of what each refers to
+ * @returns {{rows: Lane[], width: number, refers: number[][]}} `width`: how many lanes there are;
+ *   `refers`: the places of what each refers to
  */
 export function lanes(outline) {
   const refers = references(outline);
@@ -74,10 +75,17 @@ export function lanes(outline) {
   let active = /** @type {typeof drawn} */ ([]);
   let next = 0;
   for (let index = 0; index < outline.length; index += 1) {
-    while (next < drawn.length && /** @type {any} */ (drawn[next]).first === index) active.push(/** @type {any} */ (drawn[next++]));
+    for (let group = drawn[next]; group?.first === index; group = drawn[next]) {
+      active.push(group);
+      next += 1;
+    }
     rows.push({
       own: groups.get(find(index))?.lane ?? -1,
-      lines: active.map((group) => ({ lane: group.lane, above: group.first < index, below: group.last > index })),
+      lines: active.map((group) => ({
+        lane: group.lane,
+        above: group.first < index,
+        below: group.last > index,
+      })),
     });
     active = active.filter((group) => group.last > index);
   }

@@ -21,7 +21,8 @@ function selectWhenThere(id) {
   if (!doc) return;
   const stop = doc.check.subscribe(() => {
     // An older outline has moved resources at their old places.
-    const entry = doc.outlined === doc.editor.doc && doc.outline.peek().findLast((one) => idOf(one) === id);
+    const entry =
+      doc.outlined === doc.editor.doc && doc.outline.peek().findLast((one) => idOf(one) === id);
     if (!entry) return;
     queueMicrotask(() => {
       stop();
@@ -37,20 +38,39 @@ export async function addResource(type) {
   if (!doc) return;
   if (!canEdit()) return announce("The text cannot be changed now");
   const name = await prompt({
-    title: `Add ${type}`, label: "Name", action: "Add", help: "What it manages, such as a path or a package name.",
-    check: (text) => (doc.outline.peek().some((entry) => entry.type === type && entry.name === text) ? `${type}#${text} is there already` : null),
+    title: `Add ${type}`,
+    label: "Name",
+    action: "Add",
+    help: "What it manages, such as a path or a package name.",
+    check: (text) =>
+      doc.outline.peek().some((entry) => entry.type === type && entry.name === text)
+        ? `${type}#${text} is there already`
+        : null,
   });
   if (name === undefined) return;
   const after = placeFor(type);
-  await perform([{ op: "add", type, name, ...(after ? { after: handleOf(after) } : {}) }], `add ${type}#${name}`, `${type}#${name}`);
+  await perform(
+    [{ op: "add", type, name, ...(after ? { after: handleOf(after) } : {}) }],
+    `add ${type}#${name}`,
+    `${type}#${name}`,
+  );
 }
 
-/** What a new resource comes behind: the selected one, or the last of its block if that is of another type. @param {string} type */
+/**
+ * What a new resource comes behind: the selected one, or the last of its block if that is of
+ * another type.
+ * @param {string} type
+ */
 function placeFor(type) {
   const now = selected.peek();
   if (!now || now.type === type) return now;
   const block = JSON.stringify(now.block.path);
-  return current.peek()?.outline.peek().findLast((entry) => JSON.stringify(entry.block.path) === block) ?? now;
+  return (
+    current
+      .peek()
+      ?.outline.peek()
+      .findLast((entry) => JSON.stringify(entry.block.path) === block) ?? now
+  );
 }
 
 /** @param {OutlineEntry} entry */
@@ -58,16 +78,32 @@ export async function duplicate(entry) {
   const doc = current.peek();
   if (!doc || !canEdit()) return;
   const name = await prompt({
-    title: `Duplicate ${idOf(entry)}`, label: "Name of the copy", value: freeName(entry), action: "Duplicate",
-    check: (text) => (doc.outline.peek().some((one) => one.type === entry.type && one.name === text) ? `${entry.type}#${text} is there already` : null),
+    title: `Duplicate ${idOf(entry)}`,
+    label: "Name of the copy",
+    value: freeName(entry),
+    action: "Duplicate",
+    check: (text) =>
+      doc.outline.peek().some((one) => one.type === entry.type && one.name === text)
+        ? `${entry.type}#${text} is there already`
+        : null,
   });
   if (name === undefined) return;
-  await perform([{ op: "duplicate", resource: handleOf(entry), name }], `duplicate ${idOf(entry)}`, `${entry.type}#${name}`);
+  await perform(
+    [{ op: "duplicate", resource: handleOf(entry), name }],
+    `duplicate ${idOf(entry)}`,
+    `${entry.type}#${name}`,
+  );
 }
 
 /** @param {OutlineEntry} entry */
 function freeName(entry) {
-  const names = new Set(current.peek()?.outline.peek().filter((one) => one.type === entry.type).map((one) => one.name));
+  const names = new Set(
+    current
+      .peek()
+      ?.outline.peek()
+      .filter((one) => one.type === entry.type)
+      .map((one) => one.name),
+  );
   for (let count = 2; ; count += 1) {
     const name = `${entry.name}-${count}`;
     if (!names.has(name)) return name;
@@ -77,9 +113,19 @@ function freeName(entry) {
 /** @param {OutlineEntry} entry */
 export async function rename(entry) {
   if (!canEdit()) return;
-  const name = await prompt({ title: `Rename ${idOf(entry)}`, label: "Name", value: entry.name, action: "Rename", help: "References to it are renamed with it, where they are plain text." });
+  const name = await prompt({
+    title: `Rename ${idOf(entry)}`,
+    label: "Name",
+    value: entry.name,
+    action: "Rename",
+    help: "References to it are renamed with it, where they are plain text.",
+  });
   if (name === undefined || name === entry.name) return;
-  await perform([{ op: "rename", resource: handleOf(entry), name }], `rename ${idOf(entry)}`, `${entry.type}#${name}`);
+  await perform(
+    [{ op: "rename", resource: handleOf(entry), name }],
+    `rename ${idOf(entry)}`,
+    `${entry.type}#${name}`,
+  );
 }
 
 /** @param {OutlineEntry} entry */
@@ -103,7 +149,11 @@ export async function moveBefore(entry, before) {
   const doc = current.peek();
   if (!doc || !canEdit() || before === entry) return;
   /** @type {Operation} */
-  const operation = { op: "move_before", resource: handleOf(entry), before: before ? handleOf(before) : null };
+  const operation = {
+    op: "move_before",
+    resource: handleOf(entry),
+    before: before ? handleOf(before) : null,
+  };
   const id = idOf(entry);
   try {
     await doc.edit([operation]);
@@ -111,7 +161,11 @@ export async function moveBefore(entry, before) {
     if (!(error instanceof ApiError) || error.code !== "edit") return report(error, `move ${id}`);
     const anyway = await confirm({
       title: `Move ${id}?`,
-      body: html`<p>${error.message}</p>${error.hint && html`<p>${error.hint}</p>`}<p>Moved anyway, the manifest is not valid until the reference is changed.</p>`,
+      body: html`
+        <p>${error.message}</p>
+        ${error.hint && html`<p>${error.hint}</p>`}
+        <p>Moved anyway, the manifest is not valid until the reference is changed.</p>
+      `,
       action: "Move anyway",
     });
     if (!anyway || !(await perform([{ ...operation, force: true }], `move ${id}`))) return;

@@ -3,7 +3,10 @@ import { effect, signal } from "../vendor/preact.js";
 import { ApiError, aborted } from "../core/api.js";
 import { current, facts, handleOf, selected } from "../core/store.js";
 
-/** @type {Signal<{handle: string | number, form: Form | null, revision: number, error: string | null} | null>} `revision`: that of the text which the form is about */
+/**
+ * @type {Signal<{handle: string | number, form: Form | null, revision: number, error: string |
+ *   null} | null>} `revision`: that of the text which the form is about
+ */
 export const shown = signal(null);
 
 /** @type {AbortController | null} */
@@ -38,7 +41,14 @@ export function followSelection() {
 export function stopAsking() {
   asked?.abort();
   const entry = selected.peek();
-  if (entry) shown.value = { handle: handleOf(entry), form: null, revision: 0, error: "Stopped. Choose the resource again to load its form." };
+  if (entry) {
+    shown.value = {
+      handle: handleOf(entry),
+      form: null,
+      revision: 0,
+      error: "Stopped. Choose the resource again to load its form.",
+    };
+  }
 }
 
 /** @param {OpenFile} doc @param {string | number} handle */
@@ -47,12 +57,20 @@ async function ask(doc, handle) {
   asked = request;
   const revision = doc.check.peek()?.revision ?? 0;
   try {
-    const form = await doc.ask("form", doc.checked, { path: doc.path.peek(), resource: handle, ...(facts.peek() ? { facts: facts.peek() } : {}) }, { signal: request.signal });
+    const form = await doc.ask(
+      "form",
+      doc.checked,
+      { path: doc.path.peek(), resource: handle, ...(facts.peek() ? { facts: facts.peek() } : {}) },
+      { signal: request.signal },
+    );
     if (asked === request) shown.value = { handle, form, revision, error: null };
   } catch (error) {
     if (aborted(error) || asked !== request) return;
     const message = error instanceof ApiError ? error.message : "The server cannot be reached";
     const last = shown.peek();
-    shown.value = last?.handle === handle ? { ...last, error: message } : { handle, form: null, revision: 0, error: message };
+    shown.value =
+      last?.handle === handle
+        ? { ...last, error: message }
+        : { handle, form: null, revision: 0, error: message };
   }
 }

@@ -15,9 +15,24 @@ extensions.push(...editorExtensions.map((one) => one));
 /** @param {{document: OpenFile}} props */
 export function TextPane({ document: doc }) {
   return html`<section class="pane code" aria-labelledby="h-code" id="pane-code">
-    <header><h2 id="h-code" class="bidi">${doc.path.value}</h2><span class="muted">${doc.kind === "template" ? "Template" : "YAML"}</span><span class="push"></span>
-      <${Button} small kind="ghost" icon="copy" onClick=${() => void copy(doc.text(), doc.path.peek())}>Copy<//>
-      <${Button} small kind="ghost" icon="dl" onClick=${() => download(doc.path.peek(), doc.text())}>Download<//></header>
+    <header>
+      <h2 id="h-code" class="bidi">
+        ${doc.path.value}
+      </h2>
+      <span class="muted">${doc.kind === "template" ? "Template" : "YAML"}</span>
+      <span class="push"></span>
+      <${Button}
+        small
+        kind="ghost"
+        icon="copy"
+        onClick=${() => void copy(doc.text(), doc.path.peek())}
+      >
+        Copy
+      <//>
+      <${Button} small kind="ghost" icon="dl" onClick=${() => download(doc.path.peek(), doc.text())}>
+        Download
+      <//>
+    </header>
     <${Editor} key=${doc.path.value} document=${doc} />
   </section>`;
 }
@@ -42,7 +57,8 @@ function Editor({ document: doc }) {
     view.contentDOM.setAttribute("aria-label", `Text of ${doc.path.peek()}`);
     view.dispatch({ effects: language.reconfigure(doc.kind === "template" ? [] : yaml()) });
     view.dispatch({ scrollIntoView: true });
-    const fix = (/** @type {Fix} */ chosen) => void doc.edit(chosen.operations).catch((error) => report(error, chosen.title));
+    const fix = (/** @type {Fix} */ chosen) =>
+      void doc.edit(chosen.operations).catch((error) => report(error, chosen.title));
     const stops = [
       effect(() => {
         const found = doc.check.value?.findings ?? [];
@@ -50,7 +66,9 @@ function Editor({ document: doc }) {
       }),
       effect(() => {
         const locked = doc.locked.value;
-        view.dispatch({ effects: readOnly.reconfigure(locked ? [EditorState.readOnly.of(true)] : []) });
+        view.dispatch({
+          effects: readOnly.reconfigure(locked ? [EditorState.readOnly.of(true)] : []),
+        });
       }),
       dimWhileSlow(doc, view),
       effect(() => {
@@ -58,7 +76,13 @@ function Editor({ document: doc }) {
         const entry = selected.value;
         const fresh = doc.checked === doc.editor.doc;
         if (!fresh && entry) return;
-        const lines = entry && { from: entry.range[0], to: entry.range[3] === 0 && entry.range[2] > entry.range[0] ? entry.range[2] - 1 : entry.range[2] };
+        const lines = entry && {
+          from: entry.range[0],
+          to:
+            entry.range[3] === 0 && entry.range[2] > entry.range[0]
+              ? entry.range[2] - 1
+              : entry.range[2],
+        };
         doc.mark(setSelected.of(lines));
       }),
     ];
@@ -91,7 +115,9 @@ function Editor({ document: doc }) {
     // Noted also where there is nothing to choose: later it would look like a move.
     const elsewhere = moved(doc);
     if (!entry || (!lost && now && !elsewhere)) return;
-    if (!now || now.number !== entry.number || idOf(now) !== idOf(entry)) select(entry, { reveal: false });
+    if (!now || now.number !== entry.number || idOf(now) !== idOf(entry)) {
+      select(entry, { reveal: false });
+    }
   });
   return html`<div class="editor" ref=${host}></div>`;
 }
@@ -99,7 +125,10 @@ function Editor({ document: doc }) {
 /** Where the cursor was when it last moved. @type {WeakMap<OpenFile, string>} */
 const chosenAt = new WeakMap();
 
-/** Whether the cursor is elsewhere than before: an outline that changes beneath it chooses nothing. @param {OpenFile} doc */
+/**
+ * Whether the cursor is elsewhere than before: an outline that changes beneath it chooses nothing.
+ * @param {OpenFile} doc
+ */
 function moved(doc) {
   const at = doc.cursor.peek().join();
   const before = chosenAt.get(doc);
@@ -113,8 +142,9 @@ function dimWhileSlow(doc, view) {
   let timer;
   const stop = effect(() => {
     clearTimeout(timer);
-    if (doc.checking.value) timer = setTimeout(() => view.dispatch({ effects: setDimmed.of(true) }), 500);
-    else view.dispatch({ effects: setDimmed.of(false) });
+    if (doc.checking.value) {
+      timer = setTimeout(() => view.dispatch({ effects: setDimmed.of(true) }), 500);
+    } else view.dispatch({ effects: setDimmed.of(false) });
   });
   return () => {
     clearTimeout(timer);

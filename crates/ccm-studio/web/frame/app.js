@@ -16,13 +16,21 @@ export function App() {
   // Without a key there is nothing to show; unsaved text stays below the page that says so.
   if (refused.value && !current.value) return html`<${Connect} />`;
   return html`
-    <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
+    <a class="skip" href="#main" onClick=${skip}>
+      Skip to the page
+    </a>
     <div class="app">
-      <${TopBar} /><${Rail} />
-      <main id="main" tabindex="-1"><${GlobalBanners} /><${Shown} /></main>
+      <${TopBar} />
+      <${Rail} />
+      <main id="main" tabindex="-1">
+        <${GlobalBanners} />
+        <${Shown} />
+      </main>
       <${StatusBar} />
     </div>
-    <${Toasts} /><${Dialogs} />`;
+    <${Toasts} />
+    <${Dialogs} />
+  `;
 }
 
 /** @param {Event} event */
@@ -43,6 +51,10 @@ function Shown() {
     if (!first.current) document.getElementById("main")?.focus();
     first.current = false;
   }, [known]);
-  if (!studio.value) return html`<p class="sr" role="status">Loading</p>`;
-  return html`<${/** @type {any} */ (known).view} key=${known?.id} />`;
+  if (!studio.value) {
+    return html`<p class="sr" role="status">
+      Loading
+    </p>`;
+  }
+  return known && html`<${known.view} key=${known.id} />`;
 }

@@ -5,7 +5,10 @@ import { keyText } from "../core/words.js";
 import { Modal, show } from "../ui/dialog.js";
 import { Button } from "../ui/parts.js";
 
-/** Keys that parts of the page handle by themselves. @type {{group: string, keys: string, title: string}[]} */
+/**
+ * Keys that parts of the page handle by themselves.
+ * @type {{group: string, keys: string, title: string}[]}
+ */
 const ELSEWHERE = [
   { group: "Lists", keys: "↑ ↓ Home End", title: "Choose" },
   { group: "Lists", keys: "Enter", title: "Open" },
@@ -24,9 +27,45 @@ export function openHelp() {
     const name = item.group ?? "Everywhere";
     groups.set(name, [...(groups.get(name) ?? []), item]);
   }
-  void show((close) => html`<${Modal} label="Keyboard" class="wide help" onClose=${() => close()}>
-    <h2>Keyboard</h2>
-    <div class="body keys">${[...groups].map(([name, items]) => html`<section key=${name}><h3>${name}</h3><dl>${items.map((/** @type {{title: string, keys: string}} */ item) => html`<div key=${item.title}><dt>${item.title}</dt><dd>${item.keys.split(", ").map((keys) => html`<kbd key=${keys}>${keys.includes(" ") ? keys.toUpperCase() : keyText(keys.length === 1 ? keys.toUpperCase() : keys)}</kbd> `)}</dd></div>`)}</dl></section>`)}</div>
-    <footer><${Button} data-autofocus onClick=${() => close()}>Close<//></footer>
-  <//>`);
+  void show(
+    (close) =>
+      html`<${Modal} label="Keyboard" class="wide help" onClose=${() => close()}>
+        <h2>Keyboard</h2>
+        <div class="body keys">
+          ${[...groups].map(
+            ([name, items]) =>
+              html`<section key=${name}>
+                <h3>${name}</h3>
+                <dl>
+                  ${items.map(
+                    (/** @type {{title: string, keys: string}} */ item) =>
+                      html`<div key=${item.title}>
+                        <dt>${item.title}</dt>
+                        <dd>
+                          ${item.keys.split(", ").map(
+                            (keys) =>
+                              html`
+                                <kbd key=${keys}>
+                                  ${
+                                    keys.includes(" ")
+                                      ? keys.toUpperCase()
+                                      : keyText(keys.length === 1 ? keys.toUpperCase() : keys)
+                                  }
+                                </kbd>${" "}
+                              `,
+                          )}
+                        </dd>
+                      </div>`,
+                  )}
+                </dl>
+              </section>`,
+          )}
+        </div>
+        <footer>
+          <${Button} data-autofocus onClick=${() => close()}>
+            Close
+          <//>
+        </footer>
+      <//>`,
+  );
 }

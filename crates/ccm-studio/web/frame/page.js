@@ -7,7 +7,13 @@ import { FileBanners } from "./banners.js";
  */
 export function Page({ title, about, actions, children }) {
   return html`<div class="page">
-    <div class="head"><div><h1>${title}</h1>${about && html`<p>${about}</p>`}</div>${actions && html`<div class="r">${actions}</div>`}</div>
+    <div class="head">
+      <div>
+        <h1>${title}</h1>
+        ${about && html`<p>${about}</p>`}
+      </div>
+      ${actions && html`<div class="r">${actions}</div>`}
+    </div>
     <${FileBanners} />
     ${children}
   </div>`;

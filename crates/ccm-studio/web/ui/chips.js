@@ -8,18 +8,36 @@ import { Icon } from "./icons.js";
 /**
  * @param {{
  *   values: string[], options: Options, onChange: (values: string[]) => void,
- *   onOpen?: (value: string) => void, label: string, labelledBy?: string, describedBy?: string, readOnly?: boolean, inherited?: boolean,
+ *   onOpen?: (value: string) => void, label: string, labelledBy?: string, describedBy?: string,
+ *   readOnly?: boolean, inherited?: boolean,
  *   only?: boolean, bad?: (value: string) => boolean
  * }} props `Alt+←` and `Alt+→` move a chip
  */
-export function Chips({ values, options, onChange, onOpen, label, labelledBy, describedBy, readOnly = false, inherited = false, only = false, bad = () => false }) {
+export function Chips({
+  values,
+  options,
+  onChange,
+  onOpen,
+  label,
+  labelledBy,
+  describedBy,
+  readOnly = false,
+  inherited = false,
+  only = false,
+  bad = () => false,
+}) {
   const [adding, setAdding] = useState(false);
   const isLeft = (/** @type {Option} */ option) => !values.includes(option.value);
-  const left = typeof options === "function" ? (/** @type {string} */ query) => options(query).filter(isLeft) : options.filter(isLeft);
+  const left =
+    typeof options === "function"
+      ? (/** @type {string} */ query) => options(query).filter(isLeft)
+      : options.filter(isLeft);
   /** @param {KeyboardEvent} event @param {number} index */
   const keys = (event, index) => {
     if (readOnly) return;
-    const step = event.altKey ? { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key] : undefined;
+    const step = event.altKey
+      ? { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key]
+      : undefined;
     const to = index + (step ?? 0);
     if (step && to >= 0 && to < values.length) {
       event.preventDefault();
@@ -32,17 +50,66 @@ export function Chips({ values, options, onChange, onOpen, label, labelledBy, de
       onChange(values.filter((_, at) => at !== index));
     }
   };
-  return html`<div class=${`chips ${inherited ? "inherit" : ""}`} role="group" aria-label=${labelledBy ? undefined : label} aria-labelledby=${labelledBy} aria-describedby=${describedBy}>
-    ${values.map((value, index) => html`<span key=${`${index}-${value}`} class=${`chip ${bad(value) ? "bad" : ""}`} onKeyDown=${(/** @type {KeyboardEvent} */ event) => keys(event, index)}>
-      ${onOpen ? html`<button type="button" class="go bidi" title=${`Go to ${value}`} onClick=${() => onOpen(value)}>${value}</button>` : html`<span class="bidi">${value}</span>`}
-      ${!readOnly && html`<button type="button" aria-label=${`Remove ${value} from ${label}`} onClick=${() => onChange(values.filter((_, at) => at !== index))}><${Icon} name="x" /></button>`}
-    </span>`)}
-    ${!readOnly && (adding
-      ? html`<span class="chip edit"><${Combo} value="" options=${left} only=${only} openOnFocus autofocus label=${`Add to ${label}`}
-          onCommit=${(/** @type {string} */ value) => {
-            setAdding(false);
-            if (value && !values.includes(value)) onChange([...values, value]);
-          }} onCancel=${() => setAdding(false)} /></span>`
-      : html`<button type="button" class="chip add" onClick=${() => setAdding(true)}><${Icon} name="plus" />Add<span class="sr"> to ${label}</span></button>`)}
+  return html`<div
+    class=${`chips ${inherited ? "inherit" : ""}`}
+    role="group"
+    aria-label=${labelledBy ? undefined : label}
+    aria-labelledby=${labelledBy}
+    aria-describedby=${describedBy}
+  >
+    ${values.map(
+      (value, index) =>
+        html`<span
+          key=${`${index}-${value}`}
+          class=${`chip ${bad(value) ? "bad" : ""}`}
+          onKeyDown=${(/** @type {KeyboardEvent} */ event) => keys(event, index)}
+        >
+          ${
+            onOpen
+              ? html`<button
+                type="button"
+                class="go bidi"
+                title=${`Go to ${value}`}
+                onClick=${() => onOpen(value)}
+              >
+                ${value}
+              </button>`
+              : html`<span class="bidi">${value}</span>`
+          }
+          ${
+            !readOnly &&
+            html`<button
+              type="button"
+              aria-label=${`Remove ${value} from ${label}`}
+              onClick=${() => onChange(values.filter((_, at) => at !== index))}
+            >
+              <${Icon} name="x" />
+            </button>`
+          }
+        </span>`,
+    )}
+    ${
+      !readOnly &&
+      (adding
+        ? html`<span class="chip edit">
+          <${Combo}
+            value=""
+            options=${left}
+            only=${only}
+            openOnFocus
+            autofocus
+            label=${`Add to ${label}`}
+            onCommit=${(/** @type {string} */ value) => {
+              setAdding(false);
+              if (value && !values.includes(value)) onChange([...values, value]);
+            }}
+            onCancel=${() => setAdding(false)}
+          />
+        </span>`
+        : html`<button type="button" class="chip add" onClick=${() => setAdding(true)}>
+          <${Icon} name="plus" />
+          Add<span class="sr"> to ${label}</span>
+        </button>`)
+    }
   </div>`;
 }

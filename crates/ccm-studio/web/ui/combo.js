@@ -15,9 +15,11 @@ import { matches } from "../core/words.js";
  *   options: Option[] | ((query: string) => Option[] | Promise<Option[]>),
  *   onCommit: (value: string) => void,
  *   only?: boolean,
- *   id?: string, label?: string, describedBy?: string, invalid?: boolean, failed?: boolean, placeholder?: string,
+ *   id?: string, label?: string, describedBy?: string, invalid?: boolean, failed?: boolean,
+ *   placeholder?: string,
  *   readOnly?: boolean, openOnFocus?: boolean, onCancel?: () => void, autofocus?: boolean
- * }} props `only`: nothing but an option is taken; `failed`: what was typed stays, as it could not be taken over; `options` as a function is asked again for each text
+ * }} props `only`: nothing but an option is taken; `failed`: what was typed stays, as it could not
+ *   be taken over; `options` as a function is asked again for each text
  */
 export function Combo(props) {
   const { value, options, onCommit, only = false, readOnly = false } = props;
@@ -43,7 +45,10 @@ export function Combo(props) {
     if (!open) return;
     let valid = true;
     const query = typed.current ? text : "";
-    const answer = typeof options === "function" ? options(query) : options.filter((option) => matches(`${option.value} ${option.label ?? ""}`, query));
+    const answer =
+      typeof options === "function"
+        ? options(query)
+        : options.filter((option) => matches(`${option.value} ${option.label ?? ""}`, query));
     void Promise.resolve(answer).then((list) => {
       if (!valid) return;
       setFound(list.slice(0, 200));
@@ -70,7 +75,11 @@ export function Combo(props) {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       if (!open) setOpen(true);
-      else setAt((found.length + at + (event.key === "ArrowDown" ? 1 : -1)) % Math.max(1, found.length));
+      else {
+        setAt(
+          (found.length + at + (event.key === "ArrowDown" ? 1 : -1)) % Math.max(1, found.length),
+        );
+      }
     } else if (event.key === "Enter") {
       event.preventDefault();
       const option = open ? found[at] : undefined;
@@ -90,9 +99,21 @@ export function Combo(props) {
   const shown = open && found.length > 0;
   return html`<div class="combo">
     <input
-      ref=${input} id=${id} value=${text} role="combobox" aria-expanded=${shown ? "true" : "false"} aria-controls=${`${id}-list`} aria-autocomplete="list"
-      aria-activedescendant=${shown && at >= 0 ? `${id}-${at}` : undefined} aria-label=${props.label} aria-describedby=${props.describedBy}
-      aria-invalid=${props.invalid ? "true" : undefined} readOnly=${readOnly} placeholder=${props.placeholder} spellcheck=${false} autocomplete="off"
+      ref=${input}
+      id=${id}
+      value=${text}
+      role="combobox"
+      aria-expanded=${shown ? "true" : "false"}
+      aria-controls=${`${id}-list`}
+      aria-autocomplete="list"
+      aria-activedescendant=${shown && at >= 0 ? `${id}-${at}` : undefined}
+      aria-label=${props.label}
+      aria-describedby=${props.describedBy}
+      aria-invalid=${props.invalid ? "true" : undefined}
+      readOnly=${readOnly}
+      placeholder=${props.placeholder}
+      spellcheck=${false}
+      autocomplete="off"
       onInput=${(/** @type {Event} */ event) => {
         typed.current = true;
         setText(/** @type {HTMLInputElement} */ (event.currentTarget).value);
@@ -107,14 +128,30 @@ export function Combo(props) {
         else if (only) props.onCancel?.();
       }}
     />
-    <ul id=${`${id}-list`} ref=${list} class="options" role="listbox" aria-label=${props.label ?? "Proposals"} hidden=${!shown}>
-      ${found.map((option, index) => html`<li
-        key=${option.value} id=${`${id}-${index}`} role="option" aria-selected=${index === at ? "true" : "false"}
-        onMouseDown=${(/** @type {Event} */ event) => {
-          event.preventDefault();
-          commit(option.value);
-        }}
-      ><span class="bidi">${option.label ?? option.value}</span>${option.detail && html`<small>${option.detail}</small>`}</li>`)}
+    <ul
+      id=${`${id}-list`}
+      ref=${list}
+      class="options"
+      role="listbox"
+      aria-label=${props.label ?? "Proposals"}
+      hidden=${!shown}
+    >
+      ${found.map(
+        (option, index) =>
+          html`<li
+            key=${option.value}
+            id=${`${id}-${index}`}
+            role="option"
+            aria-selected=${index === at ? "true" : "false"}
+            onMouseDown=${(/** @type {Event} */ event) => {
+              event.preventDefault();
+              commit(option.value);
+            }}
+          >
+            <span class="bidi">${option.label ?? option.value}</span>
+            ${option.detail && html`<small>${option.detail}</small>`}
+          </li>`,
+      )}
     </ul>
   </div>`;
 }

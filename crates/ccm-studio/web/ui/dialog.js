@@ -2,7 +2,9 @@
 import { html, signal, useEffect, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Button } from "./parts.js";
 
-/** @type {Signal<{id: number, view: () => Children}[]>} dialogs that are open, the last one on top */
+/**
+ * @type {Signal<{id: number, view: () => Children}[]>} dialogs that are open, the last one on top
+ */
 export const open = signal(/** @type {{id: number, view: () => Children}[]} */ ([]));
 let count = 0;
 
@@ -26,7 +28,9 @@ export function show(view) {
 
 /** Where `show` puts them. */
 export function Dialogs() {
-  return html`${open.value.map((one) => html`<${Holder} key=${one.id} view=${one.view} />`)}`;
+  return html`
+    ${open.value.map((one) => html`<${Holder} key=${one.id} view=${one.view} />`)}
+  `;
 }
 
 /** @param {{view: () => Children}} props */
@@ -44,22 +48,30 @@ export function Modal({ label, onClose, class: extra = "", children }) {
     while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
     before.current = active;
     dialog.current?.showModal();
-    /** @type {HTMLElement | null | undefined} */ (dialog.current?.querySelector("[data-autofocus]"))?.focus();
+    /** @type {HTMLElement | null | undefined} */ (
+      dialog.current?.querySelector("[data-autofocus]")
+    )?.focus();
   }, []);
   useEffect(
     () => () => {
-      if (before.current instanceof HTMLElement && before.current.isConnected) before.current.focus();
+      if (before.current instanceof HTMLElement && before.current.isConnected) {
+        before.current.focus();
+      }
     },
     [],
   );
   return html`<dialog
-    ref=${dialog} class=${extra} aria-label=${label}
+    ref=${dialog}
+    class=${extra}
+    aria-label=${label}
     onCancel=${(/** @type {Event} */ event) => {
       event.preventDefault();
       onClose();
     }}
     onMouseDown=${(/** @type {MouseEvent} */ event) => event.target === dialog.current && onClose()}
-  >${children}</dialog>`;
+  >
+    ${children}
+  </dialog>`;
 }
 
 /**
@@ -68,24 +80,44 @@ export function Modal({ label, onClose, class: extra = "", children }) {
  * @returns {Promise<boolean>}
  */
 export async function confirm({ title, body, action, kind = "primary", cancel = "Cancel" }) {
-  const answer = await show((close) => html`<${Modal} label=${title} class="ask" onClose=${() => close(false)}>
-    <h2>${title}</h2>
-    <div class="body">${body}</div>
-    <footer><${Button} data-autofocus onClick=${() => close(false)}>${cancel}<//><${Button} kind=${kind} onClick=${() => close(true)}>${action}<//></footer>
-  <//>`);
+  const answer = await show(
+    (close) =>
+      html`<${Modal} label=${title} class="ask" onClose=${() => close(false)}>
+        <h2>${title}</h2>
+        <div class="body">${body}</div>
+        <footer>
+          <${Button} data-autofocus onClick=${() => close(false)}>
+            ${cancel}
+          <//>
+          <${Button} kind=${kind} onClick=${() => close(true)}>
+            ${action}
+          <//>
+        </footer>
+      <//>`,
+  );
   return answer === true;
 }
 
 /**
  * Asks for one line of text.
- * @param {{title: string, label: string, value?: string, help?: string, action: string, check?: (value: string) => string | null}} question
+ * @param {{
+ *   title: string, label: string, value?: string, help?: string, action: string,
+ *   check?: (value: string) => string | null,
+ * }} question
  * @returns {Promise<string | undefined>}
  */
 export function prompt({ title, label, value = "", help, action, check = () => null }) {
-  return show((close) => html`<${Prompt} ...${{ title, label, value, help, action, check, close }} />`);
+  return show(
+    (close) => html`<${Prompt} ...${{ title, label, value, help, action, check, close }} />`,
+  );
 }
 
-/** @param {{title: string, label: string, value: string, help?: string, action: string, check: (value: string) => string | null, close: (value?: string) => void}} props */
+/**
+ * @param {{
+ *   title: string, label: string, value: string, help?: string, action: string,
+ *   check: (value: string) => string | null, close: (value?: string) => void,
+ * }} props
+ */
 function Prompt({ title, label, value, help, action, check, close }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const problem = useRef(signal(/** @type {string | null} */ (null))).current;
@@ -107,10 +139,28 @@ function Prompt({ title, label, value, help, action, check, close }) {
       <h2>${title}</h2>
       <div class="body">
         <label for="prompt-text">${label}</label>
-        <div class=${`in ${problem.value ? "bad" : ""}`}><input id="prompt-text" ref=${input} data-autofocus defaultValue=${value} spellcheck=${false} autocomplete="off" aria-invalid=${problem.value ? "true" : undefined} aria-describedby="prompt-help" /></div>
-        <p id="prompt-help" class=${problem.value ? "err" : "help"}>${problem.value ?? help}</p>
+        <div class=${`in ${problem.value ? "bad" : ""}`}>
+          <input
+            id="prompt-text"
+            ref=${input}
+            data-autofocus
+            defaultValue=${value}
+            spellcheck=${false}
+            autocomplete="off"
+            aria-invalid=${problem.value ? "true" : undefined}
+            aria-describedby="prompt-help"
+          />
+        </div>
+        <p id="prompt-help" class=${problem.value ? "err" : "help"}>
+          ${problem.value ?? help}
+        </p>
       </div>
-      <footer><${Button} onClick=${() => close()}>Cancel<//><button type="submit" class="btn primary">${action}</button></footer>
+      <footer>
+        <${Button} onClick=${() => close()}>Cancel<//>
+        <button type="submit" class="btn primary">
+          ${action}
+        </button>
+      </footer>
     </form>
   <//>`;
 }

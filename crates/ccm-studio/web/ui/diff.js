@@ -17,14 +17,43 @@ export function DiffView({ diff, title = diff.to === "/dev/null" ? diff.from : d
   const [all, setAll] = useState(false);
   const rows = all ? diff.rows : diff.rows.slice(0, MOST);
   return html`<figure class="diff">
-    <figcaption class="dh"><${Icon} name="file" /><span class="bidi">${title}</span>
-      <${Pill} square>+${diff.added}<span class="sr"> lines added</span><//><${Pill} square>−${diff.removed}<span class="sr"> lines removed</span><//></figcaption>
+    <figcaption class="dh">
+      <${Icon} name="file" />
+      <span class="bidi">${title}</span>
+      <${Pill} square>
+        +${diff.added}
+        <span class="sr"> lines added</span>
+      <//>
+      <${Pill} square>
+        −${diff.removed}
+        <span class="sr"> lines removed</span>
+      <//>
+    </figcaption>
     <div class="dlines" tabindex="0" role="group" aria-label=${`Difference of ${title}`}>
-    ${rows.map((row, index) => (row.kind === "hunk" || row.kind === "note"
-      ? html`<div key=${index} class="hunk">${row.text}</div>`
-      : html`<div key=${index} class=${`dl ${CLASSES[row.kind]}`}><i aria-hidden="true">${row.old}</i><i aria-hidden="true">${row.new}</i><span class="sg">${SIGNS[row.kind]}${row.kind !== "same" && html`<span class="sr">${row.kind}: </span>`}</span><span class="bidi">${marked(row)}</span></div>`))}
+      ${rows.map((row, index) =>
+        row.kind === "hunk" || row.kind === "note"
+          ? html`<div key=${index} class="hunk">
+            ${row.text}
+          </div>`
+          : html`<div key=${index} class=${`dl ${CLASSES[row.kind]}`}>
+            <i aria-hidden="true">${row.old}</i>
+            <i aria-hidden="true">${row.new}</i>
+            <span class="sg">
+              ${SIGNS[row.kind]}
+              ${row.kind !== "same" && html`<span class="sr">${row.kind}: </span>`}
+            </span>
+            <span class="bidi">${marked(row)}</span>
+          </div>`,
+      )}
     </div>
-    ${diff.rows.length > MOST && html`<div class="dmore"><${Button} small kind="ghost" onClick=${() => setAll(!all)}>${all ? "Show less" : `Show ${plural(diff.rows.length - MOST, "more line")}`}<//></div>`}
+    ${
+      diff.rows.length > MOST &&
+      html`<div class="dmore">
+        <${Button} small kind="ghost" onClick=${() => setAll(!all)}>
+          ${all ? "Show less" : `Show ${plural(diff.rows.length - MOST, "more line")}`}
+        <//>
+      </div>`
+    }
   </figure>`;
 }
 

@@ -5,9 +5,19 @@ import { html, useRef } from "../vendor/preact.js";
  * @param {{
  *   label: string, orientation: "vertical" | "horizontal", size: Signal<number>,
  *   min: number, max: number, controls: string, invert?: boolean, initial: number
- * }} props `size` in pixels; `invert` where the pane is behind the line; a double click brings `initial` back
+ * }} props `size` in pixels; `invert` where the pane is behind the line; a double click brings
+ *   `initial` back
  */
-export function Splitter({ label, orientation, size, min, max, controls, invert = false, initial }) {
+export function Splitter({
+  label,
+  orientation,
+  size,
+  min,
+  max,
+  controls,
+  invert = false,
+  initial,
+}) {
   const start = useRef({ at: 0, size: 0 });
   const vertical = orientation === "vertical";
   const limit = (/** @type {number} */ value) => Math.round(Math.min(max, Math.max(min, value)));
@@ -21,7 +31,9 @@ export function Splitter({ label, orientation, size, min, max, controls, invert 
   };
   /** @param {PointerEvent} event */
   const move = (event) => {
-    if (!/** @type {HTMLElement} */ (event.currentTarget).hasPointerCapture(event.pointerId)) return;
+    if (!(/** @type {HTMLElement} */ (event.currentTarget).hasPointerCapture(event.pointerId))) {
+      return;
+    }
     size.value = limit(start.current.size + (at(event) - start.current.at) * (invert ? -1 : 1));
   };
   /** @param {KeyboardEvent} event */
@@ -33,8 +45,18 @@ export function Splitter({ label, orientation, size, min, max, controls, invert 
     size.value = limit(to);
   };
   return html`<div
-    class=${`splitter ${orientation}`} role="separator" tabindex="0" aria-label=${label} aria-orientation=${orientation} aria-controls=${controls}
-    aria-valuenow=${limit(size.value)} aria-valuemin=${min} aria-valuemax=${max}
-    onPointerDown=${down} onPointerMove=${move} onKeyDown=${keys} onDblClick=${() => (size.value = initial)}
+    class=${`splitter ${orientation}`}
+    role="separator"
+    tabindex="0"
+    aria-label=${label}
+    aria-orientation=${orientation}
+    aria-controls=${controls}
+    aria-valuenow=${limit(size.value)}
+    aria-valuemin=${min}
+    aria-valuemax=${max}
+    onPointerDown=${down}
+    onPointerMove=${move}
+    onKeyDown=${keys}
+    onDblClick=${() => (size.value = initial)}
   ></div>`;
 }

@@ -9,7 +9,7 @@ import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
  * @param {{
  *   items: T[],
  *   height: (item: T, index: number) => number,
- *   row: (item: T, index: number) => any,
+ *   row: (item: T, index: number) => Children,
  *   label: string, id: string,
  *   selectable?: (item: T) => boolean,
  *   selected?: number,
@@ -21,16 +21,40 @@ import { html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
  *   role?: "listbox" | "list",
  *   followEnd?: boolean,
  *   recycle?: boolean,
- *   empty?: any
- * }} props `recycle`: rows have no state of their own, so what leaves the view is drawn over; `height` must be stable for an item; rows that open and close (as in a plan) pass a new `items`
+ *   empty?: Children
+ * }} props `recycle`: rows have no state of their own, so what leaves the view is drawn over;
+ *   `height` must be stable for an item; rows that open and close (as in a plan) pass a new `items`
  */
 export function VirtualList(props) {
-  const { items, height, row, label, id, selectable = () => true, selected = -1, role = "listbox", empty } = props;
+  const {
+    items,
+    height,
+    row,
+    label,
+    id,
+    selectable = () => true,
+    selected = -1,
+    role = "listbox",
+    empty,
+  } = props;
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [, redraw] = useState(0);
-  // Where the list stands, its height once that is known, the rows that are drawn, and what was brought into view.
-  const view = useRef({ top: 0, height: 0, first: 0, last: 0, most: 1, items: /** @type {T[] | null} */ (null), selected: -1 }).current;
-  const tops = useRef({ items: /** @type {T[] | null} */ (null), height, list: /** @type {number[]} */ ([0]) });
+  // Where the list stands, its height once that is known, the rows that are drawn, and what was
+  // brought into view.
+  const view = useRef({
+    top: 0,
+    height: 0,
+    first: 0,
+    last: 0,
+    most: 1,
+    items: /** @type {T[] | null} */ (null),
+    selected: -1,
+  }).current;
+  const tops = useRef({
+    items: /** @type {T[] | null} */ (null),
+    height,
+    list: /** @type {number[]} */ ([0]),
+  });
   if (tops.current.items !== items || tops.current.height !== height) {
     const list = [0];
     let sum = 0;
@@ -137,13 +161,39 @@ export function VirtualList(props) {
   view.most = Math.max(view.most, last - first);
   const rows = [];
   for (let index = first; index < last; index += 1) {
-    rows.push(html`<div class="vrow" role="presentation" key=${props.recycle ? index % view.most : index} style=${{ top: `${list[index]}px`, height: `${(list[index + 1] ?? 0) - (list[index] ?? 0)}px` }}>${row(/** @type {T} */ (items[index]), index)}</div>`);
+    rows.push(
+      html`<div
+        class="vrow"
+        role="presentation"
+        key=${props.recycle ? index % view.most : index}
+        style=${{
+          top: `${list[index]}px`,
+          height: `${(list[index + 1] ?? 0) - (list[index] ?? 0)}px`,
+        }}
+      >
+        ${row(/** @type {T} */ (items[index]), index)}
+      </div>`,
+    );
   }
   const visible = selected >= first && selected < last;
   return html`<div
-    ref=${box} class=${`scroll virtual ${props.class ?? ""}`} role=${role} aria-label=${label} tabindex="0" id=${id}
-    aria-activedescendant=${visible ? `${id}-${selected}` : undefined} onKeyDown=${keys}
-  >${items.length === 0 ? empty : html`<div class="vspace" role="presentation" style=${{ height: `${list[items.length]}px` }}>${rows}</div>`}</div>`;
+    ref=${box}
+    class=${`scroll virtual ${props.class ?? ""}`}
+    role=${role}
+    aria-label=${label}
+    tabindex="0"
+    id=${id}
+    aria-activedescendant=${visible ? `${id}-${selected}` : undefined}
+    onKeyDown=${keys}
+  >
+    ${
+      items.length === 0
+        ? empty
+        : html`<div class="vspace" role="presentation" style=${{ height: `${list[items.length]}px` }}>
+          ${rows}
+        </div>`
+    }
+  </div>`;
 }
 
 /** The last index whose top is not below a place. @param {number[]} tops @param {number} at */

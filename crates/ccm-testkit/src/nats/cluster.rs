@@ -6,7 +6,8 @@ use std::process::Child;
 
 use nix::sys::signal::Signal;
 
-use super::{Wire, run, wait_for};
+use super::{Wire, run};
+use crate::wait_until;
 
 /// Three servers with JetStream. A test stops, crashes and restarts them.
 pub struct Cluster {
@@ -53,13 +54,13 @@ impl Cluster {
             .collect();
         let cluster = Self { nodes };
         // A port that answers is not enough: it takes a leader to make streams.
-        wait_for("a cluster", || {
+        wait_until("a cluster", || {
             for node in &cluster.nodes {
                 std::net::TcpStream::connect(&node.address).ok()?;
             }
             Some(())
         });
-        wait_for("a leader", || {
+        wait_until("a leader", || {
             let body = b"{\"name\":\"READY\",\"subjects\":[\"ready\"],\"num_replicas\":3}";
             let address = &cluster.nodes[0].address;
             let answer = Wire::ask(address, "$JS.API.STREAM.CREATE.READY", body)?;
@@ -87,7 +88,7 @@ impl Cluster {
 
     /// The server that leads a stream, as one that works says.
     pub fn leader(&self, stream: &str) -> usize {
-        wait_for("the leader of a stream", || {
+        wait_until("the leader of a stream", || {
             let alive = self.nodes.iter().filter(|node| !node.is_dead);
             alive.map(|node| &node.address).find_map(|address| {
                 let info = Wire::ask(address, &format!("$JS.API.STREAM.INFO.{stream}"), b"")?;
@@ -127,7 +128,7 @@ impl Cluster {
         let node = &mut self.nodes[node];
         node.child = run(&node.directory);
         node.is_dead = false;
-        wait_for("a server", || std::net::TcpStream::connect(&node.address).ok());
+        wait_until("a server", || std::net::TcpStream::connect(&node.address).ok());
     }
 }
 

@@ -220,8 +220,19 @@ impl Wire {
 
     /// Stores a value.
     pub fn put(&mut self, bucket: &str, key: &str, value: &[u8]) {
-        let answer = self.request(&format!("$KV.{bucket}.{key}"), &[], value);
-        assert!(answer.contains("\"seq\""), "{answer}");
+        self.store(&format!("$KV.{bucket}.{key}"), &[], value);
+    }
+
+    /// Stores a message in the stream of its subject. A cluster that has just
+    /// started or lost a node may be without a leader for a moment: like other
+    /// clients, this one then tries again. Nothing was stored if it says so.
+    fn store(&mut self, subject: &str, headers: &[(&str, &str)], payload: &[u8]) {
+        crate::wait_until("a leader", || {
+            let answer = self.request(subject, headers, payload);
+            let is_stored = answer.contains("\"seq\"");
+            assert!(is_stored || answer == "503", "{subject}: {answer}");
+            is_stored
+        });
     }
 
     /// Makes a bucket of objects.
@@ -240,8 +251,7 @@ impl Wire {
     pub fn put_chunks(&mut self, bucket: &str, id: &str, content: &[u8], size: usize) -> usize {
         let mut count = 0;
         for chunk in content.chunks(size) {
-            let answer = self.request(&format!("$O.{bucket}.C.{id}"), &[], chunk);
-            assert!(answer.contains("\"seq\""), "{answer}");
+            self.store(&format!("$O.{bucket}.C.{id}"), &[], chunk);
             count += 1;
         }
         count
@@ -250,7 +260,6 @@ impl Wire {
     /// Stores the metadata of an object; `encoded` is its name in base64url.
     pub fn put_metadata(&mut self, bucket: &str, encoded: &str, metadata: &str) {
         let subject = format!("$O.{bucket}.M.{encoded}");
-        let answer = self.request(&subject, &[("Nats-Rollup", "sub")], metadata.as_bytes());
-        assert!(answer.contains("\"seq\""), "{answer}");
+        self.store(&subject, &[("Nats-Rollup", "sub")], metadata.as_bytes());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use ccm_agent::config::{self, Config, ConfigError, LogLevel};
+use ccm_agent::config::{self, Config, ConfigError, LogFormat, LogLevel};
 use ccm_agent::{Agent, AgentEnd, AgentError, Settings};
 use ccm_engine::ManifestError;
-use ccm_host::{Host, System};
+use ccm_host::{Cancel, System, process};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use super::{Result, example, flags};
@@ -34,8 +34,10 @@ pub(super) fn command() -> Command {
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::FilePath)
-                .default_value(config::DEFAULT_PATH)
-                .help("Read the configuration from this file"),
+                .help(
+                    "Read the configuration from this file; defaults to \
+                     `/etc/choria/ccm/config.yaml`, else `/etc/choria/ccm/agent.yaml`",
+                ),
         )
         .arg(flags::context())
         .arg(flag("check", "Check the configuration and exit"))
@@ -43,12 +45,14 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    let host = Host::new();
+    let host = flags::system(matches, "agent").begin(Cancel::default());
     if !matches.get_flag("check") && !matches.get_flag("once") {
-        host.without_huge_pages();
+        process::without_huge_pages();
     }
-    let given = matches.get_one::<PathBuf>("config").cloned().unwrap_or_default();
-    let path = flags::from_here(&host, &given);
+    let path = match matches.get_one::<PathBuf>("config") {
+        Some(given) => flags::from_here(&host, given),
+        None => config::default_path(&host).to_owned(),
+    };
     let (config, warnings) = Config::read(&host, &path).map_err(invalid)?;
     if !warnings.findings.is_empty() {
         ui.diagnosis(&warnings);
@@ -58,7 +62,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let flags = LogFlags::new(matches);
-    let log = logging::start_agent(host.logs_to_journal());
+    let log = logging::start_agent(process::logs_to_journal(&host));
     let run_args = flags.run_args();
     let on_config = move |config: &Config| flags.apply(config, &log);
     let settings = Settings {
@@ -77,7 +81,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         if is_sudden {
             end_now(code);
         }
-        return Ok(Exit::OfRun(code));
+        return Ok(Exit::Code(code));
     }
     match agent.run() {
         AgentEnd::Stopped => Ok(Exit::Done),
@@ -116,7 +120,7 @@ impl LogFlags {
             LogLevel::Warn => tracing::Level::WARN,
             LogLevel::Error => tracing::Level::ERROR,
         };
-        log.set(level, self.is_json || config.has_json_logs);
+        log.set(level, self.is_json || config.log_format == LogFormat::Json);
     }
 
     /// The same for runs.

@@ -4,9 +4,9 @@
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, MemorySession, Observer, Run, Session};
+use ccm_engine::{Detail, MemorySession, Observer, Run, Session, StateAccess};
 use ccm_hiera::Document;
-use ccm_host::Host;
+use ccm_host::{Host, StandardInput};
 use ccm_model::{Event, Request, Response};
 use ccm_yaml::Source;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -28,9 +28,10 @@ pub(super) fn command() -> Command {
         .visible_alias("piped")
         .about("Read requests from standard input, write responses to standard output")
         .after_help(example(
-            "echo '{\"protocol\": \"io.choria.ccm.v1.resource.ensure.request\", \"type\": \
-             \"file\", \"properties\": {\"name\": \"/tmp/hello\", \"ensure\": \"absent\"}}' | ccm \
-             ensure api pipe",
+            "ccm ensure api pipe < request.json\n  \
+             echo '{\"protocol\": \"io.choria.ccm.v1.resource.ensure.request\",\n    \
+             \"type\": \"file\", \"properties\": {\"name\": \"/tmp/a\", \"ensure\": \"absent\"}}' |\n    \
+             ccm ensure api pipe",
         ))
         .arg(Arg::new("yaml").long("yaml").action(ArgAction::SetTrue).help("Write YAML, not JSON"))
         .arg(
@@ -51,6 +52,7 @@ pub(super) fn command() -> Command {
         .arg(flags::register())
         .arg(flags::session())
         .arg(flags::noop())
+        .arg(flags::offline().conflicts_with("register"))
         .arg(flags::no_sync())
         .args(state::flags());
     Command::new("api")
@@ -71,9 +73,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let Some(path) = matches.get_one::<PathBuf>("data") {
         options.inputs.own = Some(read_data(&options.host, path)?);
     }
-    let state = state::Access::open(&mut options, matches)?;
+    let request = state::request(&options.host, matches);
+    let state = StateAccess::open(&request, flags::session_path(matches), &mut options)?;
     let (mut memory, mut directory) =
-        (MemorySession::default(), flags::open_session(&options.host, matches)?);
+        (MemorySession::default(), flags::open_session(matches, &options.host)?);
     let session: &mut dyn Session = match &mut directory {
         Some(session) => session,
         None => &mut memory,
@@ -132,7 +135,7 @@ struct Pipe<'a> {
     host: Host,
     run: Run<'a>,
     format: Format,
-    state: state::Access,
+    state: StateAccess,
     is_failed: bool,
     /// A request was not tried because another run went on for too long.
     is_busy: bool,
@@ -142,8 +145,7 @@ impl Pipe<'_> {
     /// Everything that comes is one request.
     fn single(&mut self) -> Result<()> {
         let mut bytes = Vec::new();
-        self.host
-            .standard_input()
+        StandardInput::of(&self.host)
             .take(MAX_REQUEST + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| input(&error))?;
@@ -159,7 +161,7 @@ impl Pipe<'_> {
 
     /// Every line is a request.
     fn lines(&mut self) -> Result<()> {
-        let mut reader = io::BufReader::with_capacity(BATCH, self.host.standard_input());
+        let mut reader = io::BufReader::with_capacity(BATCH, StandardInput::of(&self.host));
         let (mut line, mut out) = (Vec::new(), Vec::new());
         while self.goes_on() {
             line.clear();
@@ -188,7 +190,7 @@ impl Pipe<'_> {
 
     /// Requests end with `---`, `...` or the input, as YAML's documents do.
     fn documents(&mut self) -> Result<()> {
-        let mut reader = io::BufReader::new(self.host.standard_input());
+        let mut reader = io::BufReader::new(StandardInput::of(&self.host));
         let (mut document, mut out) = (Vec::new(), Vec::new());
         while self.goes_on() {
             let begin = document.len();
@@ -233,7 +235,7 @@ impl Pipe<'_> {
         let source = Source::new("request", text);
         let request = Request::parse(&source).map_err(|error| error.to_string())?;
         // Others get their turn between two requests.
-        let _lock = match self.state.lock(&mut |text| self.ui.waiting(text), &self.host) {
+        let _lock = match self.state.take_lock(&self.host, &mut |text| self.ui.waiting(text)) {
             Ok(lock) => {
                 if self.state.is_lost() {
                     self.run.leave_state();

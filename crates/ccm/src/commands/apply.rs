@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{Detail, Finished, Manifest, Observer as _, Planned, Session, Stop};
+use ccm_engine::{
+    Detail, Finished, Manifest, Observer as _, RunOptions, RunRequest, RunResult, RunSource, Stop,
+};
 use ccm_host::OutputFile;
 use ccm_model::Report;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
@@ -39,8 +41,10 @@ pub(super) fn command() -> Command {
             flag("monitor-only", "Run only the health checks, change nothing")
                 .conflicts_with("noop"),
         )
+        .arg(flags::offline().conflicts_with_all(["monitor-only", "register"]))
         .arg(flag("render", "Print the resolved manifest without applying it"))
         .args(flags::selection_flags())
+        .arg(flags::max_depth())
         .arg(flags::register())
         .arg(flags::detailed_exitcodes())
         .next_help_heading("Output")
@@ -75,103 +79,117 @@ pub(super) fn command() -> Command {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "apply");
     let mut options = flags::run_options(&engine, matches)?;
+    options.max_depth = flags::given_depth(matches);
     ui.follow(&options.host);
     options.mode.health_check_only = matches.get_flag("monitor-only");
     options.register = flags::registry(matches);
-    let _lock = state::begin(ui, &mut options, matches)?;
-    let source = manifest::source(matches)?;
-    let (manifest, _replay) = if let Some(path) = saved_plan::given(&source, &options) {
-        let (manifest, replay) = saved_plan::open(&engine, &mut options, matches, &path)?;
-        (manifest, Some(replay))
-    } else {
-        options.inputs = inputs::inputs(&options, matches)?;
-        let manifest = engine.load(&source, &options)?;
-        flags::select(&engine, &manifest, &mut options, matches)?;
-        (manifest, None)
-    };
-    if matches.get_flag("render") {
-        ui.diagnosis(&manifest.warnings);
-        ui.print(&ccm_yaml::to_yaml(&manifest.render()));
-        return Ok(Exit::Done);
-    }
-    let show = show(matches, options.mode.noop, &manifest);
-    ui.show(show);
-    let is_json = matches.get_flag("json");
-    let is_events = show.output == Output::Events;
-    let report_file = matches.get_one::<PathBuf>("report-file");
-    let report_file = report_file.map(|path| OutputTarget::check(&options.host, path)).transpose();
-    let report_file = report_file.map_err(|(path, source)| Error::Report { path, source })?;
     options.diffs = flags::diffs(matches);
-    if is_json || is_events || report_file.is_some() || options.has_history {
+    let host = options.host.clone();
+    let report_file = matches.get_one::<PathBuf>("report-file");
+    let report_file = report_file.map(|path| OutputTarget::check(&host, path)).transpose();
+    let report_file = report_file.map_err(|(path, source)| Error::Report { path, source })?;
+    let output = output(matches, options.mode.noop);
+    let is_read_by_programs = matches.get_flag("json") || output == Output::Events;
+    if is_read_by_programs || report_file.is_some() || options.has_history {
         options.detail = Detail::Report;
     }
-    let mut session = flags::open_session(&options.host, matches)?;
-    let session = session.as_mut().map(|session| session as &mut dyn Session);
-    let (plan, finished) = if options.mode.noop {
-        let Planned { plan, finished } = engine.preview(manifest, &options, session, ui);
-        (Some(plan), finished)
-    } else {
-        (None, engine.apply(manifest, &options, session, ui))
+    let source = manifest::source(matches)?;
+    let load = |options: &RunOptions| engine.load(&source, options);
+    let prepared = engine.prepare(
+        RunRequest {
+            source: match saved_plan::given(&source, &options, matches)? {
+                Some(plan) => plan,
+                None => RunSource::Manifest(&load),
+            },
+            state: state::request(&host, matches),
+            session: flags::session_request(matches),
+            selectors: flags::selectors(matches),
+            inputs: &|options| inputs::inputs(options, matches),
+            options,
+            is_saved: false,
+        },
+        &mut |text| ui.waiting(text),
+    );
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if matches.get_flag("json") {
+                let errors = error.diagnostics(&source.name());
+                let noop = matches.get_flag("noop");
+                ui.print_json(&Report::refused(source.name(), noop, host.now(), errors));
+            }
+            return Err(error.into());
+        }
     };
-    let Finished { report, stop, .. } = &finished;
-    let is_interrupted = matches!(stop, Some(Stop::Cancelled(_)));
+    if matches.get_flag("render") {
+        if let Some(manifest) = prepared.manifest() {
+            ui.diagnosis(&manifest.warnings);
+            ui.print(&ccm_yaml::to_yaml(&manifest.render()));
+        }
+        return Ok(Exit::Done);
+    }
+    let show = show(matches, output, prepared.manifest());
+    ui.show(show);
+    let RunResult { finished, plan, exit, .. } = prepared.run(ui)?;
+    let Finished { report, stop, losses, post_message } = finished;
     let has_summary = show.closing == Closing::Summary;
-    match (is_json, is_events, plan) {
-        (true, ..) => ui.print_json(report),
-        (_, true, _) => {}
+    let is_json = matches.get_flag("json");
+    match (is_json, output, plan) {
+        (true, ..) => ui.print_json(&report),
+        (_, Output::Events, _) => {}
         (.., Some(plan)) => {
-            ui.plan(&plan, PlanView { amount: show.amount, has_summary, stop: *stop });
+            ui.plan(&plan, PlanView { amount: show.amount, has_summary, stop, is_saved: false });
         }
         (.., None) => {
-            if *stop == Some(Stop::Failed) && show.amount != Amount::Quiet {
+            if stop == Some(Stop::Failed) && show.amount != Amount::Quiet {
                 ui.note("Terminating manifest execution due to failed resource");
             }
             if has_summary {
-                ui.summary(report, is_interrupted);
+                ui.summary(&report, matches!(stop, Some(Stop::Cancelled(_))));
             }
         }
     }
-    if show.profile && !is_json && !is_events {
+    if show.profile && !is_read_by_programs {
         ui.profile();
     }
     let written = match report_file {
-        Some(OutputTarget::StandardOutput) if !is_json && !is_events => {
-            ui.print_json(report);
+        Some(OutputTarget::StandardOutput) if !is_read_by_programs => {
+            ui.print_json(&report);
             Ok(())
         }
         Some(OutputTarget::StandardOutput) | None => Ok(()),
-        Some(OutputTarget::File(file, path)) => write_report(&file, path, report),
+        Some(OutputTarget::File(file, path)) => write_report(&file, path, &report),
     };
-    let mut exit = match stop {
-        Some(Stop::Cancelled(reason)) => (*reason).into(),
-        _ => Exit::of_run(&report.summary, matches.get_flag("detailed-exitcodes")),
-    };
-    let is_without_errors = finished.is_without_errors() && written.is_ok();
-    for error in finished.losses.into_iter().map(Error::from).chain(written.err()) {
+    let mut exit = Exit::of_run(exit, matches.get_flag("detailed-exitcodes"));
+    if let Some(message) = post_message.filter(|_| written.is_ok()) {
+        ui.message(&message);
+    }
+    for error in losses.into_iter().map(Error::from).chain(written.err()) {
         ui.error(&error);
         exit = exit.or_failed();
-    }
-    if let Some(message) = finished.post_message.filter(|_| is_without_errors) {
-        ui.message(&message);
     }
     Ok(exit)
 }
 
-/// What is shown of the run.
-fn show(matches: &ArgMatches, is_preview: bool, manifest: &Manifest) -> Show {
-    let output = match (matches.get_flag("json"), matches.get_flag("events")) {
+/// What is printed while the run goes on.
+fn output(matches: &ArgMatches, is_preview: bool) -> Output {
+    match (matches.get_flag("json"), matches.get_flag("events")) {
         (true, _) => Output::Nothing,
         (_, true) => Output::Events,
         // A plan is printed when all of it is known.
         (false, false) if is_preview => Output::Nothing,
         (false, false) => Output::Rows,
-    };
+    }
+}
+
+/// What is shown of the run.
+fn show(matches: &ArgMatches, output: Output, manifest: Option<&Manifest>) -> Show {
     Show {
         output,
         amount: flags::amount(matches),
         closing: if matches.get_flag("no-report") { Closing::None } else { Closing::Summary },
         profile: matches.get_flag("profile"),
-        names_output: output == Output::Rows && may_mix_output(manifest),
+        names_output: output == Output::Rows && manifest.is_some_and(may_mix_output),
     }
 }
 

@@ -125,6 +125,10 @@ fn read(options: &RunOptions, given: &Path, path: &Path) -> Result<Rules> {
     if !findings.is_empty() {
         return Err(invalid(findings));
     }
+    for warning in ccm_goss::warnings(&node) {
+        let line = warning.span.map_or(1, |span| source.line(span.start));
+        host.warn(format!("{}:{line}: {}", given.display(), warning.message));
+    }
     let directory = path.parent().unwrap_or(Path::new("/"));
     let templates = options.inputs.templates(host, directory)?;
     let rules = Rules::read(&node, Some(&templates)).map_err(|error| match error {

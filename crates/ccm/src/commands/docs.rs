@@ -17,6 +17,22 @@ use serde_json::Value;
 
 use super::{ensure, flags};
 
+/// The page on graphs shows the signs that ccm draws.
+#[test]
+fn the_signs_of_outcomes_are_those_of_the_program() {
+    let pages = pages();
+    for name in ["why-and-graph.md", "preview.md"] {
+        let page = pages.iter().find(|page| page.name.ends_with(name)).unwrap();
+        for outcome in ccm_model::Outcome::ALL {
+            let row = match name {
+                "preview.md" => format!("| `{}` |", outcome.glyph()),
+                _ => format!("| `{}` | {} |", outcome.glyph(), outcome.word()),
+            };
+            assert!(page.text.contains(&row), "{name} has no {row}");
+        }
+    }
+}
+
 /// What a command line is wrong about, if it is.
 fn misunderstood(command: &[String]) -> Option<String> {
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
@@ -115,6 +131,10 @@ fn every_example_in_the_help_is_understood() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         for words in lines::of_ccm(help.trim_start_matches("Examples:\n")) {
             assert_eq!(misunderstood(&words), None);
+        }
+        // Help that is wrapped cannot be copied.
+        for line in help.lines() {
+            assert!(line.len() <= 80, "{line}");
         }
         command.get_subcommands().for_each(check);
     }

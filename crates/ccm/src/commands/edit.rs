@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ccm_engine::edit::{EditOperation, ResourceId, ResourceOperation, edit, property_value};
-use ccm_engine::outline::outline_of;
+use ccm_author::check::new_errors;
+use ccm_author::edit::{EditOperation, ResourceId, ResourceOperation, edit, property_value};
+use ccm_author::outline::outline_of;
 use ccm_engine::{Diagnosis, Engine, ManifestError};
 use ccm_host::{Attributes, Content, FileKind, Host, System};
 use ccm_model::Finding;
@@ -169,7 +170,7 @@ fn check(ui: &mut Ui, path: &Path, shown: &str, texts: (&str, &str)) -> Result<(
     let engine = Engine::new(System::default(), TYPES);
     let mut options = flags::options(&engine)?;
     options.inputs = inputs::inputs_of_machine(&options)?;
-    let Some(Diagnosis { source, findings }) = engine.new_errors(path, texts, &options) else {
+    let Some(Diagnosis { source, findings }) = new_errors(&engine, path, texts, &options) else {
         return Ok(());
     };
     let count = findings.len();
@@ -314,7 +315,7 @@ fn behind(document: &Document, after: &ResourceId) -> Result<Option<ResourceId>,
     let number = found.iter().find(|entry| entry.is_called(kind, rest)).map(|entry| entry.number);
     let Some(number) = number else {
         let known: Vec<_> =
-            found.iter().map(ccm_engine::outline::OutlineEntry::reference).collect();
+            found.iter().map(ccm_author::outline::OutlineEntry::reference).collect();
         let hint = ccm_model::did_you_mean(name, known.iter().map(String::as_str));
         return Err(EditError::missing(format!("{name} is not in this manifest"), hint).into());
     };

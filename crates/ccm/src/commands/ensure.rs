@@ -7,7 +7,7 @@ use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Result, api, example, flags, inputs, state};
+use super::{Result, api, example, facts, flags, inputs, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Closing, Output, Show, Ui};
@@ -52,9 +52,23 @@ fn type_command(kind: &'static dyn AnyType) -> Option<Command> {
             arg = arg.value_parser(PossibleValuesParser::new(words)).hide_possible_values(false);
         }
         command = command.arg(arg);
+        if name != "ensure" {
+            // The original's documentation has it as a flag.
+            let flag = Arg::new(as_flag(name)).long(name.replace('_', "-"));
+            command = command.arg(flag.conflicts_with(name).hide(true));
+        }
     }
     for field in own_fields(kind) {
-        command = command.arg(flag(field));
+        let name = field.name.replace('_', "-");
+        let is_taken = Control::FIELDS.iter().any(|control| control.name == name);
+        let mut flag = flag(field);
+        if name != field.flag.long && !is_taken {
+            flag = flag.alias(name);
+        }
+        if matches!(field.shape, Shape::Boolean) {
+            command = command.arg(facts::negation(&flag));
+        }
+        command = command.arg(flag);
     }
     for extra in view.extra {
         let arg = Arg::new(extra.long)
@@ -68,6 +82,11 @@ fn type_command(kind: &'static dyn AnyType) -> Option<Command> {
         });
     }
     Some(common_flags(command))
+}
+
+/// The flag of a property that is an argument.
+fn as_flag(name: &str) -> String {
+    format!("{name}-flag")
 }
 
 fn field(kind: &'static dyn AnyType, name: &str) -> Option<&'static Field> {
@@ -125,6 +144,7 @@ fn common_flags(command: Command) -> Command {
     command
         .next_help_heading("Common options")
         .arg(flags::noop())
+        .arg(flags::offline())
         .args(fields.map(flag))
         .args(conditions)
         .args(health_check_flags())
@@ -188,7 +208,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         options.detail = Detail::Report;
     }
     let _lock = state::begin(ui, &mut options, matches)?;
-    let (mut none, mut directory) = (NoSession, flags::open_session(&options.host, matches)?);
+    let (mut none, mut directory) = (NoSession, flags::open_session(matches, &options.host)?);
     let session: &mut dyn Session = match &mut directory {
         Some(session) => session,
         None => &mut none,
@@ -235,7 +255,8 @@ pub(super) fn arguments(
     let view = kind.command_line().ok_or_else(|| Error::usage("unknown type", ""))?;
     let positional = view.arguments.iter().map(|argument| argument.trim_matches(['[', ']']));
     for name in ["name", "alias", "provider"].into_iter().chain(positional) {
-        if let Some(value) = matches.get_one::<String>(name) {
+        let as_flag = matches.try_get_one::<String>(&as_flag(name)).ok().flatten();
+        if let Some(value) = matches.get_one::<String>(name).or(as_flag) {
             arguments.set(name, value);
         }
     }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ccm_engine::{Diffs, DirectorySession, Engine, Manifest, RunOptions};
+use ccm_engine::{Diffs, DirectorySession, Engine, RunOptions, Selectors, SessionRequest};
 use ccm_host::{Host, OutputFile, Registry, System};
-use ccm_nats::{ContextChoice, Nats};
+use ccm_nats::{ContextChoice, DEFAULT_STREAM, Nats};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
@@ -21,6 +21,13 @@ pub(super) fn noop() -> Arg {
         .long("noop")
         .action(ArgAction::SetTrue)
         .help("Preview changes without applying them (dry run)")
+}
+
+pub(super) fn offline() -> Arg {
+    Arg::new("offline")
+        .long("offline")
+        .action(ArgAction::SetTrue)
+        .help("Enable services but leave starts and restarts to the first boot, as in image builds")
 }
 
 pub(super) fn diff() -> Arg {
@@ -75,7 +82,7 @@ pub(super) fn selection_flags() -> [Arg; 2] {
     };
     [
         flag("only", "Select only this `type#name`, alias or tag; may end with `*`; repeatable"),
-        flag("skip", "Skip this `type#name`, alias or tag; repeatable"),
+        flag("skip", "Skip this `type#name`, alias or tag; may end with `*`; repeatable"),
     ]
 }
 
@@ -84,18 +91,9 @@ pub(super) fn given(matches: &ArgMatches, name: &str) -> Vec<String> {
     matches.get_many::<String>(name).into_iter().flatten().cloned().collect()
 }
 
-/// Chooses the part of a manifest that the flags name.
-pub(super) fn select(
-    engine: &Engine,
-    manifest: &Manifest,
-    options: &mut RunOptions,
-    matches: &ArgMatches,
-) -> Result<()> {
-    let (only, skip) = (given(matches, "only"), given(matches, "skip"));
-    if !only.is_empty() || !skip.is_empty() {
-        options.selection = engine.select(manifest, options, only, skip)?;
-    }
-    Ok(())
+/// The parts of a manifest that the flags select and skip.
+pub(super) fn selectors(matches: &ArgMatches) -> Selectors {
+    Selectors { only: given(matches, "only"), skip: given(matches, "skip") }
 }
 
 pub(super) fn no_sync() -> Arg {
@@ -103,6 +101,21 @@ pub(super) fn no_sync() -> Arg {
         .long("no-sync")
         .action(ArgAction::SetTrue)
         .help("Skip the final sync to disk")
+}
+
+/// How deep child manifests may be nested.
+pub(super) fn max_depth() -> Arg {
+    Arg::new("max-depth")
+        .long("max-depth")
+        .value_name("N")
+        .env("CCM_MAX_DEPTH")
+        .value_parser(clap::value_parser!(u16))
+        .default_value("10")
+        .help("Reject child manifests that are nested deeper than N")
+}
+
+pub(super) fn given_depth(matches: &ArgMatches) -> usize {
+    matches.get_one::<u16>("max-depth").map_or(ccm_engine::MAX_DEPTH, |&depth| depth.into())
 }
 
 pub(super) fn session() -> Arg {
@@ -135,6 +148,17 @@ pub(super) fn context() -> Arg {
     )
 }
 
+/// The stream that entries are read from and published to.
+pub(super) fn registration() -> Arg {
+    Arg::new("registration")
+        .long("registration")
+        .short('R')
+        .value_name("STREAM")
+        .value_parser(|text: &str| Nats::check_stream(text).map(|()| text.to_owned()))
+        .default_value(DEFAULT_STREAM)
+        .help("Stream that holds the registry")
+}
+
 pub(super) fn register() -> Arg {
     Arg::new("register")
         .long("register")
@@ -160,9 +184,10 @@ pub(super) fn context_choice(matches: &ArgMatches) -> ContextChoice {
 /// What all runs of this process share. Ways to fetch URLs that other crates
 /// bring are registered here. Nothing is connected before it is used.
 pub(super) fn system(matches: &ArgMatches, command: &str) -> System {
-    let nats = Arc::new(Nats::new(context_choice(matches), command));
-    let system = System::default().with_fetch(nats.clone());
-    system.with_lookup(nats.clone()).with_publisher(nats)
+    let stream = matches.try_get_one::<String>("registration").ok().flatten();
+    let stream = stream.map_or(DEFAULT_STREAM, String::as_str);
+    let nats = Arc::new(Nats::with_stream(context_choice(matches), command, stream));
+    System::default().with_network(&nats)
 }
 
 /// The engine that all commands use.
@@ -186,8 +211,15 @@ pub(super) fn run_options(engine: &Engine, matches: &ArgMatches) -> Result<RunOp
         options.host.skip_sync();
     }
     options.mode.noop = matches.get_flag("noop");
+    options.mode.offline = is_offline(matches);
     options.has_history = session_path(matches).is_some();
     Ok(options)
+}
+
+/// Whether the run leaves services to the first boot.
+pub(super) fn is_offline(matches: &ArgMatches) -> bool {
+    // Not every command that runs something manages services.
+    matches.try_get_one::<bool>("offline").ok().flatten().copied().unwrap_or_default()
 }
 
 /// Where the session is that was asked for, if one was.
@@ -212,7 +244,7 @@ impl OutputTarget {
             return Ok(Self::StandardOutput);
         }
         let path = from_here(host, path);
-        match host.output_file(&path) {
+        match OutputFile::new(host, &path) {
             Ok(file) => Ok(Self::File(file, path)),
             Err(source) => Err((path, source)),
         }
@@ -228,26 +260,17 @@ pub(super) fn from_here(host: &Host, path: &Path) -> PathBuf {
     host.current_dir().map_or_else(|_| path.to_owned(), |directory| directory.join(path))
 }
 
-/// The session that was asked for, if one was.
-///
-/// # Errors
-///
-/// Returns that it cannot be used. `CCM_SESSION_STORE` may still name one that
-/// was removed: making it anew would hide that.
-pub(super) fn open_session(host: &Host, matches: &ArgMatches) -> Result<Option<DirectorySession>> {
-    let Some(path) = session_path(matches) else { return Ok(None) };
-    let from_environment = matches.value_source("session") == Some(ValueSource::EnvVariable);
-    if from_environment && host.stat(&path)?.is_none() {
-        return Err(Error::Invalid {
-            message: format!("there is no session in {}", path.display()),
-            hint: Some(
-                "it was removed: run `unset CCM_SESSION_STORE`, or start one with `eval \"$(ccm \
-                 session new)\"`"
-                    .to_owned(),
-            ),
-        });
-    }
-    Ok(Some(DirectorySession::open(host, &path)?))
+/// The session that was asked for, if one was. `CCM_SESSION_STORE` may still
+/// name one that was removed: making it anew would hide that.
+pub(super) fn session_request(matches: &ArgMatches) -> Option<SessionRequest> {
+    let path = session_path(matches)?;
+    let must_exist = matches.value_source("session") == Some(ValueSource::EnvVariable);
+    Some(SessionRequest { path, must_exist })
+}
+
+/// Opens that session.
+pub(super) fn open_session(matches: &ArgMatches, host: &Host) -> Result<Option<DirectorySession>> {
+    Ok(ccm_engine::open_session::<Error>(session_request(matches), host)?)
 }
 
 /// Refuses to write a result over a file that it was made from. The host must

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_engine::graph::GraphFormat;
+use ccm_author::Decisions;
+use ccm_author::graph::{GraphFormat, graph};
 use ccm_engine::{Finished, Stop};
 use ccm_host::{Host, OutputFile};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
-use super::{Result, example, flags, inputs, manifest};
+use super::{Result, example, flags, inputs, manifest, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -43,6 +44,7 @@ pub(super) fn command() -> Command {
                 .value_hint(ValueHint::FilePath)
                 .help("Write to this file instead of standard output"),
         )
+        .arg(state::directory_flag())
         .next_help_heading("Data and facts")
         .args(inputs::flags())
 }
@@ -56,13 +58,15 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         options.host.record_sources();
     }
     options.inputs = inputs::inputs(&options, matches)?;
+    // What earlier runs owe decides what a run would do.
+    options.state.directory = state::request(&options.host, matches).read_only(&options.host);
     let manifest = engine.load(&source, &options)?;
     ui.warnings(&options.host);
     ui.diagnosis(&manifest.warnings);
     let (mut decisions, mut exit) = (None, Exit::Done);
     if matches.get_flag("plan") {
         let (found, Finished { stop, .. }) =
-            engine.decisions(engine.load(&source, &options)?, &options);
+            Decisions::preview(&engine, engine.load(&source, &options)?, &options);
         if let Some(Stop::Cancelled(reason)) = stop {
             exit = reason.into();
         }
@@ -77,7 +81,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some("json") => GraphFormat::Json,
         _ => GraphFormat::Svg,
     };
-    let text = engine.graph(&manifest, &options, decisions.as_ref()).render(format);
+    let text = graph(&engine, &manifest, &options, decisions.as_ref()).render(format);
     match file {
         Some((file, path)) => {
             flags::check_not_read(&options.host, &path)?;
@@ -93,7 +97,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 fn output_file(host: &Host, matches: &ArgMatches) -> Result<Option<(OutputFile, PathBuf)>> {
     let path = matches.get_one::<PathBuf>("output").filter(|path| *path != Path::new("-"));
     let Some(path) = path.map(|path| flags::from_here(host, path)) else { return Ok(None) };
-    match host.output_file(&path) {
+    match OutputFile::new(host, &path) {
         Ok(file) => Ok(Some((file, path))),
         Err(source) => Err(Error::File { path, source }),
     }

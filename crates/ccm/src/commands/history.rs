@@ -92,29 +92,6 @@ fn directory(host: &Host, matches: &ArgMatches) -> Result<Option<StateDir>> {
     }
 }
 
-/// The run that an argument names: by its id, or by the first characters of it
-/// if no other run begins with them.
-pub(super) fn find(directory: Option<&StateDir>, id: &str) -> Result<RecordedRun> {
-    let unknown = |message: String| Error::Invalid {
-        message,
-        hint: Some("`ccm history` lists the runs that are kept".to_owned()),
-    };
-    let Some(directory) = directory else {
-        return Err(unknown("there is no history".to_owned()));
-    };
-    if let Some(run) = history::open(directory, id)? {
-        return Ok(run);
-    }
-    let runs = history::list(directory)?;
-    let mut found = runs.iter().filter(|run| !id.is_empty() && run.info.id.starts_with(id));
-    match (found.next(), found.next()) {
-        (Some(run), None) => history::open(directory, &run.info.id)?
-            .ok_or_else(|| unknown(format!("the run `{id}` is gone"))),
-        (Some(_), Some(_)) => Err(unknown(format!("more than one run begins with `{id}`"))),
-        (None, _) => Err(unknown(format!("there is no run `{id}` in the history"))),
-    }
-}
-
 fn list(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
     let runs = match directory(host, matches)? {
         Some(directory) => history::list(&directory)?,
@@ -189,9 +166,12 @@ fn to_json(run: &RunSummary) -> Value {
 
 fn show(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
     let id = matches.get_one::<String>("id").map_or("", String::as_str);
-    let run = find(directory(host, matches)?.as_ref(), id)?;
+    let run = ccm_engine::find_run(directory(host, matches)?.as_ref(), id)?;
+    host.add_secrets(run.secrets.iter().cloned());
     if matches.get_flag("json") {
-        ui.print_json(&run_to_json(&run));
+        let mut shown = run_to_json(&run);
+        host.redactor().value(&mut shown);
+        ui.print_json(&shown);
         return Ok(Exit::Done);
     }
     let info = &run.info;
@@ -213,11 +193,12 @@ fn show(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
     for turn in &run.turns {
         match &turn.event {
             Some(event) => ui.finished(event, turn.diff.as_deref()),
-            None => interrupted(ui, turn),
+            None => interrupted(ui, host, turn),
         }
         for (what, reason) in &turn.lost {
             let what = if what.is_empty() { "this" } else { what };
-            ui.line(&format!("        cannot undo {what}: {reason}"));
+            let line = format!("        cannot undo {what}: {reason}");
+            ui.line(&host.redactor().text(&line));
         }
     }
     ui.print(&format!("\nCan be undone: {}\n", word(run.undo())));
@@ -225,10 +206,10 @@ fn show(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
 }
 
 /// A resource that was at work when the run was killed.
-fn interrupted(ui: &mut Ui, turn: &RecordedTurn) {
+fn interrupted(ui: &mut Ui, host: &Host, turn: &RecordedTurn) {
     ui.line(&format!("  ? {}#{}  interrupted", turn.kind, turn.name));
     for change in &turn.paths {
-        ui.line(&format!("        {}", change.path.display()));
+        ui.line(&host.redactor().text(&format!("        {}", change.path.display())));
     }
 }
 
@@ -269,7 +250,7 @@ fn run_to_json(run: &RecordedRun) -> Value {
 
 fn cat(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
     let id = matches.get_one::<String>("id").map_or("", String::as_str);
-    let run = find(directory(host, matches)?.as_ref(), id)?;
+    let run = ccm_engine::find_run(directory(host, matches)?.as_ref(), id)?;
     let Some(path) = matches.get_one::<PathBuf>("path") else { return Ok(Exit::Usage) };
     let path = flags::from_here(host, path);
     let shown = path.display();
@@ -300,7 +281,8 @@ fn prune(ui: &mut Ui, host: &Host, matches: &ArgMatches) -> Result<Exit> {
     let mut pruned = history::Pruned::default();
     if let Some(directory) = directory(host, matches)? {
         // No run may add to it meanwhile.
-        let _lock = directory.lock(PATIENCE, &mut |holder| ui.waiting(&state::wait_for(holder)))?;
+        let _lock =
+            directory.lock(PATIENCE, &mut |holder| ui.waiting(&ccm_engine::wait_for(holder)))?;
         pruned = history::prune(&directory, Limits::default(), host.now(), None)?;
         pruned.bytes += history::sweep(&directory)?;
     }

@@ -46,6 +46,7 @@ pub(super) fn flags() -> Vec<Arg> {
             .hide_env_values(true)
             .help("Override the manifest's data with this file or URL of hierarchical data"),
         super::flags::context(),
+        super::flags::registration(),
         switch("read-env", "no-read-env", "Read variables from `./.env` too (the default)"),
         switch("no-read-env", "read-env", "Do not read `./.env`"),
     ]);
@@ -130,8 +131,7 @@ pub(super) fn inputs_here(options: &RunOptions, matches: &ArgMatches) -> Result<
     Ok(inputs)
 }
 
-/// A value of the template languages as JSON.
+/// A value of the template languages as JSON; null if JSON has no form for it.
 pub(super) fn as_json(value: &Value) -> serde_json::Value {
-    let text = govalue::json::encode(value, govalue::json::Options::default());
-    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    serde_json::to_value(value).unwrap_or_default()
 }

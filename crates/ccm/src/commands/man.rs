@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ccm_host::Host;
+use ccm_host::{Attributes, Host, OutputFile};
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_mangen::Man;
 
@@ -20,7 +20,7 @@ pub(super) fn command() -> Command {
                 .value_name("DIR")
                 .value_parser(clap::value_parser!(PathBuf))
                 .value_hint(ValueHint::DirPath)
-                .help("Write one page per command into this directory"),
+                .help("Write one page per command into this directory, and create it if needed"),
         )
 }
 
@@ -32,6 +32,10 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(directory) => {
             let host = Host::new();
             let directory = flags::from_here(&host, directory);
+            if host.stat(&directory)?.is_none() {
+                let (uid, gid) = host.whoami();
+                host.create_directory(&directory, &Attributes { uid, gid, mode: 0o755 })?;
+            }
             write_pages(&host, &directory, &cli, "ccm")?;
         }
     }
@@ -111,7 +115,7 @@ fn roff(text: &str) -> String {
 
 fn write_pages(host: &Host, directory: &Path, command: &Command, name: &str) -> Result<()> {
     let path = directory.join(format!("{name}.1"));
-    host.output_file(&path)?.write(page(command).as_bytes(), 0o644)?;
+    OutputFile::new(host, &path)?.write(page(command).as_bytes(), 0o644)?;
     for sub in
         command.get_subcommands().filter(|sub| sub.get_name() != "help" && !sub.is_hide_set())
     {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ccm_engine::SourceRef;
 use ccm_host::{Host, StateDir};
-use ccm_state::{Ledger, Listing};
+use ccm_state::{Listing, OwedRecord, OwedStore};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 use serde_json::json;
 
@@ -23,7 +23,8 @@ pub(super) fn command() -> Command {
         .before_help(
             "If a run changes a file and dies before it restarts the service that subscribes to \
              it, the restart is owed. The next run of the same manifest makes up for it. The exit \
-             code is 0 if nothing is owed and 2 if something is.",
+             code is 0 if nothing is owed, 2 if something is, and 1 on an error or if the records \
+             are damaged.",
         )
         .after_help(example("ccm owed\n  ccm owed site.yaml --forget service#nginx"))
         .arg(
@@ -51,10 +52,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         return Err(Error::Invalid { message, hint: Some("give --state-dir DIR".to_owned()) });
     };
     let directory = host.state_dir(&path, false)?;
-    let mut owed = match &directory {
+    let listing = match &directory {
         Some(directory) => ccm_state::list(directory)?,
-        None => Listing::new(),
+        None => Listing::default(),
     };
+    let Listing { mut owed, is_damaged } = listing;
     if let Some(manifest) = matches.get_one::<PathBuf>("manifest") {
         let identity = identity(&host, manifest);
         owed.retain(|(manifest, _)| *manifest == identity);
@@ -62,15 +64,25 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if let (Some(forgotten), Some(directory)) = (matches.get_many::<String>("forget"), &directory) {
         for name in forgotten {
             forget(ui, directory, &owed, name)?;
-            owed.retain(|(_, debt)| debt.subscriber != *name);
+            owed.retain(|(_, record)| record.subscriber != *name);
         }
     } else if let Some(name) = matches.get_one::<String>("forget") {
         return Err(unknown(name));
     }
-    print(ui, &owed, matches.get_flag("json"));
+    let is_json = matches.get_flag("json");
+    if owed.is_empty() && is_damaged {
+        if is_json {
+            print(ui, &owed, is_damaged, is_json);
+        }
+        ui.warnings(&host);
+        let message = "cannot tell what is owed: the records are damaged".to_owned();
+        let hint = "the next run of their manifest sets them aside".to_owned();
+        return Err(Error::Invalid { message, hint: Some(hint) });
+    }
+    print(ui, &owed, is_damaged, is_json);
     ui.warnings(&host);
     let is_owed = !owed.is_empty();
-    Ok(if is_owed { Exit::Detailed { changed: true, failed: false } } else { Exit::Done })
+    Ok(if is_owed { Exit::Code(2) } else { Exit::Done })
 }
 
 /// What a manifest is known as in records.
@@ -85,17 +97,23 @@ fn identity(host: &Host, path: &std::path::Path) -> String {
     }
 }
 
-fn forget(ui: &mut Ui, directory: &StateDir, owed: &Listing, name: &str) -> Result<()> {
-    let found: Vec<_> = owed.iter().filter(|(_, debt)| debt.subscriber == name).collect();
+fn forget(
+    ui: &mut Ui,
+    directory: &StateDir,
+    owed: &[(String, OwedRecord)],
+    name: &str,
+) -> Result<()> {
+    let found: Vec<_> = owed.iter().filter(|(_, record)| record.subscriber == name).collect();
     if found.is_empty() {
         return Err(unknown(name));
     }
     // No run may write the same records meanwhile.
-    let _lock = directory.lock(PATIENCE, &mut |holder| ui.waiting(&state::wait_for(holder)))?;
-    for (manifest, debt) in found {
-        let mut ledger = Ledger::open(directory, manifest, false)?;
-        ledger.pay(&debt.path, &debt.subscriber)?;
-        ledger.close()?;
+    let _lock =
+        directory.lock(PATIENCE, &mut |holder| ui.waiting(&ccm_engine::wait_for(holder)))?;
+    for (manifest, record) in found {
+        let mut store = OwedStore::open(directory, manifest, false)?;
+        store.pay(&record.path, &record.subscriber)?;
+        store.close()?;
     }
     Ok(())
 }
@@ -105,7 +123,7 @@ fn unknown(name: &str) -> Error {
     Error::Invalid { message: format!("{name} owes nothing"), hint }
 }
 
-fn print(ui: &mut Ui, owed: &Listing, is_json: bool) {
+fn print(ui: &mut Ui, owed: &[(String, OwedRecord)], is_damaged: bool, is_json: bool) {
     let place = |manifest: &str, path: &[String]| {
         let below = path.iter().map(String::as_str);
         std::iter::once(manifest).chain(below).collect::<Vec<_>>().join(" > ")
@@ -113,24 +131,28 @@ fn print(ui: &mut Ui, owed: &Listing, is_json: bool) {
     if is_json {
         let owed: Vec<_> = owed
             .iter()
-            .map(|(manifest, debt)| {
+            .map(|(manifest, record)| {
                 json!({
-                    "subscriber": debt.subscriber,
-                    "by": debt.by,
-                    "since": debt.since,
-                    "manifest": place(manifest, &debt.path),
+                    "subscriber": record.subscriber,
+                    "by": record.by,
+                    "since": record.since,
+                    "manifest": place(manifest, &record.path),
                 })
             })
             .collect();
-        ui.print_json(&json!({"owed": owed}));
+        let mut document = json!({"owed": owed});
+        if is_damaged {
+            document["damaged"] = true.into();
+        }
+        ui.print_json(&document);
     } else if owed.is_empty() {
         ui.print("Nothing is owed\n");
     } else {
-        for (manifest, debt) in owed {
-            let place = place(manifest, &debt.path);
-            let (subscriber, by) = (&debt.subscriber, &debt.by);
+        for (manifest, record) in owed {
+            let place = place(manifest, &record.path);
+            let (subscriber, by) = (&record.subscriber, &record.by);
             let line =
-                format!("{subscriber} owes a reaction to {by} since {:.0} ({place})", debt.since);
+                format!("{subscriber} owes a reaction to {by} since {:.0} ({place})", record.since);
             ui.line(&line);
         }
     }

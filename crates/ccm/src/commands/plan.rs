@@ -1,6 +1,6 @@
 //! `ccm plan MANIFEST`
 
-use ccm_engine::{Detail, Diffs, Planned, Stop};
+use ccm_engine::{Detail, Diffs, RunRequest, RunResult, RunSource};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::saved_plan::{self, Saving};
@@ -13,8 +13,8 @@ pub(super) fn command() -> Command {
         .about("Preview the changes that a manifest would make")
         .before_help(
             "ccm decides each resource against the machine as the resources before it would leave \
-             it, and changes nothing. It runs read-only queries and the guards of `exec` resources \
-             (`onlyif`, `unless`). A row marked `?` is provisional: only the run can decide it.",
+             it, and changes nothing. It runs read-only queries, the guards of `exec` resources \
+             (`onlyif`, `unless`), and `post` commands of scaffolds on private copies. A row marked `?` is provisional: only the run can decide it.",
         )
         .after_help(example(
             "ccm plan site.yaml\n  ccm plan site.yaml --only web --no-diff\n  \
@@ -24,7 +24,15 @@ pub(super) fn command() -> Command {
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .arg(manifest::argument())
+        .arg(flags::offline())
         .args(flags::selection_flags())
+        .arg(
+            Arg::new("no-post")
+                .long("no-post")
+                .action(ArgAction::SetTrue)
+                .help("Do not run `post` commands of scaffolds; what they change is known at apply"),
+        )
+        .arg(flags::max_depth())
         .arg(saved_plan::out_flag())
         .arg(flags::detailed_exitcodes())
         .arg(state::directory_flag())
@@ -52,35 +60,54 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     let engine = flags::engine(matches, "plan");
     let mut options = flags::options(&engine)?;
+    options.max_depth = flags::given_depth(matches);
     ui.follow(&options.host);
-    // Everything that the plan depends on is read after this.
-    let saving = Saving::start(&mut options, matches)?;
-    options.inputs = inputs::inputs(&options, matches)?;
     options.mode.noop = true;
-    options.state.directory = state::read_only(&options.host, matches);
-    let manifest = engine.load(&manifest::source(matches)?, &options)?;
-    flags::select(&engine, &manifest, &mut options, matches)?;
+    options.mode.offline = flags::is_offline(matches);
+    options.skips_post = matches.get_flag("no-post");
     let is_plain = matches.get_flag("no-diff");
     options.diffs = if is_plain { Diffs::None } else { flags::diffs(matches) };
     if matches.get_flag("json") {
         // Rows for people count lines; programs get digests too.
         options.detail = Detail::Changes;
     }
+    let host = options.host.clone();
+    let saving = Saving::start(&host, matches)?;
+    let source = manifest::source(matches)?;
+    let prepared = engine.prepare(
+        RunRequest {
+            source: RunSource::Manifest(&|options| engine.load(&source, options)),
+            state: state::request(&host, matches),
+            session: None,
+            selectors: flags::selectors(matches),
+            inputs: &|options| inputs::inputs(options, matches),
+            options,
+            is_saved: saving.is_some(),
+        },
+        &mut |text| ui.waiting(text),
+    );
+    let prepared = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if matches.get_flag("json") {
+                let errors = error.diagnostics(&source.name());
+                ui.print_json(&engine.refused_plan(source.name(), &host, errors));
+            }
+            return Err(error.into());
+        }
+    };
     ui.show(Show { output: Output::Nothing, ..Show::default() });
-    let path = manifest.path.clone();
-    let Planned { plan, finished } = engine.plan(manifest, &options, ui);
-    let is_whole = !matches!(finished.stop, Some(Stop::Cancelled(_)));
-    if let Some(saving) = saving.filter(|_| is_whole) {
-        saving.finish(plan.clone(), path, &options, matches)?;
+    let RunResult { finished, plan, saved, exit } = prepared.run(ui)?;
+    let is_saved = saved.is_some();
+    if let (Some(saving), Some(saved)) = (saving, saved) {
+        saving.finish(&saved, &host)?;
     }
+    let plan = plan.unwrap_or_default();
     if matches.get_flag("json") {
         ui.print_json(&plan);
     } else {
         let (amount, stop) = (flags::amount(matches), finished.stop);
-        ui.plan(&plan, PlanView { amount, has_summary: true, stop });
+        ui.plan(&plan, PlanView { amount, has_summary: true, stop, is_saved });
     }
-    Ok(match finished.stop {
-        Some(Stop::Cancelled(reason)) => reason.into(),
-        _ => Exit::of_run(&finished.report.summary, matches.get_flag("detailed-exitcodes")),
-    })
+    Ok(Exit::of_run(exit, matches.get_flag("detailed-exitcodes")))
 }

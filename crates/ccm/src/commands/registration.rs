@@ -4,11 +4,11 @@ mod show;
 
 use std::io::{IsTerminal as _, Read as _};
 
-use ccm_host::{Host, Publish as _, Registry};
+use ccm_host::{Host, Publish as _, Registry, StandardInput};
 use ccm_model::{
     Annotations, Registration, RegistryEntry, RegistryQuery, duration, prometheus_file_sd,
 };
-use ccm_nats::{DEFAULT_STREAM, Nats, Watched};
+use ccm_nats::{Nats, Watched};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Result, example, flags};
@@ -30,14 +30,8 @@ pub(super) fn command() -> Command {
 }
 
 fn subcommand(name: &'static str, about: &'static str, line: &str) -> Command {
-    Command::new(name).about(about).after_help(example(line)).arg(flags::context()).arg(
-        Arg::new("registration")
-            .long("registration")
-            .short('R')
-            .value_name("STREAM")
-            .default_value(DEFAULT_STREAM)
-            .help("Stream that holds the registry"),
-    )
+    let command = Command::new(name).about(about).after_help(example(line));
+    command.arg(flags::context()).arg(flags::registration())
 }
 
 fn init() -> Command {
@@ -74,8 +68,8 @@ fn entry_flags() -> Vec<Arg> {
 }
 
 fn create() -> Command {
-    let line = "ccm registration create --cluster production --service web --protocol http \
-                --address 10.0.0.5 --port 8080";
+    let line = "ccm registration create --cluster production --service web \\\n      \
+                --protocol http --address 10.0.0.5 --port 8080";
     subcommand("create", "Publish one entry", line)
         .visible_alias("c")
         .args(entry_flags())
@@ -104,8 +98,8 @@ fn create() -> Command {
 }
 
 fn rm() -> Command {
-    let line = "ccm registration rm --cluster production --service web --protocol http --address \
-                10.0.0.5 --port 8080";
+    let line = "ccm registration rm --cluster production --service web \\\n      \
+                --protocol http --address 10.0.0.5 --port 8080";
     subcommand("rm", "Remove one entry", line).visible_alias("delete").args(entry_flags()).arg(
         Arg::new("force")
             .long("force")
@@ -151,7 +145,6 @@ fn watch() -> Command {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let Some((name, matches)) = matches.subcommand() else { return Ok(Exit::Usage) };
     let stream = text(matches, "registration");
-    Nats::check_stream(stream).map_err(|reason| usage("registration", reason))?;
     let nats = Nats::with_stream(flags::context_choice(matches), "registration", stream);
     let options = flags::options(&flags::engine(matches, "registration"))?;
     let host = options.host;
@@ -271,7 +264,7 @@ fn confirm(ui: &mut Ui, host: &Host, entry: &RegistryEntry) -> Result<bool> {
     }
     ui.print(&format!("Remove {}? (y/N) ", entry.subject()));
     let mut answer = [0; 64];
-    let read = host.standard_input().read(&mut answer).unwrap_or_default();
+    let read = StandardInput::of(host).read(&mut answer).unwrap_or_default();
     let answer = String::from_utf8_lossy(&answer[..read]);
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,13 +1,11 @@
 //! Saved plans at the command line: `plan --out`, `apply FILE`, `plan show` and
 //! `plan diff`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use ccm_engine::{
-    Detail, Engine, Manifest, NoObserver, PlanRecording, RunOptions, SavedPlan, SourceRef,
-};
-use ccm_host::{OutputFile, Replay};
+use ccm_engine::{RunOptions, RunSource, SavedPlan, SourceRef};
+use ccm_host::{Host, OutputFile};
 use ccm_model::{Plan, duration};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
@@ -20,8 +18,17 @@ use crate::ui::{PlanView, Ui};
 const MAX_AGE: &str = "24h";
 
 /// Flags that a saved plan has settled already.
-const SETTLED: [&str; 8] =
-    ["only", "skip", "hiera", "fact", "facts", "read-env", "no-read-env", "monitor-only"];
+const SETTLED: [&str; 9] = [
+    "only",
+    "skip",
+    "hiera",
+    "fact",
+    "facts",
+    "read-env",
+    "no-read-env",
+    "monitor-only",
+    "offline",
+];
 
 /// `--out` of `plan`.
 pub(super) fn out_flag() -> Arg {
@@ -74,17 +81,15 @@ pub(super) fn subcommands() -> [Command; 2] {
     ]
 }
 
-/// A plan that is to be saved: where, and what it depends on.
+/// Where a plan is to be saved.
 pub(super) struct Saving {
     file: OutputFile,
     path: PathBuf,
-    recording: PlanRecording,
 }
 
 impl Saving {
-    /// Begins to record if the flags ask for it. Finds out now that the file
-    /// could not be written later.
-    pub(super) fn start(options: &mut RunOptions, matches: &ArgMatches) -> Result<Option<Self>> {
+    /// Finds out before the plan that the file could not be written later.
+    pub(super) fn start(host: &Host, matches: &ArgMatches) -> Result<Option<Self>> {
         let Some(path) = matches.get_one::<PathBuf>("out") else { return Ok(None) };
         if manifest::source(matches)? == SourceRef::StandardInput {
             return Err(Error::usage(
@@ -92,45 +97,30 @@ impl Saving {
                 "save the manifest to a file: `ccm apply` reads it again to check the plan",
             ));
         }
-        let path = flags::from_here(&options.host, path);
-        let file = options.host.output_file(&path);
+        let path = flags::from_here(host, path);
+        let file = OutputFile::new(host, &path);
         let file = file.map_err(|source| Error::File { path: path.clone(), source })?;
-        Ok(Some(Self { file, path, recording: PlanRecording::start(options) }))
+        Ok(Some(Self { file, path }))
     }
 
     /// Writes the plan for its owner alone.
-    pub(super) fn finish(
-        self,
-        plan: Plan,
-        manifest: PathBuf,
-        options: &RunOptions,
-        matches: &ArgMatches,
-    ) -> Result<()> {
-        flags::check_not_read(&options.host, &self.path)?;
-        let (only, skip) = (flags::given(matches, "only"), flags::given(matches, "skip"));
-        let saved = self.recording.finish(plan, manifest, options, only, skip);
+    pub(super) fn finish(self, saved: &SavedPlan, host: &Host) -> Result<()> {
+        flags::check_not_read(host, &self.path)?;
         let written = self.file.write_private(&saved.encode());
         written.map_err(|source| Error::File { path: self.path, source })
     }
 }
 
 /// The saved plan that `apply` was given instead of a manifest, if it was.
-pub(super) fn given(source: &SourceRef, options: &RunOptions) -> Option<PathBuf> {
-    match source {
-        SourceRef::Path(path) if SavedPlan::is_one(&options.host, path) => Some(path.clone()),
-        _ => None,
-    }
-}
-
-/// Reads a saved plan, refuses it if anything is not as it was, and makes the
-/// options those of the plan. Nothing has been changed by then. The files of the
-/// plan last as long as what is given back with the manifest.
-pub(super) fn open(
-    engine: &Engine,
-    options: &mut RunOptions,
+pub(super) fn given<'a>(
+    source: &SourceRef,
+    options: &RunOptions,
     matches: &ArgMatches,
-    path: &Path,
-) -> Result<(Manifest, Replay)> {
+) -> Result<Option<RunSource<'a>>> {
+    let SourceRef::Path(path) = source else { return Ok(None) };
+    if !SavedPlan::is_one(&options.host, path) {
+        return Ok(None);
+    }
     let is_given =
         |name: &str| matches.value_source(name) == Some(clap::parser::ValueSource::CommandLine);
     if let Some(flag) = SETTLED.iter().find(|name| is_given(name)) {
@@ -139,37 +129,11 @@ pub(super) fn open(
             "give it to `ccm plan` when you make the plan",
         ));
     }
-    let saved = SavedPlan::read(&options.host, path)?;
-    if !matches.get_flag("any-host") {
-        saved.check_host(&options.host)?;
-    }
-    let max_age = matches.get_one::<Duration>("max-age").copied().unwrap_or_default();
-    saved.check_age(options.host.now(), max_age)?;
-    let sources = saved.sources()?;
-    // With caches of its own: the run is to see the machine anew.
-    let mut check = engine.options(options.host.cancel().clone());
-    check.inputs = saved.inputs()?;
-    let replay = check.host.replay(&sources)?;
-    let differences = engine.verify(&saved, &sources, &check, &mut NoObserver)?;
-    drop(replay);
-    if !differences.is_empty() {
-        return Err(Error::Stale { differences });
-    }
-    options.inputs = saved.inputs()?;
-    options.decisions = saved.decisions();
-    if let Some(history) = &mut options.state.history {
-        history.plan = Some(saved.digest());
-    }
-    // What was observed is compared in full.
-    options.detail = Detail::Report;
-    let replay = options.host.replay(&sources)?;
-    let manifest = engine.load(&SourceRef::Path(saved.manifest_path().clone()), options)?;
-    let manifest = saved.named(manifest);
-    let (only, skip) = saved.selectors();
-    if !only.is_empty() || !skip.is_empty() {
-        options.selection = engine.select(&manifest, options, only, skip)?;
-    }
-    Ok((manifest, replay))
+    Ok(Some(RunSource::SavedPlan {
+        plan: Box::new(SavedPlan::read(&options.host, path)?),
+        any_host: matches.get_flag("any-host"),
+        max_age: matches.get_one::<Duration>("max-age").copied(),
+    }))
 }
 
 /// `ccm plan show FILE`
@@ -178,7 +142,7 @@ pub(super) fn show(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if matches.get_flag("json") {
         ui.print_json(&plan);
     } else {
-        ui.plan(&plan, PlanView { has_summary: true, ..PlanView::default() });
+        ui.plan(&plan, PlanView { has_summary: true, is_saved: true, ..PlanView::default() });
     }
     Ok(Exit::Done)
 }

@@ -1,9 +1,10 @@
 //! `ccm schema [NAME]`
 
-use ccm_engine::graph::GraphDocument;
-use ccm_engine::schema;
-use ccm_engine::why::Why;
+use ccm_author::graph::GraphDocument;
+use ccm_author::schema;
+use ccm_author::why::Why;
 use ccm_resources::TYPES;
+use clap::builder::PossibleValue;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
@@ -20,7 +21,11 @@ pub(super) fn command() -> Command {
         .arg(
             Arg::new("name")
                 .value_name("NAME")
-                .value_parser(NAMES)
+                .value_parser(NAMES.map(|name| {
+                    // The name of this schema in the original.
+                    let aliases = (name == "request").then_some("resource_ensure_request");
+                    PossibleValue::new(name).aliases(aliases)
+                }))
                 .default_value("manifest")
                 .help("Document to print the schema of"),
         )
@@ -34,7 +39,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Exit {
 
 fn render(name: &str) -> Value {
     match name {
-        "request" => schema::request(TYPES),
+        "request" | "resource_ensure_request" => schema::request(TYPES),
         "response" => schema::of::<ccm_model::Response>("response", "Response"),
         "event" => schema::event(),
         "plan" => schema::of::<ccm_model::Plan>("plan", "Plan"),

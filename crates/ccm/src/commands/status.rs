@@ -15,7 +15,10 @@ pub(super) fn command() -> Command {
     Command::new("status")
         .visible_alias("info")
         .about("Show the current state of one resource")
-        .before_help("ccm reads the state through the provider of the type and changes nothing.")
+        .before_help(
+            "ccm reads the state through the provider of the type and changes nothing. For a \
+             scaffold it renders the source; commands of `--post` run on copies.",
+        )
         .after_help(example("ccm status file /etc/motd\n  ccm status service nginx --json"))
         .arg(
             Arg::new("type")

@@ -1,11 +1,11 @@
 //! `ccm undo`
 
-use ccm_engine::{Engine, Finished, NoObserver, Planned, RunOptions, Stop, UndoOptions};
-use ccm_state::history::{self, RecordedRun, RunSummary};
+use ccm_engine::{
+    Finished, Inputs, RunRequest, RunResult, RunSource, Selectors, Stop, UndoOptions,
+};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::state::Access;
-use super::{Result, example, flags, history as runs, state};
+use super::{Result, example, flags, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::ui::{Amount, Closing, Output, PlanView, Show, Ui};
@@ -42,151 +42,66 @@ pub(super) fn command() -> Command {
         .args(flags::amount_flags())
         .arg(flags::json("Print the report as JSON"))
         .next_help_heading("State")
-        .args(state::flags())
+        // The runs to undo are in the state directory.
+        .args(state::flags().into_iter().filter(|flag| flag.get_id() != "no-state"))
         .arg(flags::no_sync())
 }
 
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "undo");
-    let mut options = flags::run_options(&engine, matches)?;
+    let options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
-    let mut access = Access::open(&mut options, matches)?;
-    // Before the lock: what another undo leaves meanwhile is not meant.
-    let last = last_run(&options, matches)?;
-    let mut has_waited = false;
-    let mut wait = |text: &str| {
-        has_waited = true;
-        ui.waiting(text);
-    };
-    let _lock = access.lock(&mut wait, &options.host)?;
-    // Nor is an undo that was at work already: both mean the same run.
-    let last = last.map(|run| match run.info.undo_of {
-        Some(of) if has_waited && run.finished.is_none() => of,
-        _ => run.info.id,
-    });
-    if access.is_lost() {
-        options.state.directory = None;
-    }
-    let run = chosen(&options, matches, last.as_deref())?;
+    let undo =
+        UndoOptions { only: flags::given(matches, "only"), force: matches.get_flag("force") };
+    let prepared = engine.prepare(
+        RunRequest {
+            source: RunSource::Undo { id: matches.get_one("id").cloned(), undo },
+            state: state::request(&options.host, matches),
+            session: None,
+            selectors: Selectors::default(),
+            // An undo needs no templates.
+            inputs: &|_| Ok(Inputs::default()),
+            is_saved: false,
+            options,
+        },
+        &mut |text| ui.waiting(text),
+    )?;
     let is_json = matches.get_flag("json");
-    let undo = UndoOptions {
-        only: matches.get_many("only").into_iter().flatten().cloned().collect(),
-        force: matches.get_flag("force"),
-    };
     let amount = flags::amount(matches);
-    if options.mode.noop {
-        let Planned { plan, finished } = engine.undo(&run, &undo, &options, &mut NoObserver)?;
-        if is_json {
-            ui.print_json(&finished.report);
-        } else if is_done(&finished) {
-            ui.print(&already_undone(&run, &options));
-        } else {
-            ui.plan(&plan, PlanView { amount, has_summary: true, stop: finished.stop });
-        }
-        return Ok(exit(&finished));
+    let is_preview = prepared.options().mode.noop;
+    if !is_json && !is_preview && amount != Amount::Quiet {
+        announce(ui, prepared.conflicts()?);
     }
-    if let Some(directory) = &options.state.directory {
-        history::repair(directory, &run)?;
-    }
-    if !is_json && amount != Amount::Quiet {
-        announce(ui, &engine, &run, &undo, &options)?;
-    }
-    if let Some(history) = &mut options.state.history {
-        history.undo_of = Some(run.info.id.clone());
-    }
-    let output = if is_json { Output::Nothing } else { Output::Rows };
+    let output = if is_json || is_preview { Output::Nothing } else { Output::Rows };
     ui.show(Show { output, amount, closing: Closing::Summary, ..Show::default() });
-    let Planned { finished, .. } = engine.undo(&run, &undo, &options, ui)?;
-    if is_json {
-        ui.print_json(&finished.report);
-    } else if is_done(&finished) {
-        ui.print(&already_undone(&run, &options));
-    } else {
-        ui.summary(&finished.report, matches!(finished.stop, Some(Stop::Cancelled(_))));
+    let result = prepared.run(ui)?;
+    let is_nothing = result.is_nothing_to_undo();
+    let RunResult { finished, plan, exit, .. } = result;
+    let Finished { report, stop, losses, post_message } = finished;
+    match (is_json, post_message.filter(|_| is_nothing), plan) {
+        (true, ..) => ui.print_json(&report),
+        (_, Some(message), _) => ui.print(&format!("{message}\n")),
+        (.., Some(plan)) => {
+            ui.plan(&plan, PlanView { amount, has_summary: true, stop, is_saved: false });
+        }
+        (.., None) => ui.summary(&report, matches!(stop, Some(Stop::Cancelled(_)))),
     }
-    let mut exit = exit(&finished);
-    for error in finished.losses.into_iter().map(Error::from) {
+    let mut exit = Exit::of_run(exit, false);
+    for error in losses.into_iter().map(Error::from) {
         ui.error(&error);
         exit = exit.or_failed();
     }
     Ok(exit)
 }
 
-/// Whether there was nothing to restore.
-fn is_done(finished: &Finished) -> bool {
-    finished.report.events.is_empty() && finished.stop.is_none()
-}
-
-/// Says that a run needs no undo, and what has undone it.
-fn already_undone(run: &RecordedRun, options: &RunOptions) -> String {
-    let id = &run.info.id;
-    let all = options.state.directory.as_ref().map(history::list);
-    let all = all.and_then(std::result::Result::ok).unwrap_or_default();
-    match all.iter().find(|later| later.info.undo_of.as_ref() == Some(id)) {
-        Some(undo) => format!("The run {id} is already undone, by the run {}\n", undo.info.id),
-        None => format!("Nothing of the run {id} is left to undo\n"),
-    }
-}
-
-/// The last run that changed something, unless the user has named one.
-fn last_run(options: &RunOptions, matches: &ArgMatches) -> Result<Option<RunSummary>> {
-    let Some(directory) = options.state.directory.as_ref() else { return Ok(None) };
-    if matches.contains_id("id") {
-        return Ok(None);
-    }
-    Ok(history::list(directory)?.into_iter().find(|run| run.changed > 0))
-}
-
-/// The run to take back. `last` was the last one before the lock was taken; it
-/// may have been at work still, and changed nothing in the end.
-fn chosen(options: &RunOptions, matches: &ArgMatches, last: Option<&str>) -> Result<RecordedRun> {
-    let directory = options.state.directory.as_ref();
-    if let Some(id) = matches.get_one::<String>("id") {
-        return runs::find(directory, id);
-    }
-    if let (Some(directory), Some(last)) = (directory, last)
-        && let Some(run) = history::open(directory, last)?
-    {
-        return Ok(run);
-    }
-    match last_run(options, matches)? {
-        Some(run) => runs::find(directory, &run.info.id),
-        None => Err(Error::Invalid {
-            message: "there is no run to undo".to_owned(),
-            hint: Some("`ccm history` lists the runs that are kept".to_owned()),
-        }),
-    }
-}
-
 /// Says beforehand what will not be undone.
-fn announce(
-    ui: &mut Ui,
-    engine: &Engine,
-    run: &RecordedRun,
-    undo: &UndoOptions,
-    options: &RunOptions,
-) -> Result<()> {
-    let mut preview = engine.options(options.host.cancel().clone());
-    preview.mode.noop = true;
-    let Planned { finished, .. } = engine.undo(run, undo, &preview, &mut NoObserver)?;
-    let failed = finished.report.events.iter().filter(|event| event.failed);
-    let lines = failed.flat_map(|event| {
-        event.error.iter().map(move |error| format!("{}#{}: {error}", event.kind, event.name))
-    });
-    let lines: Vec<String> = lines.collect();
-    if !lines.is_empty() {
-        ui.note("Will not be undone:");
-        for line in lines {
-            ui.line(&format!("  {line}"));
-        }
-        ui.note("");
+fn announce(ui: &mut Ui, lines: Vec<String>) {
+    if lines.is_empty() {
+        return;
     }
-    Ok(())
-}
-
-fn exit(finished: &Finished) -> Exit {
-    match finished.stop {
-        Some(Stop::Cancelled(reason)) => reason.into(),
-        _ => Exit::of_run(&finished.report.summary, false),
+    ui.note("Will not be undone:");
+    for line in lines {
+        ui.line(&format!("  {line}"));
     }
+    ui.note("");
 }

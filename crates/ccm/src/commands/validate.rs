@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ccm_engine::{ManifestError, SourceRef, Validation};
+use ccm_author::{Validation, validate};
+use ccm_engine::{ManifestError, SourceRef};
 use ccm_host::Host;
 use ccm_model::Diagnostic;
 use clap::{ArgMatches, Command};
@@ -25,6 +26,7 @@ pub(super) fn command() -> Command {
         ))
         .arg(manifest::argument().num_args(1..))
         .arg(flags::json("Print errors and warnings as JSON"))
+        .arg(flags::max_depth())
         .next_help_heading("Data and facts")
         .args(inputs::flags())
 }
@@ -38,11 +40,12 @@ struct ValidationReport {
 pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "validate");
     let mut options = flags::options(&engine)?;
+    options.max_depth = flags::given_depth(matches);
     options.inputs = inputs::inputs(&options, matches)?;
     let is_json = matches.get_flag("json");
     let mut report = ValidationReport { valid: true, findings: Vec::new() };
     for path in matches.get_many::<PathBuf>("manifest").into_iter().flatten() {
-        let found = engine.validate(&SourceRef::new(path), &options);
+        let found = validate(&engine, &SourceRef::new(path), &options);
         if let Some(ManifestError::Interrupted { reason, .. }) = found.error {
             return Ok(reason.into());
         }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ccm_model::{Change, ChangeValue, PlanOutcome, REDACTED, Verb};
+use ccm_model::{Change, ChangeValue, Outcome, REDACTED, Verb};
 
-use super::row::Row;
+use super::row::{Row, left_for_boot};
 use super::text::{cut_end, cut_middle, printable};
 use super::theme::Theme;
 
@@ -28,24 +28,21 @@ impl Description {
     pub(super) fn of(row: &Row<'_>, theme: Theme) -> Self {
         let inline = |text: String| Self { text, details: Vec::new() };
         match row.outcome {
-            PlanOutcome::Stable => inline("stable".to_owned()),
-            PlanOutcome::Skipped if row.because.is_empty() => {
-                inline("skipped by control".to_owned())
-            }
-            PlanOutcome::Skipped => inline(format!("skipped, requires {}", names(&row.because))),
-            PlanOutcome::Run => inline(command(row, theme).unwrap_or_default()),
-            PlanOutcome::Refresh => Self {
+            Outcome::Stable if !row.deferred.is_empty() => inline(left_for_boot(row.deferred)),
+            Outcome::Stable => inline("stable".to_owned()),
+            Outcome::Skipped if row.because.is_empty() => inline("skipped by control".to_owned()),
+            Outcome::Skipped => inline(format!("skipped, requires {}", names(&row.because))),
+            Outcome::Run => inline(command(row, theme).unwrap_or_default()),
+            Outcome::Refresh => Self {
                 text: refresh(row),
                 details: pairs(row, theme, |change| change.property != "command"),
             },
-            PlanOutcome::Provisional => provisional(row, theme),
-            PlanOutcome::Remove => inline(removal(row, theme)),
-            PlanOutcome::Create => creation(row, theme),
+            Outcome::Provisional => provisional(row, theme),
+            Outcome::Remove => inline(removal(row, theme)),
+            Outcome::Create => creation(row, theme),
             // Done, and then found not healthy.
-            PlanOutcome::Failed if row.verbs.first() == Some(&Verb::Created) => {
-                creation(row, theme)
-            }
-            PlanOutcome::Change | PlanOutcome::Failed => change(row, theme),
+            Outcome::Failed if row.verbs.first() == Some(&Verb::Created) => creation(row, theme),
+            Outcome::Change | Outcome::Failed => change(row, theme),
         }
     }
 }
@@ -119,15 +116,37 @@ fn removal(row: &Row<'_>, theme: Theme) -> String {
     text
 }
 
+/// What a provisional resource would do now.
+fn answer(row: &Row<'_>, now: Outcome, theme: Theme) -> String {
+    match (now, row.kind) {
+        (Outcome::Stable, "exec") => "would not run now".to_owned(),
+        (Outcome::Stable, _) => "stable now".to_owned(),
+        (Outcome::Run, _) => match command(row, theme) {
+            Some(command) => format!("would run now: {command}"),
+            None => "would run now".to_owned(),
+        },
+        (now, _) => format!("would {} now", now.word()),
+    }
+}
+
 /// What the manifest says of it, and what it waits for.
 fn provisional(row: &Row<'_>, theme: Theme) -> Description {
     /// More than this is put below the line.
     const ROOM: usize = 60;
-    let waits = format!("provisional: after {}", names(row.waits_for));
+    let waits = match row.waits_for {
+        [] => "provisional: known at apply".to_owned(),
+        all => format!("provisional: after {}", names(all)),
+    };
     if let (Some((verb, _)), false) = (reaction(row), row.because.is_empty()) {
         let changes = if row.because.len() == 1 { "changes" } else { "change" };
         let text = format!("{verb} if {} {changes}, {waits}", names(&row.because));
         return Description { text, details: Vec::new() };
+    }
+    if let Some(now) = row.now {
+        return Description {
+            text: format!("{}; {waits}", answer(row, now, theme)),
+            details: Vec::new(),
+        };
     }
     let is_told = |change: &Change| {
         !is_ensure(change) || !change.to.as_ref().is_some_and(|to| is_word(to, "present"))

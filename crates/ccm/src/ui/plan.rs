@@ -3,14 +3,13 @@
 use std::fmt::Write as _;
 
 use ccm_engine::Stop;
-use ccm_model::{Plan, PlanDifference, PlanOutcome, PlannedResource};
+use ccm_model::{Outcome, Plan, PlanDifference, PlannedResource};
 
-use super::row::{Place, Row};
+use super::row::{Row, RowLayout};
 use super::summary::failures;
-use super::tally::Tally;
 use super::text::{columns, printable, wrap_list};
 use super::theme::{BOLD, Theme};
-use super::{Amount, summary};
+use super::{Amount, counts, summary};
 
 /// Names are aligned up to this column; longer ones push their text aside.
 const COLUMN: usize = 50;
@@ -23,6 +22,8 @@ pub(crate) struct PlanView {
     pub(crate) has_summary: bool,
     /// Why the preview ended early: more may change than is shown.
     pub(crate) stop: Option<Stop>,
+    /// The plan is saved, so that it can be applied.
+    pub(crate) is_saved: bool,
 }
 
 /// A line of the plan: a resource at its depth.
@@ -63,11 +64,11 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn 
             has_printed = true;
         }
         let row = Row::of_plan(resource);
-        let is_heading = !resource.children.is_empty() && resource.outcome != PlanOutcome::Failed;
+        let is_heading = !resource.children.is_empty() && resource.outcome != Outcome::Failed;
         if is_heading {
             summary::heading(&mut out, &row.label(), depth, theme);
         } else {
-            row.write(&mut out, theme, Place { depth, column, cuts_errors: repeats_failures });
+            row.write(&mut out, theme, RowLayout { depth, column, cuts_errors: repeats_failures });
         }
     }
     if !view.has_summary {
@@ -78,9 +79,6 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn 
         repeated(&plan.resources, None, theme, &mut failed);
         out.push_str(&failures(&failed, theme));
     }
-    let mut tally = Tally::default();
-    plan.resources.iter().for_each(|resource| tally.add_planned(resource));
-    tally.counts.not_selected = plan.summary.not_selected;
     let reason = match view.stop {
         None => "",
         Some(Stop::Cancelled(_)) => "Interrupted: ",
@@ -89,8 +87,11 @@ pub(super) fn render(plan: &Plan, theme: Theme, view: PlanView, print: &mut dyn 
     if has_printed || !out.is_empty() {
         out.push('\n');
     }
-    for line in wrap_list(&format!("{reason}{}", tally.planned()), theme.width) {
+    for line in wrap_list(&format!("{reason}{}", counts::planned(&plan.summary)), theme.width) {
         let _ = writeln!(out, "{line}");
+    }
+    if view.is_saved && plan.summary.provisional > 0 && !is_quiet {
+        out.push_str("Applying the saved plan accepts either outcome of a provisional resource\n");
     }
     print(&out);
 }
@@ -111,7 +112,7 @@ pub(super) fn render_differences(differences: &[PlanDifference], theme: Theme) -
         for (planned, mark) in [(before, "was"), (after, "now")] {
             if let Some(planned) = planned.as_ref().filter(|found| !found.changes.is_empty()) {
                 let _ = writeln!(out, "  {mark}");
-                let place = Place { depth: 1, column: 0, cuts_errors: true };
+                let place = RowLayout { depth: 1, column: 0, cuts_errors: true };
                 Row::of_plan(planned).write(&mut out, theme, place);
             }
         }
@@ -132,14 +133,14 @@ fn collect<'a>(
         collect(&resource.children, depth + 1, amount, lines);
         let has_shown = lines.len() > at + 1;
         let is_shown = match (resource.children.is_empty(), amount) {
-            (false, _) => has_shown || resource.outcome == PlanOutcome::Failed,
+            (false, _) => has_shown || resource.outcome == Outcome::Failed,
             (true, Amount::Verbose) => true,
             (true, amount) => {
                 let row = Row::of_plan(resource);
                 match resource.outcome {
-                    PlanOutcome::Failed => true,
-                    PlanOutcome::Skipped => row.is_unmet(),
-                    PlanOutcome::Stable => false,
+                    Outcome::Failed => true,
+                    Outcome::Skipped => row.is_unmet(),
+                    Outcome::Stable if row.deferred.is_empty() => false,
                     _ => amount == Amount::Normal,
                 }
             }
@@ -161,9 +162,9 @@ fn repeated(
     for resource in resources {
         let before = all.len();
         repeated(&resource.children, Some(&resource.name), theme, all);
-        if resource.outcome == PlanOutcome::Failed && all.len() == before {
+        if resource.outcome == Outcome::Failed && all.len() == before {
             let mut text = String::new();
-            Row::of_plan(resource).again(manifest).write(&mut text, theme, Place::default());
+            Row::of_plan(resource).again(manifest).write(&mut text, theme, RowLayout::default());
             all.push(text);
         }
     }
@@ -171,31 +172,30 @@ fn repeated(
 
 #[cfg(test)]
 mod tests {
-    use ccm_model::{Change, PlanHost, PlanSummary};
+    use ccm_model::{Change, Counts, PlanHost};
 
     use super::*;
 
-    fn row(kind: &'static str, name: &str, outcome: PlanOutcome) -> PlannedResource {
+    fn row(kind: &'static str, name: &str, outcome: Outcome) -> PlannedResource {
         PlannedResource { kind: kind.into(), name: name.into(), outcome, ..Default::default() }
     }
 
     fn plan() -> Plan {
         let error = Some("no such user\nask for another".to_owned());
-        let failed = PlannedResource { error, ..row("file", "/srv/own", PlanOutcome::Failed) };
+        let failed = PlannedResource { error, ..row("file", "/srv/own", Outcome::Failed) };
         let children = vec![
-            row("file", "/srv/same", PlanOutcome::Stable),
-            row("file", "/srv/old", PlanOutcome::Remove),
+            row("file", "/srv/same", Outcome::Stable),
+            row("file", "/srv/old", Outcome::Remove),
             failed,
         ];
         let error = Some("1 of 3 resources failed".to_owned());
-        let nested =
-            PlannedResource { error, children, ..row("apply", "c.yaml", PlanOutcome::Failed) };
+        let nested = PlannedResource { error, children, ..row("apply", "c.yaml", Outcome::Failed) };
         let quiet = PlannedResource {
-            children: vec![row("file", "/srv/calm", PlanOutcome::Stable)],
-            ..row("apply", "calm.yaml", PlanOutcome::Stable)
+            children: vec![row("file", "/srv/calm", Outcome::Stable)],
+            ..row("apply", "calm.yaml", Outcome::Stable)
         };
         let changes = vec![Change::of("ensure").from("absent").to("1.22.1")];
-        let package = PlannedResource { changes, ..row("package", "nginx", PlanOutcome::Create) };
+        let package = PlannedResource { changes, ..row("package", "nginx", Outcome::Create) };
         let modes = vec![
             Change::of("mode").from("0600").to("0644"),
             Change::of("content").from("a").to("b").lines((2, 1)),
@@ -206,18 +206,28 @@ mod tests {
             changes: modes,
             diff,
             alias: Some("config".into()),
-            ..row("file", name, PlanOutcome::Change)
+            ..row("file", name, Outcome::Change)
         };
         let service = PlannedResource {
             verbs: vec![ccm_model::Verb::Reloaded],
             because: vec!["file#config".into()],
-            ..row("service", "nginx", PlanOutcome::Refresh)
+            ..row("service", "nginx", Outcome::Refresh)
         };
-        let skipped = row("exec", "never", PlanOutcome::Skipped);
+        let skipped = row("exec", "never", Outcome::Skipped);
         Plan {
             manifest: "site.yaml".into(),
             host: PlanHost { name: "web1".into(), id: String::new() },
-            summary: PlanSummary { not_selected: 2, ..PlanSummary::default() },
+            summary: Counts {
+                create: 1,
+                change: 1,
+                remove: 1,
+                refresh: 1,
+                failed: 1,
+                stable: 2,
+                skipped: 1,
+                not_selected: 2,
+                ..Counts::default()
+            },
             resources: vec![package, file, quiet, service, nested, skipped],
             ..Plan::default()
         }
@@ -225,7 +235,7 @@ mod tests {
 
     fn picture(amount: Amount, width: Option<usize>, is_utf8: bool) -> String {
         let theme = Theme { has_color: false, is_utf8, width };
-        rendered(&plan(), theme, PlanView { amount, has_summary: true, stop: None })
+        rendered(&plan(), theme, PlanView { amount, has_summary: true, ..PlanView::default() })
     }
 
     fn rendered(plan: &Plan, theme: Theme, view: PlanView) -> String {
@@ -236,10 +246,11 @@ mod tests {
 
     #[test]
     fn long_plans_come_in_parts() {
-        let resources = (0..20_000).map(|n| row("file", &format!("/{n}"), PlanOutcome::Remove));
-        let plan = Plan { resources: resources.collect(), ..plan() };
+        let resources = (0..20_000).map(|n| row("file", &format!("/{n}"), Outcome::Remove));
+        let summary = Counts { remove: 20_000, not_selected: 2, ..Counts::default() };
+        let plan = Plan { summary, resources: resources.collect(), ..plan() };
         let theme = Theme { has_color: false, is_utf8: true, width: None };
-        let view = PlanView { amount: Amount::Quiet, has_summary: true, stop: None };
+        let view = PlanView { amount: Amount::Quiet, has_summary: true, ..PlanView::default() };
         assert_eq!(rendered(&plan, theme, view), "20000 to remove; 2 not selected\n");
         let mut parts = 0;
         let view = PlanView { amount: Amount::Normal, ..view };
@@ -274,7 +285,7 @@ mod tests {
                 no such user
                 ask for another
 
-        1 to create, 1 to change, 1 to remove, 1 to refresh, 1 failed; 2 already right, 1 skipped, 2 not selected
+        1 to create, 1 to change, 1 to remove, 1 to refresh, 1 failed; 2 stable, 1 skipped, 2 not selected
         ");
         insta::assert_snapshot!(picture(Amount::Verbose, Some(60), false), @"
         Plan for site.yaml on web1
@@ -303,7 +314,7 @@ mod tests {
                 ask for another
 
         1 to create, 1 to change, 1 to remove, 1 to refresh,
-        1 failed; 2 already right, 1 skipped, 2 not selected
+        1 failed; 2 stable, 1 skipped, 2 not selected
         ");
         insta::assert_snapshot!(picture(Amount::Quiet, Some(60), true), @"
           ✗ apply#c.yaml
@@ -313,7 +324,7 @@ mod tests {
                   ask for another
 
         1 to create, 1 to change, 1 to remove, 1 to refresh,
-        1 failed; 2 already right, 1 skipped, 2 not selected
+        1 failed; 2 stable, 1 skipped, 2 not selected
         ");
     }
 }

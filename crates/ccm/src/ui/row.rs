@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use ccm_model::{
-    Change, Event, Health, HealthCheckResult, OwedReaction, PlanOutcome, PlannedResource, Verb,
+    Change, Event, Health, HealthCheckResult, Outcome, OwedReaction, PlannedResource, Verb,
 };
 
 use super::change::Description;
@@ -22,13 +22,19 @@ pub(super) struct Row<'a> {
     pub(super) kind: &'a str,
     pub(super) name: &'a str,
     pub(super) alias: Option<&'a str>,
-    pub(super) outcome: PlanOutcome,
+    pub(super) outcome: Outcome,
+    /// What a provisional one would be now.
+    pub(super) now: Option<Outcome>,
     pub(super) verbs: &'a [Verb],
     pub(super) changes: &'a [Change],
     pub(super) waits_for: &'a [String],
     /// The changes that it reacts to, or the requirements that are not met.
     pub(super) because: Vec<String>,
+    /// Steps that are left to the first boot.
+    pub(super) deferred: &'a [String],
     pub(super) error: Cow<'a, str>,
+    /// Where a failed one is declared.
+    pub(super) location: Option<&'a str>,
     pub(super) diff: Option<&'a str>,
     pub(super) health_checks: &'a [HealthCheckResult],
     pub(super) duration: Duration,
@@ -40,7 +46,7 @@ pub(super) struct Row<'a> {
 
 /// Where a row goes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct RowLayout {
     /// How many manifests are around it.
     pub(super) depth: usize,
     /// The columns that names are padded to, from the left edge.
@@ -57,16 +63,19 @@ impl<'a> Row<'a> {
             kind: &event.kind,
             name: &event.name,
             alias: event.alias.as_deref(),
-            outcome: PlanOutcome::of(event),
+            outcome: event.outcome(),
+            now: event.outcome_now(),
             verbs: &event.verbs,
             changes: &event.changes,
             waits_for: &event.waits_for,
             because: reasons.iter().map(ToString::to_string).collect(),
+            deferred: &event.deferred,
             error: match &event.error[..] {
                 [] => Cow::Borrowed(""),
                 [only] => Cow::Borrowed(only),
                 several => Cow::Owned(several.join("\n")),
             },
+            location: event.location.as_deref(),
             diff,
             health_checks: &event.health_check,
             duration: event.duration,
@@ -82,11 +91,14 @@ impl<'a> Row<'a> {
             name: &planned.name,
             alias: planned.alias.as_deref(),
             outcome: planned.outcome,
+            now: planned.now,
             verbs: &planned.verbs,
             changes: &planned.changes,
             waits_for: &planned.waits_for,
             because: planned.because.clone(),
+            deferred: &planned.deferred,
             error: Cow::Borrowed(planned.error.as_deref().unwrap_or_default()),
+            location: planned.location.as_deref(),
             diff: planned.diff.as_deref(),
             health_checks: &[],
             duration: Duration::ZERO,
@@ -97,7 +109,7 @@ impl<'a> Row<'a> {
 
     /// Whether it was skipped because something it requires failed.
     pub(super) fn is_unmet(&self) -> bool {
-        self.outcome == PlanOutcome::Skipped && !self.because.is_empty()
+        self.outcome == Outcome::Skipped && !self.because.is_empty()
     }
 
     /// Whether a health check gave anything but OK.
@@ -121,12 +133,14 @@ impl<'a> Row<'a> {
         self.verbs = &[];
         self.diff = None;
         self.duration = Duration::ZERO;
-        self.remark = manifest.map(|manifest| format!("in {}", printable(manifest)));
+        let manifest = manifest.map(|manifest| format!("in {}", printable(manifest)));
+        let location = self.location.map(|location| format!("at {}", printable(location)));
+        self.remark = location.or(manifest);
         self
     }
 
     /// Writes the row, and below it what does not fit or needs more lines.
-    pub(super) fn write(&self, out: &mut String, theme: Theme, place: Place) {
+    pub(super) fn write(&self, out: &mut String, theme: Theme, place: RowLayout) {
         let indent = 2 + 2 * place.depth;
         let Description { text, details } = Description::of(self, theme);
         let label = self.label();
@@ -173,7 +187,7 @@ impl<'a> Row<'a> {
         self.write_health_checks(out, theme, indent + 6);
         self.write_error(out, theme, indent + 6, place.cuts_errors);
         // What is not done does not differ.
-        if let Some(diff) = self.diff.filter(|_| self.outcome != PlanOutcome::Failed) {
+        if let Some(diff) = self.diff.filter(|_| self.outcome != Outcome::Failed) {
             write_diff(out, self.hunks(diff), theme, indent + 6);
         }
     }
@@ -191,7 +205,10 @@ impl<'a> Row<'a> {
 
     fn remarks(&self) -> String {
         let time = (self.duration > SLOW && !self.is_preview).then(|| rough(self.duration));
-        let all: Vec<String> = self.remark.clone().into_iter().chain(time).collect();
+        let is_also = !self.deferred.is_empty() && self.outcome != Outcome::Stable;
+        let deferred = is_also.then(|| left_for_boot(self.deferred));
+        let remarks = deferred.into_iter().chain(self.remark.clone());
+        let all: Vec<String> = remarks.chain(time).collect();
         if all.is_empty() { String::new() } else { format!("({})", all.join(", ")) }
     }
 
@@ -255,6 +272,11 @@ fn remark(event: &Event) -> Option<String> {
     let owed = event.owed.as_ref().map(owed_remark);
     let all: Vec<String> = owed.into_iter().chain(event.noop.then(|| "noop".to_owned())).collect();
     (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// What a row says of steps that are left to the first boot.
+pub(super) fn left_for_boot(steps: &[String]) -> String {
+    format!("{} left for the first boot", steps.join(", "))
 }
 
 fn owed_remark(owed: &OwedReaction) -> String {

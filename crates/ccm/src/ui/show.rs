@@ -52,8 +52,4 @@ pub(crate) struct Show {
 pub(super) struct Frame {
     pub(super) manifest: String,
     pub(super) has_heading: bool,
-    /// Something in it is finished.
-    pub(super) has_events: bool,
-    /// How many failures there were before.
-    pub(super) failures: usize,
 }

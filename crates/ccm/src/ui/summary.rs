@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ccm_model::{Event, Report};
 
-use super::row::{Place, Row};
-use super::tally::{Tally, listed};
+use super::counts::{self, listed};
+use super::row::{Row, RowLayout};
 use super::text::{printable, rough, wrap_list};
 use super::theme::{BOLD, Theme};
 
@@ -80,35 +80,18 @@ pub(super) fn heading(out: &mut String, label: &str, depth: usize, theme: Theme)
 /// A failure in full, with the manifest that it is in.
 pub(super) fn failure(event: &Event, manifest: Option<&str>, theme: Theme) -> String {
     let mut text = String::new();
-    Row::of_event(event, None).again(manifest).write(&mut text, theme, Place::default());
+    Row::of_event(event, None).again(manifest).write(&mut text, theme, RowLayout::default());
     text
 }
 
 /// Prints the summary of a session.
 pub(super) fn of_events(report: &Report, theme: Theme) -> String {
-    let events = &report.events;
-    let is_preview = events.iter().all(|event| event.noop);
-    let mut tally = Tally::default();
-    let mut all = Vec::new();
-    // The resources of a manifest are events too, and say more than the one
-    // that applied it.
-    let is_told = |event: &Event| {
-        let number = |name: &str| event.status[name].as_u64().unwrap_or(0);
-        let is_parent = event.kind == "apply" && number("resource_count") > 0;
-        !is_parent || event.failed && number("failed_count") == 0
-    };
-    for event in events.iter().filter(|event| is_told(event)) {
-        if is_preview {
-            let planned = ccm_model::PlannedResource::new(event, None);
-            tally.add_planned(&planned);
-        } else {
-            tally.add(event);
-        }
-        if event.failed {
-            all.push(failure(event, None, theme));
-        }
-    }
-    let counts = if is_preview && !events.is_empty() { tally.planned() } else { tally.done() };
+    let is_told = |event: &&Event| event.failed && !event.aggregate;
+    let failed = report.events.iter().filter(is_told);
+    let all: Vec<String> = failed.map(|event| failure(event, None, theme)).collect();
+    let outcomes = &report.summary.outcomes;
+    let is_preview = !report.events.is_empty() && report.events.iter().all(|event| event.noop);
+    let counts = if is_preview { counts::planned(outcomes) } else { counts::done(outcomes) };
     let ending = Ending { report, counts, failures: &all, is_interrupted: false, is_first: true };
     render(&ending, theme)
 }

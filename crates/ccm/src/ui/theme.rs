@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style};
 use ccm_host::Host;
-use ccm_model::PlanOutcome;
+use ccm_model::Outcome;
 
 pub(super) const BOLD: Style = Style::new().bold();
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
@@ -45,17 +45,17 @@ impl Theme {
 
     /// The sign of an outcome. Only the sign has a color: the text stays
     /// readable on every background.
-    pub(super) fn marker(self, outcome: PlanOutcome) -> (&'static str, Style) {
+    pub(super) fn marker(self, outcome: Outcome) -> (&'static str, Style) {
         let (sign, ascii, style) = match outcome {
-            PlanOutcome::Create => ("+", "+", GREEN),
-            PlanOutcome::Change => ("~", "~", YELLOW),
-            PlanOutcome::Remove => ("-", "-", RED),
-            PlanOutcome::Refresh => ("↻", "*", CYAN),
-            PlanOutcome::Run => ("»", ">", CYAN),
-            PlanOutcome::Provisional => ("?", "?", MAGENTA),
-            PlanOutcome::Failed => ("✗", "x", RED),
-            PlanOutcome::Skipped => ("·", ".", DIM),
-            PlanOutcome::Stable => ("=", "=", DIM),
+            Outcome::Create => ("+", "+", GREEN),
+            Outcome::Change => ("~", "~", YELLOW),
+            Outcome::Remove => ("-", "-", RED),
+            Outcome::Refresh => ("↻", "*", CYAN),
+            Outcome::Run => ("»", ">", CYAN),
+            Outcome::Provisional => ("?", "?", MAGENTA),
+            Outcome::Failed => ("✗", "x", RED),
+            Outcome::Skipped => ("·", ".", DIM),
+            Outcome::Stable => ("=", "=", DIM),
         };
         (if self.is_utf8 { sign } else { ascii }, style)
     }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_outcome_has_its_own_sign() {
-        use PlanOutcome as O;
+        use Outcome as O;
         let all = [
             O::Create,
             O::Change,

@@ -2,15 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
+use ccm_testkit::{children, is_alive, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::env::TestEnv;
-
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
 
 pub(crate) struct Bed {
     pub(crate) env: TestEnv,
@@ -87,18 +84,17 @@ impl Agent {
 
     /// Waits until so many lines have them; the last one.
     pub(crate) fn wait_for_times(&mut self, words: &[&str], times: usize) -> String {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        let seen = std::fmt::from_fn(|f| write!(f, "{words:?} in\n{}", self.log()));
+        wait_until(seen, || {
+            // It writes nothing after its end.
+            let is_running = is_alive(self.pid());
             let log = self.log();
             let mut found = log.lines().filter(|line| words.iter().all(|word| line.contains(word)));
-            if let Some(line) = found.nth(times - 1) {
-                return line.to_owned();
-            }
-            let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none(), "the agent has ended with {ended:?} before {words:?}:\n{log}");
-            assert!(Instant::now() < until, "no {words:?} in\n{log}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            let found = found.nth(times - 1).map(str::to_owned);
+            let is_late = found.is_none() && !is_running;
+            assert!(!is_late, "the agent has ended before {words:?}:\n{log}");
+            found
+        })
     }
 
     pub(crate) fn count(&self, words: &[&str]) -> usize {
@@ -130,37 +126,6 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// The processes that a process has started and that still run.
-pub(crate) fn children(pid: i32) -> Vec<i32> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        let Some((before, rest)) = stat.rsplit_once(')') else { continue };
-        let mut fields = rest.split_whitespace();
-        let is_alive = !matches!(fields.next(), Some("Z" | "X"));
-        if is_alive && fields.next() == Some(&pid.to_string()) {
-            found.extend(before.split(' ').next().and_then(|pid| pid.parse::<i32>().ok()));
-        }
-    }
-    found
-}
-
-pub(crate) fn is_alive(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
-}
-
-pub(crate) fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "waited too long for {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -5,10 +5,11 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
 
+use ccm_testkit::{is_alive, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::bed::{Bed, is_alive, pid_in, wait_until};
+use crate::bed::{Bed, pid_in};
 
 /// How many moments a run is killed at; `CCM_AGENT_KILLS` for more.
 fn kills() -> u64 {
@@ -129,7 +130,7 @@ fn a_run_without_its_agent_ends() {
     let run = agent.run_pid();
     agent.signal(Signal::SIGKILL);
     agent.ends();
-    wait_until("the run to end", || (!is_alive(run) && !is_alive(command)).then_some(()));
+    wait_until("the run to end", || !is_alive(run) && !is_alive(command));
     // The next agent can begin at once.
     bed.manifest("m.yaml", WELL);
     let mut agent = bed.start(&[]);
@@ -171,7 +172,7 @@ fn a_run_is_killed_at_random_moments() {
         random ^= random << 17;
         std::thread::sleep(Duration::from_micros(random % 150_000));
         let _ = kill(Pid::from_raw(run), Signal::SIGKILL);
-        wait_until("the run to end", || (!is_alive(run)).then_some(()));
+        wait_until("the run to end", || !is_alive(run));
         let times = usize::try_from(round).unwrap();
         wait_until("its report", || {
             (agent.count(&["reason=\"signal\""]) >= times * 2 - 1).then_some(())

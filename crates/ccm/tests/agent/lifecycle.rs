@@ -1,8 +1,9 @@
 //! From the start of an agent to its end.
 
+use ccm_testkit::{children, is_alive, wait_until};
 use nix::sys::signal::Signal;
 
-use crate::bed::{Bed, children, is_alive, pid_in, size, wait_until};
+use crate::bed::{Bed, pid_in, size};
 
 const TOUCH: &str = "exec: [{\"sh -c 'echo x >> [DIR]/ran'\": {alias: mark}}]";
 
@@ -142,7 +143,7 @@ fn a_run_that_does_not_stop_is_killed_with_its_groups() {
     let log = agent.stop();
     assert!(log.contains("has not stopped within 1s"), "{log}");
     assert!(log.contains("killed by signal 9"), "{log}");
-    wait_until("the command to end", || (!is_alive(command)).then_some(()));
+    wait_until("the command to end", || !is_alive(command));
     assert!(!is_alive(run));
 }
 
@@ -160,7 +161,7 @@ fn a_second_signal_ends_everything_at_once() {
         agent.wait_for(&["stopping: waiting for the current run to end"]);
         agent.signal(signal);
         assert_eq!(agent.ends().code(), Some(code));
-        wait_until("the command to end", || (!is_alive(command)).then_some(()));
+        wait_until("the command to end", || !is_alive(command));
     }
 }
 
@@ -327,11 +328,11 @@ fn runs_wait_for_the_lock_of_others() {
          done; echo first >> [DIR]/order'\": {}}]]}",
     );
     let mut other = bed.env.start();
-    wait_until("the lock", || bed.env.path("holds").exists().then_some(()));
+    wait_until("the lock", || bed.env.path("holds").exists());
     bed.manifest("m.yaml", "exec: [{\"sh -c 'echo second >> [DIR]/order'\": {}}]");
     bed.configure("manifests: [[DIR]/m.yaml]\n");
     let mut agent = bed.start(&[]);
-    wait_until("a run", || (!children(agent.pid()).is_empty()).then_some(()));
+    wait_until("a run", || !children(agent.pid()).is_empty());
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert_eq!(size(&bed.env.path("order")), 0);
     std::fs::write(bed.env.path("go"), "").unwrap();
@@ -351,4 +352,95 @@ fn the_hidden_command_is_not_for_people() {
     assert!(said.contains("only the agent starts this command"), "{said}");
     let help = bed.env.ccm(["--help"]);
     assert!(help.contains("agent ") && !help.contains("agent-run"), "{help}");
+}
+
+/// What an HTTP server on the loopback answers: status line, and the rest.
+fn get(port: u16, path: &str) -> (String, String) {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (status, rest) = answer.split_once("\r\n").unwrap();
+    (status.to_owned(), rest.to_owned())
+}
+
+/// One typo must not stop the repair of drift.
+#[test]
+fn an_invalid_manifest_leaves_the_last_valid_one_in_force() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let archive = |text: &str| ccm_testkit::tarball(&[("manifest.yaml", text.as_bytes())]);
+    let good = |word: &str| format!("ccm: {{resources: [exec: [{{\"echo {word}\": {{}}}}]]}}\n");
+    let bad = "ccm: {resources: [exec: [{\"echo bad\": {no_such: 1}}]]}\n";
+    for is_local in [true, false] {
+        let bed = Bed::new();
+        let published = std::sync::Arc::new(std::sync::Mutex::new(archive(&good("one"))));
+        let body = std::sync::Arc::clone(&published);
+        let server = ccm_testkit::Server::start(move |_, stream| {
+            let answer = ccm_testkit::answer("200 OK", "", &body.lock().unwrap());
+            let _ = stream.write_all(&answer);
+        });
+        let publish = |text: &str| {
+            bed.env.write("m.yaml", text);
+            *published.lock().unwrap() = archive(text);
+        };
+        publish(&good("one"));
+        let manifest = if is_local { "[DIR]/m.yaml".to_owned() } else { server.url("/m.tar.gz") };
+        bed.configure(&format!(
+            "manifests: ['{manifest}']\ninterval: 1h\nmonitor_port: {port}\nmonitor_address: 127.0.0.1\n"
+        ));
+        let metric = |name: &str| {
+            let (_, text) = get(port, "/metrics");
+            let line = text.lines().find(|line| line.starts_with(&format!("choria_ccm_{name}{{")));
+            line.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+        };
+        let mut agent = bed.start(&[]);
+        agent.wait_for(&["exec#echo one changed"]);
+        agent.wait_for(&["applied"]);
+        wait_until("the first digest", || {
+            get(port, "/metrics").1.contains("manifest_applied_info").then_some(())
+        });
+        let applied = metric("agent_manifest_applied_info");
+        assert!(metric("agent_manifest_valid").ends_with(" 1"));
+        assert!(get(port, "/healthz").0.contains("200"));
+
+        publish(bad);
+        agent.signal(Signal::SIGUSR1);
+        agent.wait_for(&["ERROR", "the manifest is invalid", "keeps applying the last valid one"]);
+        for _ in 0..2 {
+            let before = agent.count(&["exec#echo one changed"]);
+            agent.signal(Signal::SIGUSR1);
+            agent.wait_for_times(&["exec#echo one changed"], before + 1);
+        }
+        assert_eq!(agent.count(&["exec#echo bad changed"]), 0);
+        assert_eq!(
+            agent.count(&["ERROR", "no_such"]),
+            2,
+            "once, and once in short: {}",
+            agent.log()
+        );
+        assert!(metric("agent_manifest_valid").ends_with(" 0"));
+        assert_eq!(metric("agent_manifest_applied_info"), applied);
+        let (status, rest) = get(port, "/healthz");
+        assert!(status.contains("503") && rest.contains("is invalid and not applied"), "{rest}");
+        agent.stop();
+
+        // The copy outlives the agent.
+        let (code, said) = bed.run(&["--once"]);
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("exec#echo one changed") && said.contains("no_such"), "{said}");
+
+        let mut agent = bed.start(&[]);
+        agent.wait_for(&["exec#echo one changed"]);
+        publish(&good("two"));
+        agent.signal(Signal::SIGUSR1);
+        agent.wait_for(&["exec#echo two changed"]);
+        agent.wait_for(&["the manifest is valid again"]);
+        assert!(metric("agent_manifest_valid").ends_with(" 1"));
+        assert_ne!(metric("agent_manifest_applied_info"), applied);
+        assert!(get(port, "/healthz").0.contains("200"));
+        agent.stop();
+    }
 }

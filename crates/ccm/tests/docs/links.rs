@@ -95,3 +95,25 @@ fn pages_keep_to_the_style() {
         assert!(titles == 1 || page.name == "docs/SUMMARY.md", "{}: one title", page.name);
     }
 }
+
+/// A test that a page tells to run exists.
+#[test]
+fn tests_that_pages_name_exist() {
+    let mut count = 0;
+    for page in pages() {
+        for (line, code) in page.inline_code() {
+            let Some(rest) = code.strip_prefix("cargo test -p ") else { continue };
+            let words: Vec<&str> = rest.split_whitespace().collect();
+            let package = root().join("crates").join(words[0]);
+            assert!(package.join("Cargo.toml").exists(), "{}: `{code}`", page.at(line));
+            if let ["--test", name, ..] = words[1..] {
+                let tests = package.join("tests");
+                let exists = tests.join(name).join("main.rs").exists()
+                    || tests.join(name).with_extension("rs").exists();
+                assert!(exists, "{}: `{code}`", page.at(line));
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 3, "only {count} tests were found");
+}

@@ -42,9 +42,6 @@ fn ccm(directory: &Path) -> Command {
         .env("HOME", directory)
         .env("TMPDIR", directory)
         .env("CCM_STATE_DIR", directory.join(".state"))
-        // Pages that are followed set these.
-        .env("OWNER", "root")
-        .env("GROUP", "root")
         .env("RUST_BACKTRACE", "0");
     command
 }

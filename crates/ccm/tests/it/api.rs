@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
+use ccm_testkit::{handles, wait_until};
 use serde_json::{Value, json};
 
 use crate::TestEnv;
@@ -115,9 +116,11 @@ fn wrong_requests_say_what_is_wrong() {
     ");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": {\"name\": \"/x\", \"contnet\": 1}")), @"file#/x: unknown property `contnet` (did you mean `content`?)");
     insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"properties\": {\"name\": \"{{ nope }}\"}")), @"
-    exec#{{ nope }}: name: unknown name nope (1:1)
-     | nope
-     | ^^^^
+    exec#{{ nope }}: name: unknown name nope
+     --> template:1:4
+      |
+    1 | {{ nope }}
+      |    ^^^^
     ");
     insta::assert_snapshot!(error(&with("\"typ\": 1")), @"unknown key `typ` in the request (did you mean `type`?)");
     insta::assert_snapshot!(error(&with("\"type\": \"exec\", \"type\": \"exec\"")), @"cannot parse the request: duplicate key `type` (line 1, column 74)");
@@ -210,12 +213,12 @@ fn the_clients_in_other_languages_work() {
     insta::assert_snapshot!(run("python3", "ensure.py"), @"
     greeting: changed
     reader: ran
-    refused: file#relative: name: path must be absolute, `relative` is not
+    refused: file#relative: name: file path must be absolute, `relative` is not
     ");
     insta::assert_snapshot!(run("python3", "ensure.py"), @"
     greeting: stable
     reader: not needed
-    refused: file#relative: name: path must be absolute, `relative` is not
+    refused: file#relative: name: file path must be absolute, `relative` is not
     ");
     insta::assert_snapshot!(run("sh", "ensure.sh"), @"greeting: changed");
     insta::assert_snapshot!(run("sh", "ensure.sh"), @"greeting: stable");
@@ -234,9 +237,9 @@ fn a_signal_ends_the_wait_for_requests() {
         let mut input = child.stdin.take().unwrap();
         // Not a whole request: it must not be acted on.
         write!(input, "{{\"protocol\": ").unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        let (pid, signal) = (child.id().cast_signed(), nix::sys::signal::Signal::SIGTERM);
+        wait_until("ccm to wait for requests", || handles(pid, signal));
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(143), "{flags:?}");
         assert_eq!(output.stdout, b"", "{flags:?}");
@@ -263,6 +266,8 @@ fn a_stream_whose_reader_is_gone_does_nothing_more() {
         if writeln!(input, "{}", file(&env, &format!("f{n}"), "x")).is_err() {
             break;
         }
+        // A client with its own pace: answers to requests that are there already come
+        // together.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     drop(input);

@@ -44,7 +44,7 @@ fn preview_apply_and_apply_again() {
             [DIR]/app/secret: 1 line not shown, not world-readable; use --diff=all
       ↻ exec#reload  run, because file#config changes
 
-    3 to create, 1 to refresh; 1 already right
+    3 to create, 1 to refresh; 1 stable
     ");
     assert_eq!(env.names(), ["manifest.yaml"], "noop changed something");
     insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml"]), @"
@@ -132,24 +132,24 @@ ccm:
     exit: 1
     --- stdout ---
       ✗ exec#broken  sh -c 'echo reason >&2; exit 7'
-            failed to reach desired state: the command exited with code 7, not 0 …
+            desired state not achieved: the command exited with code 7, not 0 …
       · exec#dependent  skipped, requires exec#broken
       · exec#second  skipped, requires exec#dependent
       ✗ exec#nowhere
             command not found: no-such-command …
       ✗ exec#other
-            unknown provider `powershell` for type `exec` …
+            provider not found: type `exec` has no provider `powershell` …
       » exec#fine  true
 
     Failures
-      ✗ exec#broken  sh -c 'echo reason >&2; exit 7'
-            failed to reach desired state: the command exited with code 7, not 0
+      ✗ exec#broken  sh -c 'echo reason >&2; exit 7'  (at manifest.yaml:6:11)
+            desired state not achieved: the command exited with code 7, not 0
             reason
-      ✗ exec#nowhere
+      ✗ exec#nowhere  (at manifest.yaml:9:11)
             command not found: no-such-command
             hint: searched /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-      ✗ exec#other
-            unknown provider `powershell` for type `exec`
+      ✗ exec#other  (at manifest.yaml:10:11)
+            provider not found: type `exec` has no provider `powershell`
             hint: available providers: posix, shell
 
     Applied manifest.yaml in [TIME]: 1 ran, 3 failed, 2 skipped for unmet requirements
@@ -166,12 +166,12 @@ fn fail_on_error_stops_at_the_first() {
     exit: 1
     --- stdout ---
       ✗ exec#false
-            failed to reach desired state: the command exited with code 1, not 0
+            desired state not achieved: the command exited with code 1, not 0
     Terminating manifest execution due to failed resource
 
     Failures
-      ✗ exec#false
-            failed to reach desired state: the command exited with code 1, not 0
+      ✗ exec#false  (at manifest.yaml:5:11)
+            desired state not achieved: the command exited with code 1, not 0
 
     Applied manifest.yaml in [TIME]: 1 failed
     ");

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ccm_testkit::{Authority, Server, answer, snapshot};
+use ccm_testkit::{Authority, Server, answer, snapshot, wait_until};
 
 use crate::TestEnv;
 
@@ -148,11 +148,7 @@ fn a_signal_ends_a_download_at_once_and_leaves_nothing() {
     let args =
         ["ensure", "archive", path.to_str().unwrap(), &server.url("/a.tar"), "--checksum", &sum];
     let mut child = env.command(args).stdout(std::process::Stdio::null()).spawn().unwrap();
-    let begin = Instant::now();
-    while env.names().len() < 2 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "nothing was begun");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the download to begin", || env.names().len() >= 2);
     let pid = nix::unistd::Pid::from_raw(child.id().try_into().unwrap());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     let signalled = Instant::now();

@@ -1,17 +1,18 @@
-//! Archives under attack: killed while they are extracted, looked at while they
-//! are replaced, extracted twice at once, on disks that are full or failing, and
-//! under the hands of another user.
+//! Archives under attack: runs that are killed while they extract, two at once,
+//! on disks that fail, and under the hands of another user. `ccm-archive` has the
+//! tests of extraction itself.
 //!
-//! `CCM_ATTACKS` says how many kills, and a hundredth of how many looks, there
-//! are to be at least.
+//! `CCM_ATTACKS` says how many kills there are to be at least.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ccm_testkit::{Server, answer, snapshot};
+use ccm_testkit::{
+    Server, answer, is_whole_version, snapshot, versioned_content as content,
+    versioned_name as name,
+};
 
 use crate::TestEnv;
 
@@ -21,24 +22,6 @@ const FILES: usize = 48;
 fn attacks(few: usize) -> usize {
     let told = std::env::var("CCM_ATTACKS").ok().and_then(|text| text.parse().ok());
     told.unwrap_or(few)
-}
-
-fn name(n: usize) -> String {
-    format!("app/d{}/f{n:02}", n % 4)
-}
-
-/// What a file holds in a version: nothing of another one, and an end that can
-/// be told.
-fn content(version: usize, n: usize) -> String {
-    let line = format!("version {version} of file {n}\n");
-    line.repeat(1 + n * n * 2) + "end\n"
-}
-
-/// Whether this is all of some version of a file.
-fn is_whole(text: &str, n: usize) -> bool {
-    let digits: String =
-        text.trim_start_matches("version ").chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().is_ok_and(|version| content(version, n) == text)
 }
 
 /// Archives of a tree in two versions, and what `tar` makes of each.
@@ -117,7 +100,7 @@ impl Scene {
         for n in 0..FILES {
             let path = self.env.path(place).join("in").join(name(n));
             if let Ok(text) = std::fs::read_to_string(&path) {
-                assert!(is_whole(&text, n), "{context}: {} is torn", path.display());
+                assert!(is_whole_version(&text, n), "{context}: {} is torn", path.display());
             }
         }
     }
@@ -260,56 +243,6 @@ fn a_kill_at_any_moment_of_an_extraction_is_made_good() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "figures")]
-fn a_looker_sees_every_file_old_or_new() {
-    let scene = Scene::new();
-    let wanted = attacks(40) * 200;
-    std::fs::create_dir(scene.env.path("x")).unwrap();
-    let sums = [scene.checksum(1), scene.checksum(2)];
-    let upgrade = |version: usize| {
-        let output = scene.run("x", version, &["--checksum", &sums[version - 1]]);
-        assert_eq!(has_changed(&output), Some(true), "{}", text(&output));
-    };
-    upgrade(1);
-    let top = scene.env.path("x/in");
-    let (is_over, looks) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let look = || {
-        let (mut missing, mut torn) = (0, 0);
-        while !is_over.load(Ordering::Relaxed) {
-            for n in 0..FILES {
-                let mut names = vec![name(n)];
-                match n {
-                    1 => names.push("app/link".to_owned()),
-                    2 => names.push("app/z-hard".to_owned()),
-                    _ => {}
-                }
-                for name in names {
-                    match std::fs::read_to_string(top.join(name)) {
-                        Ok(text) => torn += usize::from(!is_whole(&text, n)),
-                        Err(_) => missing += 1,
-                    }
-                    looks.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-        (missing, torn)
-    };
-    let mut upgrades = 0;
-    let seen = std::thread::scope(|scope| {
-        let looker = scope.spawn(look);
-        while looks.load(Ordering::Relaxed) < wanted || upgrades < 2 {
-            upgrades += 1;
-            upgrade(1 + upgrades % 2);
-        }
-        is_over.store(true, Ordering::Relaxed);
-        looker.join().unwrap()
-    });
-    let looks = looks.load(Ordering::Relaxed);
-    println!("{looks} looks during {upgrades} upgrades: {} missing, {} torn", seen.0, seen.1);
-    assert_eq!(seen, (0, 0), "of {looks} looks");
-}
-
-#[test]
 fn two_at_once_both_succeed() {
     let scene = Scene::new();
     let variants: [&[&str]; 3] =
@@ -332,42 +265,6 @@ fn two_at_once_both_succeed() {
         }
         scene.check_complete(&place, 2, &format!("round {round}"));
     }
-}
-
-/// What a disk without room leaves is whole, and made good when there is room.
-#[test]
-fn a_disk_that_fills_up_half_way_tears_nothing() {
-    if ccm_testkit::lacks_root() {
-        return;
-    }
-    let scene = Scene::new();
-    let url = scene.server.url("/v2.tar.gz");
-    let dir = scene.env.dir().display();
-    // There is room for the bytes, but not for all the pages that they lie in.
-    let bytes: usize = (0..FILES).map(|n| content(2, n).len()).sum();
-    let script = format!(
-        "cd {dir} && mkdir small && mount -t tmpfs -o size={size} none small || exit 99\n\
-         run() {{ {ccm} ensure archive {dir}/a.tar.gz {url} --extract {dir}/small/in \
-         --creates {dir}/small/in/app/d1/f05; echo \"exit $?\"; }}\n\
-         run; mkdir seen && cp -a small/. seen && mount -o remount,size=16m none small && \
-         run && mkdir done && cp -a small/. done",
-        size = bytes + (40 << 10),
-        ccm = env!("CARGO_BIN_EXE_ccm"),
-    );
-    // In a mount namespace of its own: the machine never sees the mount.
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", &script]).env("CCM_STATE_DIR", scene.env.state());
-    let output = command.output().unwrap();
-    if output.status.code() == Some(99) || !scene.env.path("seen").exists() {
-        return ccm_testkit::not_run("nothing can be mounted in this sandbox");
-    }
-    let said = text(&output);
-    let exits: Vec<_> = said.lines().filter(|line| line.starts_with("exit ")).collect();
-    assert_eq!(exits, ["exit 1", "exit 0"], "{said}");
-    assert!(said.contains("No space left"), "{said}");
-    scene.check_whole("seen", "without room");
-    assert!(scene.env.path("seen/in/app").exists(), "nothing was begun: the test shows nothing");
-    scene.check_complete("done", 2, "with room");
 }
 
 /// One failing call after the other, wherever it is: nothing is torn, nothing
@@ -490,7 +387,11 @@ fn the_owner_of_an_archive_cannot_change_what_is_extracted() {
             }
         }
         if !is_there {
-            assert!(output.status.success(), "round {round}: {}", text(&output));
+            // The archive is theirs once it is in its place, and verification sees
+            // what they write then.
+            let said = text(&output);
+            let is_told = output.status.success() || said.contains("the checksum differs");
+            assert!(is_told, "round {round}: {said}");
             scene.check_complete(&place, 2, &format!("round {round}"));
         }
     }

@@ -56,7 +56,7 @@ ccm:
     7 |         - defaults: {}
       |           ^^^^^^^^
 
-    error: file#tmp/x: name: path must be absolute, `tmp/x` is not
+    error: file#tmp/x: name: file path must be absolute, `tmp/x` is not
      --> manifest.yaml:8:11
       |
     8 |         - tmp/x: {content: a, source: b, owner: root, mode: "999"}

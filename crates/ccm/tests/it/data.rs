@@ -55,7 +55,7 @@ fn data_is_resolved_by_facts_and_reaches_every_property() {
     assert_eq!(env.read("apache2.conf"), "port = 81\nwho = me\n");
     let again = env.run(["apply", "manifest.yaml", "--fact", "os=debian", "--no-read-env"]);
     assert!(again.status.success());
-    assert_eq!(env.read("apache2.conf"), "port = 8081\nwho = \n");
+    assert_eq!(env.read("apache2.conf"), "port = 8081\nwho = nobody\n");
 }
 
 #[test]
@@ -135,11 +135,13 @@ fn wrong_expressions_are_shown_with_a_caret() {
     exit: 1
     --- stdout ---
       ✗ exec#later
-            cannot resolve property `command`: lookup: the key `data.missing` does not exist (1:1)
-             | lookup('data.missing')
-             | ^^^^^^^^^^^^^^^^^^^^^^
+            cannot resolve property `command` at manifest.yaml:5:22: lookup: the key `data.missing` does not exist
+             --> template:1:9
+              |
+            1 | echo {{ lookup('data.missing') }}
+              |         ^^^^^^^^^^^^^^^^^^^^^^
       ✗ exec#control
-            cannot evaluate control `if`: `1 + 1` must be true or false, but is "2"
+            cannot evaluate control `if` at manifest.yaml:6:52: `1 + 1` must be true or false, but is "2"
     "#);
 }
 
@@ -331,7 +333,7 @@ fn expressions_of_secrets_are_not_shown() {
     exit: 1
     --- stdout ---
       ✗ exec#deferred
-            cannot resolve property `environment`: the template cannot be resolved
+            cannot resolve property `environment` at manifest.yaml:4:52: the template cannot be resolved
             hint: ccm does not show expressions of secret properties; test the expression in another property
     ");
 }
@@ -349,20 +351,26 @@ fn nil_in_deferred_placeholders_fails_the_resource() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/a
-            cannot resolve property `content`: `Data.prot` has no value; did you mean `Data.port`?
-             | port {{ Data.prot }}
-             |         ^^^^^^^^^
+            cannot resolve property `content` at manifest.yaml:6:40: `Data.prot` has no value; did you mean `Data.port`?
+             --> template:2:9
+              |
+            2 | port {{ Data.prot }}
+              |         ^^^^^^^^^
       ✗ file#[DIR]/b
-            cannot resolve property `content`: `Data.missing` has no value
-             | {{ Data.missing }}
-             |    ^^^^^^^^^^^^
+            cannot resolve property `content` at manifest.yaml:7:40: `Data.missing` has no value
+             --> template:1:4
+              |
+            1 | {{ Data.missing }}
+              |    ^^^^^^^^^^^^
             hint: for an optional value, write `Data.missing ?? "default"`
       + file#[DIR]/c  content +1, [ME], mode 0644
       » exec#shell  echo ${HOME#/} 80 > [DIR]/d
       ✗ exec#unclosed
-            cannot resolve property `command`: `{{` is never closed
-             | echo {{ x
-             |      ^^^^
+            cannot resolve property `command` at manifest.yaml:11:48: `{{` is never closed
+             --> template:1:6
+              |
+            1 | echo {{ x
+              |      ^^^^
             hint: close it with `}}`, or write `{{ "{{" }}` for a literal `{{`
     "#);
     assert!(!env.path("a").exists() && !env.path("b").exists());
@@ -395,9 +403,11 @@ fn ensure_reads_data_from_the_directory() {
     insta::assert_snapshot!(env.ccm(["ensure", "exec", "echo {{ Data. }}"]), @"
     exit: 1
     --- stderr ---
-    error: exec#echo {{ Data. }}: name: unexpected end of the expression (1:6)
-     | Data.
-     |      ^
+    error: exec#echo {{ Data. }}: name: unexpected end of the expression
+     --> template:1:14
+      |
+    1 | echo {{ Data. }}
+      |              ^
     ");
 }
 
@@ -494,7 +504,7 @@ fn hiera_documents_are_resolved() {
     APP_NESTED='{"a":1}'
     APP_TEXT='x y'
     "#);
-    insta::assert_snapshot!(env.ccm(["hiera", "facts", "a.b=c", "--yaml"]), @"
+    insta::assert_snapshot!(env.ccm(["hiera", "facts", "a.b=c", "--yaml", "--no-system-facts"]), @"
     exit: 0
     --- stdout ---
     a:
@@ -505,4 +515,74 @@ fn hiera_documents_are_resolved() {
         env.run(["hiera", "parse", "data.yaml", "--facts", "facts.json", "--query", "list.#"]);
     assert_eq!(found.stdout, b"2\n");
     assert_eq!(env.run(["hiera", "parse", "missing.yaml"]).status.code(), Some(1));
+}
+
+#[test]
+fn errors_in_data_and_fact_files_are_shown_once_with_their_place() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{exec: [\"true\"]}]}\n");
+    env.write("member.yaml", "data:\n  a: \"x{{ Facts.os.family }}\"\n");
+    env.write("syntax.yaml", "data:\n  a: 1\n a: 2\n");
+    env.write("syntax.json", "{\"data\": {\"a\": }}");
+    env.write("rules.yaml", "data:\n  # @require\n  a: \"\"\n  # @validate isInt(value)\n  b: x\n");
+    env.write("facts.yaml", "a: 1\n\tb: 2\n");
+    let pictures = |files: [&str; 4]| {
+        let apply = files.map(|file| env.ccm(["apply", "manifest.yaml", "--hiera", file]));
+        let parse = files.map(|file| env.ccm(["hiera", "parse", file]));
+        assert_eq!(apply, parse);
+        apply.join("")
+    };
+    let files = ["member.yaml", "syntax.yaml", "syntax.json", "rules.yaml"];
+    insta::assert_snapshot!(pictures(files), @r#"
+    exit: 1
+    --- stderr ---
+    error: `Facts.os` has no value
+     --> member.yaml:2:11
+      |
+    2 |   a: "x{{ Facts.os.family }}"
+      |           ^^^^^^^^^^^^^^^
+      |
+      = hint: `Facts` has the keys cpu, host, memory, network, partition, user; for an optional value, write `Facts.os?.family ?? "default"`
+
+    exit: 1
+    --- stderr ---
+    error: while parsing a block mapping, did not find expected key
+     --> syntax.yaml:3:2
+      |
+    3 |  a: 2
+      |  ^
+
+    exit: 1
+    --- stderr ---
+    error: unexpected character
+     --> syntax.json:1:16
+      |
+    1 | {"data": {"a": }}
+      |                ^
+
+    exit: 1
+    --- stderr ---
+    error: key `a` is required but has no value
+     --> rules.yaml:3:3
+      |
+    3 |   a: ""
+      |   ^
+
+    error: key `b` fails its validation `isInt(value)`
+     --> rules.yaml:5:3
+      |
+    5 |   b: x
+      |   ^
+    "#);
+    insta::assert_snapshot!(env.ccm(["facts", "a", "--facts", "facts.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: a tab in the indentation
+     --> facts.yaml:1:4
+      |
+    1 | a: 1
+      |    ^
+      |
+      = hint: indent with spaces
+    ");
 }

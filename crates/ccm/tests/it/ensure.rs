@@ -122,7 +122,7 @@ fn states_are_shown() {
     insta::assert_snapshot!(env.ccm(["status", "file", "relative"]), @"
     exit: 1
     --- stderr ---
-    error: file#relative: name: path must be absolute, `relative` is not
+    error: file#relative: name: file path must be absolute, `relative` is not
     ");
 }
 
@@ -173,13 +173,13 @@ fn a_resource_that_cannot_be_is_an_error() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/no/f
-            directory [DIR]/no does not exist
+            [DIR]/no is not a directory: it does not exist
             hint: declare it in an earlier resource, with `ensure: directory`
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "f", "--content", "x"]), @"
     exit: 1
     --- stderr ---
-    error: file#f: name: path must be absolute, `f` is not
+    error: file#f: name: file path must be absolute, `f` is not
     ");
     insta::assert_snapshot!(env.ccm(["ensure", "file", "[DIR]/f", "--mode", "999"]), @r#"
     exit: 1
@@ -196,10 +196,12 @@ fn everything_that_is_wrong_is_said_at_once() {
         @r#"
     exit: 1
     --- stderr ---
-    error: file#relative: owner: unknown name nope (1:1)
-     | nope
-     | ^^^^
-    error: file#relative: name: path must be absolute, `relative` is not
+    error: file#relative: owner: unknown name nope
+     --> template:1:4
+      |
+    1 | {{ nope }}
+      |    ^^^^
+    error: file#relative: name: file path must be absolute, `relative` is not
     error: file#relative: mode: `999` is not an octal mode such as "0644"
     "#
     );

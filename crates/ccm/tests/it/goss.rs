@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ccm_testkit::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ fn rules_are_health_checks() {
             health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME] …
 
     Failures
-      ✗ file#[DIR]/bad
+      ✗ file#[DIR]/bad  (at manifest.yaml:10:11)
             health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
             health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME]
             File: [DIR]/bad (its content): contents: expected ["y"], found "x"
@@ -77,7 +78,7 @@ fn rules_are_health_checks() {
             health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME] …
 
     Failures
-      ✗ file#[DIR]/bad
+      ✗ file#[DIR]/bad  (at manifest.yaml:10:11)
             health check goss OK: Count: 1, Failed: 0, Duration: [TIME]
             health check content CRITICAL after 2 tries: Count: 4, Failed: 2, Duration: [TIME]
             File: [DIR]/bad (its content): contents: expected ["y"], found "x"
@@ -514,11 +515,8 @@ fn a_signal_ends_the_rules() {
         ),
     );
     let child = env.command(["check", "rules.yaml"]).spawn().unwrap();
+    wait_until("the command", || env.path("asked").exists());
     let begin = Instant::now();
-    while !env.path("asked").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(10));
-    }
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));

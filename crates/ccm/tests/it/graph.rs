@@ -197,7 +197,7 @@ fn the_graph_goes_to_a_file() {
     exit: 1
     --- stderr ---
     error: cannot write [DIR]/no/graph.svg
-    caused by: directory [DIR]/no does not exist
+    caused by: [DIR]/no is not a directory: it does not exist
     hint: create the directory first
     ");
     // What it is drawn from stays.

@@ -254,6 +254,22 @@ fn damage_in_the_records_stops_nothing() {
         }
         std::fs::write(&path, &whole).unwrap();
     }
+    // A summary that is cut is set aside; the journal has it all.
+    let path = env.state().join("runs").join(&id).join("summary");
+    let whole = std::fs::read(&path).unwrap();
+    let listed = ok(&env, ["history"]);
+    for cut in [&whole[..whole.len() - 1], &whole[..20], b"", b"garbage"] {
+        std::fs::write(&path, cut).unwrap();
+        assert!(ok(&env, ["history"]).contains("summary is damaged"), "{cut:?}");
+        assert!(path.exists(), "a list leaves it alone");
+        let pruned = ok(&env, ["history", "prune"]);
+        assert!(pruned.contains("summary is damaged; ccm renames it"), "{cut:?}: {pruned}");
+        assert_eq!(std::fs::read(path.with_extension("damaged")).unwrap(), cut);
+        assert_eq!(ok(&env, ["history"]), listed, "{cut:?}");
+        assert!(!path.exists());
+        std::fs::remove_file(path.with_extension("damaged")).unwrap();
+    }
+    std::fs::write(&path, &whole).unwrap();
     // What can be read of a damaged journal is used, and the file set aside.
     let path = env.state().join("runs").join(&id).join("journal");
     let whole = std::fs::read_to_string(&path).unwrap();

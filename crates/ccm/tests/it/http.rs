@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use ccm_testkit::{Authority, Server, answer};
+use ccm_testkit::{Authority, Server, answer, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -327,11 +327,7 @@ fn an_interrupt_while_fetching_leaves_nothing() {
         .spawn()
         .unwrap();
     let begin = Instant::now();
-    while server.requests().is_empty() {
-        assert!(begin.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    std::thread::sleep(Duration::from_millis(200));
+    wait_until("the request", || !server.requests().is_empty());
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
@@ -349,11 +345,7 @@ fn an_interrupt_while_applying_removes_the_tree() {
     let server = serve(&[("manifest.yaml", FILE, &manifest)]);
     let child =
         env.command(["apply", &server.url("/m.tgz")]).stdout(Stdio::null()).spawn().unwrap();
-    let begin = Instant::now();
-    while !env.path("begun").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the run", || env.path("begun").exists());
     assert!(
         env.names().iter().any(|name| name.contains("ccm-")),
         "the tree is there while it runs"

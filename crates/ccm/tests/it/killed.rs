@@ -8,7 +8,9 @@
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use ccm_testkit::{is_work_in, wait_until};
 
 use crate::TestEnv;
 use crate::owed::{apply, owed};
@@ -97,8 +99,9 @@ fn check_next(env: &TestEnv, round: usize, killed: &str) {
         assert_eq!(seen, round.to_string(), "killed {killed}: e{n} has not reacted");
     }
     assert_eq!(owed(env), (Some(0), vec![]), "killed {killed}");
-    let left = std::fs::read_dir(env.state().join("owed")).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "killed {killed}: records are left");
+    let left = std::fs::read_dir(env.state().join("owed")).into_iter().flatten().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert!(left.is_empty(), "killed {killed}: records are left: {left:?}");
 }
 
 /// Kills runs at random moments.
@@ -127,12 +130,11 @@ fn kill_at_random(shape: Shape) {
         std::thread::sleep(at);
         run.kill().unwrap();
         killed += usize::from(run.wait().unwrap().code().is_none());
-        // A command that was at work may still be.
-        std::thread::sleep(Duration::from_millis(30));
+        wait_until("a command that was at work to end", || !is_work_in(env.dir()));
         had_debts += usize::from(owed(&env).0 == Some(2));
         check_next(&env, round, &format!("after {at:?}"));
     }
-    println!("{shape:?}: {killed} of {round} runs killed, {had_debts} left debts");
+    println!("{shape:?}: {killed} of {round} runs killed, {had_debts} left owed");
     let is_known = !matches!(shape, Shape::Made | Shape::Replaced);
     assert!(had_debts > 0 || !is_known, "no kill came at the right moment: this shows nothing");
 }
@@ -222,15 +224,13 @@ fn kill_at_chosen(shape: Shape) {
             prepare(&env, shape);
             let status = traced(&env, round, &["-e", &trace, "-e", &inject]);
             killed += usize::from(!status.success());
-            std::thread::sleep(Duration::from_millis(30));
+            wait_until("a command that was at work to end", || !is_work_in(env.dir()));
             had_debts += usize::from(owed(&env).0 == Some(2));
         }
         check_next(&env, round, &place);
     }
     let all = all.len();
-    println!(
-        "{shape:?}: {killed} runs killed at {wanted} of {all} moments, {had_debts} left debts"
-    );
+    println!("{shape:?}: {killed} runs killed at {wanted} of {all} moments, {had_debts} left owed");
     assert!(killed >= wanted, "some were not killed: the moments are not the same");
 }
 

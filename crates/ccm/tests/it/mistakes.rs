@@ -114,7 +114,10 @@ fn failures_of_resources_say_what_to_do() {
     for (args, wanted) in [
         (
             vec!["ensure".into(), "file".into(), path("none/a"), "--content".into(), "x".into()],
-            [format!("directory {} does not exist", path("none")), "ensure: directory".into()],
+            [
+                format!("{} is not a directory: it does not exist", path("none")),
+                "ensure: directory".into(),
+            ],
         ),
         (
             vec![

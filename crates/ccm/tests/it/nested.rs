@@ -1,8 +1,8 @@
 //! `apply` resources: manifests within manifests.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
+use ccm_testkit::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -63,13 +63,13 @@ fn manifests_within_manifests() {
     Plan for manifest.yaml on [HOST]
 
       + file#[DIR]/out  directory, [ME], mode 0755
-      + file#[DIR]/out/a  [ME], mode 0644
+      + file#[DIR]/out/a  content +1, [ME], mode 0644
         apply#sub/child.yaml
-        + file#[DIR]/out/b  [ME], mode 0644
+        + file#[DIR]/out/b  content +1, [ME], mode 0644
           apply#lib/grandchild.yaml
-          + file#[DIR]/out/c (c)  [ME], mode 0644
-        + file#[DIR]/out/b2  [ME], mode 0644
-      + file#[DIR]/out/a2  [ME], mode 0644
+          + file#[DIR]/out/c (c)  content +1, [ME], mode 0644
+        + file#[DIR]/out/b2  content +1, [ME], mode 0644
+      + file#[DIR]/out/a2  content +1, [ME], mode 0644
       ↻ exec#notify  run, because apply#sub/child.yaml changes
       » exec#true
 
@@ -81,15 +81,15 @@ fn manifests_within_manifests() {
     --- stdout ---
     site begins
       + file#[DIR]/out  directory, [ME], mode 0755
-      + file#[DIR]/out/a  [ME], mode 0644
+      + file#[DIR]/out/a  content +1, [ME], mode 0644
     child begins
         apply#sub/child.yaml
-        + file#[DIR]/out/b  [ME], mode 0644
+        + file#[DIR]/out/b  content +1, [ME], mode 0644
           apply#lib/grandchild.yaml
-          + file#[DIR]/out/c (c)  [ME], mode 0644
-        + file#[DIR]/out/b2  [ME], mode 0644
+          + file#[DIR]/out/c (c)  content +1, [ME], mode 0644
+        + file#[DIR]/out/b2  content +1, [ME], mode 0644
     child ends
-      + file#[DIR]/out/a2  [ME], mode 0644
+      + file#[DIR]/out/a2  content +1, [ME], mode 0644
       ↻ exec#notify  ran, because apply#sub/child.yaml changed
       » exec#true
 
@@ -142,72 +142,6 @@ fn events_of_children_come_before_that_of_their_parent() {
     let recorded = env.run(["session", "report", "--json", "--session", "[DIR]/session"]);
     let recorded: Value = serde_json::from_slice(&recorded.stdout).unwrap();
     assert_eq!(recorded["events"], report["events"]);
-}
-
-#[test]
-fn data_goes_down_and_external_data_wins() {
-    let env = TestEnv::new();
-    let show = "ccm: {resources: [{exec: [{show: {command: \"echo [NAME] {{ Data.own ?? '-' }} {{ Data.shared ?? '-' }} {{ Data.given ?? '-' }} {{ Data.outer ?? '-' }}\", logoutput: true}}]}]}\n";
-    let child = |name: &str| {
-        format!("data: {{own: {name}, shared: {name}}}\n{}", show.replace("[NAME]", name))
-    };
-    env.write("inherits.yaml", &child("inherits"));
-    env.write("handed.yaml", &child("handed"));
-    env.write("empty.yaml", &child("empty"));
-    env.manifest(
-        r#"
-data: {shared: top, outer: top, number: 7}
-ccm:
-  resources:
-    - apply:
-        - inherits.yaml: {}
-        - handed.yaml: {data: {shared: parent, given: "{{ Data.number + 1 }}"}}
-        - empty.yaml: {data: {}}
-    - exec: [{after: {command: "echo after {{ Data.own ?? '-' }} {{ Data.shared }} {{ Data.given ?? '-' }}", logoutput: true}}]
-"#,
-    );
-    env.write("outside.yaml", "data: {shared: outside}\n");
-    let lines = |args: &[&str]| -> Vec<String> {
-        let output = env.command([&["apply", "manifest.yaml"], args].concat()).output().unwrap();
-        assert!(output.status.success());
-        let text = String::from_utf8(output.stdout).unwrap();
-        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix("| exec#"));
-        let lines = lines.map(|line| line.split_once(": ").unwrap().1);
-        lines.map(str::to_owned).collect()
-    };
-    assert_eq!(
-        lines(&[]),
-        [
-            "inherits inherits top - top",
-            "handed handed parent 8 -",
-            "empty empty empty - -",
-            "after - top -",
-        ]
-    );
-    assert_eq!(
-        lines(&["--hiera", "outside.yaml"]),
-        [
-            "inherits inherits outside - top",
-            "handed handed outside 8 -",
-            "empty empty outside - -",
-            "after - outside -",
-        ]
-    );
-}
-
-#[test]
-fn lists_of_external_data_are_not_laid_over_twice() {
-    let env = TestEnv::new();
-    env.write("outside.yaml", "data: {list: [x]}\n");
-    env.write("a.yaml", "ccm: {resources: [{apply: {name: b.yaml}}]}\n");
-    env.write(
-        "b.yaml",
-        "ccm: {resources: [{exec: [{show: {command: \"echo {{ Data.list }}\", logoutput: true}}]}]}\n",
-    );
-    env.manifest("data: {list: [m]}\nccm: {resources: [{apply: {name: a.yaml}}]}\n");
-    let output = env.run(["apply", "manifest.yaml", "--hiera", "outside.yaml"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("| exec#show: [m x]\n"), "{text}");
 }
 
 #[test]
@@ -272,7 +206,7 @@ ccm:
               health check sign CRITICAL
 
     Failures
-      ✗ exec#touch [DIR]/child  (in child.yaml)
+      ✗ exec#touch [DIR]/child  (at [DIR]/child.yaml:1:28)
             health check sign CRITICAL
 
     Checked manifest.yaml in [TIME]: 1 failed, 1 stable; health checks: 1 critical
@@ -373,41 +307,18 @@ fn ten_levels_run_and_the_eleventh_does_not() {
 }
 
 #[test]
-fn a_manifest_that_applies_itself_ends() {
+fn the_depth_can_be_set() {
     let env = TestEnv::new();
-    env.manifest(
-        "ccm:\n  resources:\n    - exec: [{count: {command: \"sh -c 'echo x >> [DIR]/count'\"}}]\n    - apply: {name: manifest.yaml}\n    - exec: [{after: {command: \"sh -c 'echo x >> [DIR]/after'\"}}]\n",
-    );
-    let output = env.run(["apply", "manifest.yaml"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(env.read("count").lines().count(), 11);
-    assert_eq!(env.read("after").lines().count(), 11, "each level goes on after its failed child");
-    let text = String::from_utf8(output.stdout).unwrap();
-    let path = env.path("manifest.yaml").display().to_string();
-    assert!(text.contains(&format!("11 {path}\n")), "{text}");
-    // With a `control` that ends it, the same is fine.
-    env.manifest(
-        "data: {depth: 0}\nccm:\n  resources:\n    - apply: {name: manifest.yaml, data: {depth: '{{ Data.depth + 1 }}'}, control: {if: Data.depth < 3}}\n    - exec: [{\"touch [DIR]/{{ Data.depth }}\": {}}]\n",
-    );
-    assert!(env.run(["apply", "manifest.yaml"]).status.success());
-    assert!((0..=3).all(|depth| env.path(&depth.to_string()).exists()));
-    assert!(!env.path("4").exists());
-}
-
-#[test]
-fn manifests_that_multiply_come_to_an_end() {
+    chain(&env, 12);
+    assert!(env.run(["apply", "level0.yaml", "--max-depth", "12"]).status.success());
+    assert!(env.path("ran12").exists());
+    let output = env.command(["apply", "level0.yaml"]).env("CCM_MAX_DEPTH", "12").output().unwrap();
+    assert!(output.status.success());
     let env = TestEnv::new();
-    for name in ["a.yaml", "b.yaml", "c.yaml"] {
-        std::os::unix::fs::symlink("manifest.yaml", env.path(name)).unwrap();
-    }
-    env.manifest("ccm: {resources: [{apply: [a.yaml: {}, b.yaml: {}, c.yaml: {}]}]}\n");
-    let output = env.run(["apply", "manifest.yaml", "--json"]);
+    chain(&env, 2);
+    let output = env.run(["apply", "level0.yaml", "--max-depth", "1"]);
     assert_eq!(output.status.code(), Some(1));
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let events = report["events"].as_array().unwrap();
-    assert!(events.len() <= 3 * 1001, "{}", events.len());
-    let words = "a run applies at most 1000 child manifests";
-    assert!(events.iter().any(|event| event["error"].to_string().contains(words)));
+    assert!(env.path("ran1").exists() && !env.path("ran2").exists());
 }
 
 #[test]
@@ -465,17 +376,17 @@ ccm:
     --- stdout ---
         apply#sub/child.yaml
         ✗ exec#false
-              failed to reach desired state: the command exited with code 1, not 0
+              desired state not achieved: the command exited with code 1, not 0
         » exec#true
         · exec#unmet  skipped, requires exec#false
       | exec#echo top: top
       » exec#echo top
       · exec#dependent  skipped, requires apply#sub/child.yaml
-      + file#[DIR]/copy  [ME], mode 0644
+      + file#[DIR]/copy  content +1, [ME], mode 0644
 
     Failures
-      ✗ exec#false  (in sub/child.yaml)
-            failed to reach desired state: the command exited with code 1, not 0
+      ✗ exec#false  (at [DIR]/sub/child.yaml:5:14)
+            desired state not achieved: the command exited with code 1, not 0
 
     Applied manifest.yaml in [TIME]: 1 created, 2 ran, 1 failed, 2 skipped for unmet requirements
     ");
@@ -536,31 +447,6 @@ fn an_invalid_child_is_the_failure_of_its_resource() {
 }
 
 #[test]
-fn a_child_may_stop_at_its_first_failure() {
-    let env = TestEnv::new();
-    env.write(
-        "child.yaml",
-        "ccm: {fail_on_error: true, resources: [{exec: [\"false\", touch [DIR]/child]}]}\n",
-    );
-    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}, {exec: [touch [DIR]/parent]}]}\n");
-    insta::assert_snapshot!(env.ccm(["apply", "manifest.yaml", "--no-report"]), @"
-    exit: 1
-    --- stdout ---
-        apply#child.yaml
-        ✗ exec#false
-              failed to reach desired state: the command exited with code 1, not 0
-      » exec#touch [DIR]/parent
-    ");
-    assert!(!env.path("child").exists() && env.path("parent").exists());
-    std::fs::remove_file(env.path("parent")).unwrap();
-    env.manifest(
-        "ccm: {fail_on_error: true, resources: [{apply: {name: child.yaml}}, {exec: [touch [DIR]/parent]}]}\n",
-    );
-    assert_eq!(env.run(["apply", "manifest.yaml"]).status.code(), Some(1));
-    assert!(!env.path("parent").exists());
-}
-
-#[test]
 fn an_interrupt_in_a_child_ends_the_whole_run() {
     let env = TestEnv::new();
     env.write(
@@ -573,11 +459,7 @@ fn an_interrupt_in_a_child_ends_the_whole_run() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let begin = Instant::now();
-    while !env.path("begun").exists() {
-        assert!(begin.elapsed() < Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("the child manifest", || env.path("begun").exists());
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(143));
@@ -587,7 +469,7 @@ fn an_interrupt_in_a_child_ends_the_whole_run() {
     assert_eq!(events.len(), 2);
     assert_eq!(
         events[1]["error"][0],
-        "failed to reach desired state: interrupted after 1 of 2 resources"
+        "desired state not achieved: interrupted after 1 of 2 resources"
     );
 }
 
@@ -632,6 +514,14 @@ fn validation_looks_at_children_that_are_there() {
       |                ^^^^^^
       |
       = hint: did you mean `command`?
+
+    error: apply#manifest.yaml: the manifest applies itself without end
+     --> manifest.yaml:7:11
+      |
+    7 |         - manifest.yaml:
+      |           ^^^^^^^^^^^^^
+      |
+      = hint: stop the recursion with `control`
     ");
     insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--json"]), @r#"
     exit: 1
@@ -647,15 +537,30 @@ fn validation_looks_at_children_that_are_there() {
           "column": 16,
           "resource": "exec#ls",
           "hint": "did you mean `command`?"
+        },
+        {
+          "severity": "error",
+          "message": "the manifest applies itself without end",
+          "file": "manifest.yaml",
+          "line": 7,
+          "column": 11,
+          "resource": "apply#manifest.yaml",
+          "hint": "stop the recursion with `control`"
         }
       ]
     }
     "#);
     env.write("bad.yaml", "ccm: {resources: [{exec: [ls]}]}\n");
     insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
-    exit: 0
-    --- stdout ---
-    manifest.yaml is valid: 4 resources, 2 manifests below
+    exit: 1
+    --- stderr ---
+    error: apply#manifest.yaml: the manifest applies itself without end
+     --> manifest.yaml:7:11
+      |
+    7 |         - manifest.yaml:
+      |           ^^^^^^^^^^^^^
+      |
+      = hint: stop the recursion with `control`
     ");
 }
 
@@ -689,9 +594,16 @@ fn logs_of_a_child_name_its_manifest() {
     assert!(line.contains("manifest=\"child.yaml\""), "{log}");
     let log = String::from_utf8(env.run(["--info", "apply", "manifest.yaml"]).stderr).unwrap();
     assert!(
-        log.contains("applied manifest=\"child.yaml\" resources=1 changed=1 failed=0"),
+        log.contains("INFO applied manifest=\"child.yaml\" resources=1 changed=1 failed=0"),
         "{log}"
     );
+    env.write("child.yaml", "ccm: {resources: [{exec: [\"true\", \"false\"]}]}\n");
+    let log = String::from_utf8(env.run(["--info", "apply", "manifest.yaml"]).stderr).unwrap();
+    let wanted =
+        "ERROR child manifest failed manifest=\"child.yaml\" resources=2 changed=1 failed=1";
+    assert!(log.contains(wanted), "{log}");
+    // Without a log, the rows say it.
+    assert!(env.run(["apply", "manifest.yaml"]).stderr.is_empty());
 }
 
 #[test]

@@ -10,9 +10,10 @@ use serde_json::Value;
 const CORPUS: &str = include_str!("../corpus/original.txt");
 
 /// Files that manifests of the corpus name.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("motd.txt", "Welcome\n"),
     ("b", "b\n"),
+    ("a.tar", "no archive"),
     (
         "resources.jet",
         "[[ range _, n := data.names ]]- exec: [{\"/bin/echo [[ n ]]\": {}}]\n[[ end ]]",
@@ -136,4 +137,36 @@ fn what_the_original_documents_works_here() {
         .filter_map(|case| Some(format!("{}: {}", case.title, check(case).err()?)))
         .collect();
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), cases.len(), failures.join("\n"));
+}
+
+/// Messages that the design documents quote, and a command that provokes each.
+const QUOTED: [(&str, &str); 12] = [
+    ("is not a directory", "ccm ensure file $PWD/none/f"),
+    ("file path must be absolute", "ccm ensure file relative"),
+    ("could not lookup user", "ccm ensure file $PWD/f --owner nobody-here:0"),
+    ("could not lookup group", "ccm ensure file $PWD/f --owner 0:nobody-here"),
+    ("provider not found", "ccm ensure exec /bin/true --provider none"),
+    ("desired state not achieved", "ccm ensure exec /bin/false"),
+    ("no command specified", "ccm ensure exec a --command ' '"),
+    ("no command to execute", "ccm ensure exec a --command ' ' --provider shell"),
+    ("invalid guard command", "ccm ensure exec /bin/true --exec-if \"'a\""),
+    (
+        "checksum mismatch",
+        "ccm ensure archive $PWD/copy.tar file://$PWD/a.tar --checksum $(printf %064d 1)",
+    ),
+    (
+        "archive type not supported",
+        "ccm ensure archive $PWD/a.rar http://127.0.0.1:1/a.rar --extract $PWD/x",
+    ),
+    ("contains dangerous characters", "ccm ensure service 'a;b' running"),
+];
+
+#[test]
+fn quoted_messages_are_found_by_their_words() {
+    let directory = stage();
+    for (words, line) in QUOTED {
+        let output = ccm(directory.path(), "sh").args(["-c", line]).output().unwrap();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!output.status.success() && said.contains(words), "{line}\n{said}");
+    }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ccm_testkit::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -66,15 +67,6 @@ fn assert_refused(env: &TestEnv, report: &Path, words: &str) {
     assert_eq!(output.stdout, b"", "{report}");
     assert!(!env.path("marker").exists(), "{report}: something was applied");
     assert!(begin.elapsed() < Duration::from_secs(10), "{report}: {:?}", begin.elapsed());
-}
-
-/// Waits for a condition; fails loudly if it never comes.
-fn wait_for(what: &str, mut is_met: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_met() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{what} did not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
@@ -153,7 +145,7 @@ fn a_report_file_of_another_user_is_refused() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for("the run", || env.path("marker").exists());
+    wait_until("the run", || env.path("marker").exists());
     assert!(nobody("mkfifo late").status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -205,7 +197,7 @@ fn a_second_signal_at_once_loses_no_line() {
     for round in 0..10 {
         let _ = std::fs::remove_file(env.path("slow"));
         let child = env.command(["apply", "manifest.yaml"]).stdout(Stdio::piped()).spawn().unwrap();
-        wait_for("the slow command", || env.path("slow").exists());
+        wait_until("the slow command", || env.path("slow").exists());
         for _ in 0..2 {
             let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
         }
@@ -227,7 +219,7 @@ fn a_hangup_cleans_up_like_a_termination() {
     ));
     let child = env.start();
     let pid = || std::fs::read_to_string(env.path("pid")).unwrap_or_default();
-    wait_for("the post command", || pid().ends_with('\n'));
+    wait_until("the post command", || pid().ends_with('\n'));
     let before = env.names();
     assert!(before.iter().any(|name| name.contains("ccm-")), "no staging directory: {before:?}");
     kill(Pid::from_raw(child.id() as i32), Signal::SIGHUP).unwrap();
@@ -262,8 +254,10 @@ fn signals_that_are_ignored_stay_ignored() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        wait_for("the command", || env.path("at-work").exists());
+        wait_until("the command", || env.path("at-work").exists());
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        // Nothing tells of a signal that is ignored: one that is not would end the run
+        // within this time.
         std::thread::sleep(Duration::from_millis(100));
         env.write("go", "");
         let output = child.wait_with_output().unwrap();

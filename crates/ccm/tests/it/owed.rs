@@ -1,6 +1,5 @@
 //! A subscriber reacts to every change, however the runs end.
 
-use std::fmt::Write as _;
 use std::io::{BufRead as _, Write as _};
 use std::process::{Command, Output, Stdio};
 
@@ -23,18 +22,13 @@ pub(crate) fn apply(env: &TestEnv, more: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), report.unwrap_or_else(|error| panic!("{error}: {}", said(&output))))
 }
 
-fn event<'r>(report: &'r Value, name: &str) -> &'r Value {
-    let mut events = report["events"].as_array().unwrap().iter();
-    events.find(|event| event["name"] == name).unwrap()
-}
-
 /// What is owed, as `subscriber by`, and the exit code.
 pub(crate) fn owed(env: &TestEnv) -> (Option<i32>, Vec<String>) {
     let output = env.run(["owed", "--json"]);
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
     let list = list["owed"].as_array().unwrap().iter();
-    let text = |debt: &Value, key: &str| debt[key].as_str().unwrap().to_owned();
-    let list = list.map(|debt| format!("{} {}", text(debt, "subscriber"), text(debt, "by")));
+    let text = |record: &Value, key: &str| record[key].as_str().unwrap().to_owned();
+    let list = list.map(|record| format!("{} {}", text(record, "subscriber"), text(record, "by")));
     (output.status.code(), list.collect())
 }
 
@@ -49,7 +43,7 @@ fn log(env: &TestEnv) -> usize {
 }
 
 #[test]
-fn a_reaction_that_failed_is_repeated() {
+fn what_is_owed_is_listed_by_manifest_and_shown_when_it_is_made_good() {
     let env = TestEnv::new();
     env.manifest(RELOAD);
     assert_eq!(owed(&env), (Some(0), vec![]));
@@ -58,98 +52,10 @@ fn a_reaction_that_failed_is_repeated() {
     assert_eq!(owed(&env), (Some(2), vec![format!("exec#reload {by}")]));
     assert_eq!(env.run(["owed", "manifest.yaml"]).status.code(), Some(2));
     assert_eq!(env.run(["owed", "other.yaml"]).status.code(), Some(0));
-    // A preview shows it and leaves it.
-    let (code, report) = apply(&env, &["--fact", "v=1", "--noop"]);
-    let reload = event(&report, "reload");
-    assert_eq!((code, &reload["owed"]["by"]), (Some(0), &Value::from(&*by)), "{reload}");
-    assert_eq!((&reload["changed"], log(&env)), (&Value::from(true), 1));
-    // It still fails, then it works, then there is nothing left to do.
-    assert_eq!(apply(&env, &["--fact", "v=1"]).0, Some(1));
     env.write("works", "");
     let lines = said(&env.run(["apply", "manifest.yaml", "--fact", "v=1"]));
     assert!(lines.contains("owed since 20") && lines.contains(&format!(" to {by}")), "{lines}");
-    assert_eq!((log(&env), owed(&env)), (3, (Some(0), vec![])));
-    let (code, report) = apply(&env, &["--fact", "v=1"]);
-    assert_eq!((code, log(&env)), (Some(0), 3));
-    assert!(event(&report, "reload").get("owed").is_none());
-    let left = std::fs::read_dir(env.state().join("owed")).unwrap().count();
-    assert_eq!(left, 0, "nothing is kept of what was paid");
-}
-
-#[test]
-fn what_was_not_reached_or_chosen_stays_owed() {
-    let env = TestEnv::new();
-    env.manifest(
-        r#"ccm: {fail_on_error: true, resources: [
-        {file: [{"[DIR]/conf": {content: "x", [ME], mode: "0644"}}]},
-        {exec: [{gate: {provider: shell, command: "test -e [DIR]/works"}}]},
-        {exec: [{reload: {command: "touch [DIR]/reloaded", refresh_only: true,
-            subscribe: ["file#[DIR]/conf"]}}]}]}"#,
-    );
-    assert_eq!(apply(&env, &[]).0, Some(1));
-    assert_eq!(owed(&env).0, Some(2));
-    env.write("works", "");
-    env.manifest(
-        r#"ccm: {resources: [
-        {file: [{"[DIR]/conf": {content: "x", [ME], mode: "0644"}}]},
-        {exec: [{gate: {provider: shell, command: "test ! -e [DIR]/works"}}]},
-        {exec: [{reload: {command: "touch [DIR]/reloaded", refresh_only: true,
-            require: ["exec#gate"], subscribe: ["file#[DIR]/conf"]}}]}]}"#,
-    );
-    assert_eq!(apply(&env, &[]).0, Some(1), "the requirement is not met");
-    assert_eq!(owed(&env).0, Some(2));
-    std::fs::remove_file(env.path("works")).unwrap();
-    assert_eq!(apply(&env, &["--monitor-only"]).0, Some(0));
-    assert_eq!(owed(&env).0, Some(2));
-    assert_eq!(apply(&env, &[]).0, Some(0));
-    assert!(env.path("reloaded").exists());
-    assert_eq!(owed(&env).0, Some(0));
-}
-
-#[test]
-fn what_a_manifest_no_longer_has_is_reported_once() {
-    let env = TestEnv::new();
-    env.manifest(RELOAD);
-    apply(&env, &["--fact", "v=1"]);
-    env.manifest("ccm: {resources: [{file: [{\"[DIR]/other\": {ensure: absent}}]}]}");
-    let (code, report) = apply(&env, &[]);
-    let warning = report["warnings"][0]["message"].as_str().unwrap();
-    assert_eq!(code, Some(0));
-    assert!(warning.contains("exec#reload owes") && warning.contains("forgets"), "{warning}");
-    assert_eq!(owed(&env).0, Some(0));
-    assert_eq!(apply(&env, &[]).1["warnings"], Value::Array(vec![]));
-}
-
-#[test]
-fn what_control_keeps_out_owes_nothing() {
-    let env = TestEnv::new();
-    env.manifest(
-        r#"ccm: {resources: [
-        {file: [{"[DIR]/conf": {content: "x", [ME], mode: "0644"}}]},
-        {exec: [{reload: {command: "false", refresh_only: true, control: {if: "false"},
-            subscribe: ["file#[DIR]/conf"]}}]}]}"#,
-    );
-    assert_eq!(apply(&env, &[]).0, Some(0));
-    assert_eq!(owed(&env), (Some(0), vec![]));
-}
-
-/// A resource that fails in every run is no reason to react in every run.
-#[test]
-fn nobody_reacts_to_what_keeps_failing() {
-    let env = TestEnv::new();
-    env.manifest(
-        r#"ccm: {resources: [
-        {exec: [{change: {provider: shell, command: "test -e [DIR]/works"}}]},
-        {exec: [{reload: {provider: shell, command: "echo x >> [DIR]/log", refresh_only: true,
-            subscribe: ["exec#change"]}}]}]}"#,
-    );
-    for _ in 0..3 {
-        assert_eq!(apply(&env, &[]).0, Some(1));
-    }
-    assert_eq!((log(&env), owed(&env).0), (0, Some(2)), "it may have changed something");
-    env.write("works", "");
-    assert_eq!(apply(&env, &[]).0, Some(0));
-    assert_eq!((log(&env), owed(&env).0), (1, Some(0)));
+    assert_eq!((log(&env), owed(&env)), (2, (Some(0), vec![])));
 }
 
 #[test]
@@ -163,26 +69,6 @@ fn debts_are_forgotten_on_request() {
     assert_eq!((output.status.code(), said(&output)), (Some(0), "Nothing is owed\n".to_owned()));
     assert_eq!(apply(&env, &["--fact", "v=1"]).0, Some(0));
     assert_eq!(log(&env), 1);
-}
-
-#[test]
-fn many_changes_and_one_subscriber_are_one_debt() {
-    let env = TestEnv::new();
-    let mut files = String::new();
-    let mut names = String::new();
-    for n in 0..200 {
-        let _ = write!(files, "{{\"[DIR]/f{n}\": {{content: x, [ME], mode: \"0644\"}}}},");
-        let _ = write!(names, "\"file#[DIR]/f{n}\",");
-    }
-    env.manifest(&format!(
-        "ccm: {{resources: [{{file: [{files}]}}, {{exec: [{{reload: {{command: \"false\", \
-         refresh_only: true, subscribe: [{names}]}}}}]}}]}}"
-    ));
-    assert_eq!(apply(&env, &[]).0, Some(1));
-    assert_eq!(owed(&env).1, [format!("exec#reload file#{}", env.path("f0").display())]);
-    let file = std::fs::read_dir(env.state().join("owed")).unwrap().next().unwrap().unwrap();
-    let lines = std::fs::read_to_string(file.path()).unwrap().lines().count();
-    assert_eq!(lines, 2, "a header and one debt");
 }
 
 #[test]
@@ -301,60 +187,6 @@ fn pipes_and_commands_of_a_session_pay_each_other_s_debts() {
     other.end();
 }
 
-/// A manifest that the run itself writes has subscribers that nobody knows when
-/// the change is made. Here the run ends between the two.
-#[test]
-fn a_manifest_that_comes_later_reacts_to_what_changed_before() {
-    let env = TestEnv::new();
-    env.write(
-        "source.yaml",
-        r#"ccm: {resources: [{exec: [{reload: {command: "touch [DIR]/reloaded", refresh_only: true,
-            subscribe: ["file#conf"]}}]}]}"#,
-    );
-    env.manifest(
-        r#"ccm: {fail_on_error: true, resources: [
-        {file: [{"[DIR]/conf": {alias: conf, content: "x", [ME], mode: "0644"}}]},
-        {exec: [{gate: {provider: shell, command: "test -e [DIR]/works"}}]},
-        {file: [{"[DIR]/child.yaml": {source: "[DIR]/source.yaml", [ME], mode: "0644"}}]},
-        {apply: [child.yaml]}]}"#,
-    );
-    assert_eq!(apply(&env, &[]).0, Some(1));
-    assert!(env.path("conf").exists() && !env.path("child.yaml").exists());
-    env.write("works", "");
-    let noop = apply(&env, &["--noop"]).1;
-    assert!(!env.path("child.yaml").exists(), "{noop}");
-    let (code, report) = apply(&env, &[]);
-    assert_eq!(code, Some(0), "{report}");
-    assert!(env.path("reloaded").exists(), "{report}");
-    assert!(event(&report, "reload")["owed"]["by"].as_str().unwrap().ends_with("/conf"));
-    assert_eq!(std::fs::read_dir(env.state().join("owed")).unwrap().count(), 0);
-    // Once it has reacted, that is that.
-    std::fs::remove_file(env.path("reloaded")).unwrap();
-    assert_eq!(apply(&env, &[]).0, Some(0));
-    assert!(!env.path("reloaded").exists());
-}
-
-/// What acted and made no difference is no reason for a later manifest to react.
-#[test]
-fn a_change_without_a_difference_is_not_kept_for_later_manifests() {
-    let env = TestEnv::new();
-    env.manifest(
-        r#"ccm: {resources: [
-        {file: [{"[DIR]/conf": {alias: conf, content: "x", [ME], mode: "0644"}}]},
-        {apply: [child.yaml]}]}"#,
-    );
-    assert_eq!(apply(&env, &[]).0, Some(1), "there is no child yet");
-    env.write(
-        "child.yaml",
-        r#"ccm: {resources: [{exec: [
-            {other: {command: "touch [DIR]/other", refresh_only: true, subscribe: ["file#nothing"]}},
-            {reload: {command: "touch [DIR]/reloaded", refresh_only: true, subscribe: ["file#conf"]}}]}]}"#,
-    );
-    let (_, report) = apply(&env, &[]);
-    assert!(env.path("reloaded").exists() && !env.path("other").exists(), "{report}");
-    assert_eq!(owed(&env), (Some(0), vec![]));
-}
-
 #[test]
 fn plans_show_what_is_owed() {
     let env = TestEnv::new();
@@ -408,7 +240,7 @@ fn damaged_records_do_not_stop_a_run() {
     let middle = bytes.len() - 20;
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
-    assert_eq!(env.run(["owed"]).status.code(), Some(0), "what is left of it");
+    assert_eq!(env.run(["owed"]).status.code(), Some(1), "what is lost may be owed");
     let (code, report) = apply(&env, &["--fact", "v=1"]);
     let warning = report["warnings"][0]["message"].as_str().unwrap();
     assert!(code == Some(0) && warning.contains("is damaged"), "{warning}");
@@ -419,6 +251,113 @@ fn damaged_records_do_not_stop_a_run() {
     let (code, report) = apply(&env, &["--fact", "v=2"]);
     assert_eq!(code, Some(0), "{report}");
     assert_eq!(env.read("conf"), "2");
-    std::fs::write(folder.join("odd name"), "x").unwrap();
     assert_eq!(env.run(["owed"]).status.code(), Some(0));
+    assert!(file.with_extension("damaged").is_file(), "the first one stays");
+    assert!(file.with_extension("2.damaged").is_dir());
+    std::fs::write(folder.join("odd name"), "x").unwrap();
+    assert_eq!(env.run(["owed"]).status.code(), Some(1), "whatever it was");
+}
+
+/// Whoever can write there can say what is owed, and what is not.
+#[test]
+fn a_state_directory_that_cannot_be_trusted_is_not_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = TestEnv::new();
+    env.manifest(RELOAD);
+    apply(&env, &["--fact", "v=1"]);
+    assert_eq!(env.run(["owed"]).status.code(), Some(2));
+    for path in [env.state().to_owned(), env.state().join("owed")] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        for args in [&["owed"][..], &["owed", "--json"], &["owed", "--forget", "exec#reload"]] {
+            let output = env.command(args).output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{args:?}");
+            assert!(output.stdout.is_empty(), "{args:?}");
+        }
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+/// What a check has refused is not installed: neither where the check is left
+/// out, nor where it waits for a change that failed.
+#[test]
+fn what_a_check_has_refused_is_never_installed() {
+    let manifest = |content: &str, owner: &str| {
+        format!(
+            r#"
+ccm:
+  resources:
+    - file:
+        - [DIR]/new: {{content: "{content}", mode: "0644", owner: {owner}, group: "0"}}
+    - exec:
+        - check: {{command: grep -q good [DIR]/new, refresh_only: true, subscribe: ["file#[DIR]/new"]}}
+    - file:
+        - [DIR]/installed: {{source: "[DIR]/new", mode: "0644", [ME], require: ["exec#check"]}}
+"#
+        )
+    };
+    if ccm_testkit::lacks_root() {
+        return;
+    }
+    let env = TestEnv::new();
+    let refused = |args: &[&str]| {
+        let args = args.iter().map(|arg| arg.replace("[DIR]", env.dir().to_str().unwrap()));
+        let output = env.command(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("skipped, requires exec#check"), "{text}");
+        assert!(!env.path("installed").exists(), "{text}");
+    };
+    let apply = ["apply", "manifest.yaml"];
+    env.manifest(&manifest("bad", "root"));
+    refused(&apply);
+    refused(&apply);
+    refused(&[&apply[..], &["--only", "file#[DIR]/installed"]].concat());
+    env.manifest(&manifest("good", "nobody-has-this-name"));
+    refused(&apply);
+    refused(&[&apply[..], &["--noop"]].concat());
+    refused(&[&apply[..], &["--no-state"]].concat());
+    env.manifest(&manifest("good", "root"));
+    let done = env.ccm(["apply", "manifest.yaml"]);
+    assert!(done.starts_with("exit: 0\n") && env.path("installed").exists(), "{done}");
+    // Where nothing changes and nothing is owed, there is nothing to wait for.
+    std::fs::remove_file(env.path("installed")).unwrap();
+    let done = env.ccm(["apply", "manifest.yaml"]);
+    assert!(done.starts_with("exit: 0\n") && env.path("installed").exists(), "{done}");
+    std::fs::remove_file(env.path("installed")).unwrap();
+    let done = env.ccm(["apply", "manifest.yaml", "--no-state"]);
+    assert!(done.starts_with("exit: 0\n") && env.path("installed").exists(), "{done}");
+}
+
+/// The recipe for files that a program checks needs no record of earlier runs.
+#[test]
+fn a_check_behind_a_guard_needs_no_state() {
+    let env = TestEnv::new();
+    let manifest = |content: &str| {
+        format!(
+            r#"
+ccm:
+  resources:
+    - file:
+        - [DIR]/.new: {{content: "{content}", mode: "0644", [ME]}}
+    - exec:
+        - check:
+            command: grep -q good [DIR]/.new
+            unless: cmp --silent [DIR]/.new [DIR]/installed
+    - file:
+        - [DIR]/installed: {{source: "[DIR]/.new", mode: "0644", [ME], require: ["exec#check"]}}
+"#
+        )
+    };
+    env.manifest(&manifest("bad"));
+    for _ in 0..2 {
+        let run = env.ccm(["apply", "manifest.yaml", "--no-state"]);
+        assert!(run.contains("skipped, requires exec#check"), "{run}");
+        assert!(!env.path("installed").exists(), "{run}");
+    }
+    env.manifest(&manifest("good"));
+    let run = env.ccm(["apply", "manifest.yaml", "--no-state"]);
+    assert!(run.starts_with("exit: 0\n"), "{run}");
+    assert_eq!(env.read("installed"), "good");
+    let run = env.ccm(["apply", "manifest.yaml", "--no-state"]);
+    assert!(run.ends_with(": 3 stable\n"), "{run}");
 }

@@ -55,7 +55,7 @@ fn a_plan_shows_what_would_change() {
       » exec#touch [DIR]/ran
       ? file#[DIR]/private  directory, owner nobody-made-this-user, group 0, mode 0700, provisional: after exec#touch [DIR]/ran
 
-    1 to create, 1 to change, 1 to remove, 1 to refresh, 1 to run, 1 provisional; 1 already right, 1 skipped
+    1 to create, 1 to change, 1 to remove, 1 to refresh, 1 to run, 1 provisional; 1 stable, 1 skipped
     ");
     let plain = env.ccm(["plan", "manifest.yaml", "--no-diff"]);
     assert!(!plain.contains("@@") && plain.contains("content +2 −1"), "{plain}");
@@ -81,6 +81,11 @@ fn a_plan_is_data_too() {
         json!({"create": 1, "change": 1, "remove": 1, "refresh": 1, "run": 1, "provisional": 1,
                "failed": 0, "skipped": 1, "stable": 1, "not_selected": 0})
     );
+    // Only `ensure` of something new says what it was.
+    for change in plan["resources"][1]["changes"].as_array().unwrap() {
+        let from = if change["property"] == "ensure" { json!("absent") } else { json!(null) };
+        assert_eq!(change["from"], from, "{change}");
+    }
     let change = &plan["resources"][2];
     assert_eq!((&change["alias"], &change["outcome"]), (&json!("config"), &json!("change")));
     assert!(change["diff"].as_str().unwrap().contains("+three"), "{change}");
@@ -119,7 +124,7 @@ fn failures_are_repeated_in_full() {
             could not lookup user `nobody-made-this-user`: it does not exist …
 
     Failures
-      ✗ file#[DIR]/private
+      ✗ file#[DIR]/private  (at manifest.yaml:15:11)
             could not lookup user `nobody-made-this-user`: it does not exist
             hint: create the user in an earlier resource, or use a numeric ID
 
@@ -170,11 +175,14 @@ fn a_part_is_chosen_by_name_alias_and_tag() {
     Applied manifest.yaml in [TIME]: 1 changed, 1 refreshed, 6 not selected
     ");
     assert!(env.path("reloaded").exists() && env.path("goes").exists());
+    insta::assert_snapshot!(applied(&env, &["--skip", "exec#*", "--skip", "file#[DIR]/p*"]), @"
+      - file#[DIR]/goes
+
+    Applied manifest.yaml in [TIME]: 1 removed, 3 stable, 4 not selected
+    ");
     for (flag, selector, hint) in [
         ("--only", "wep", "did you mean `web`?"),
         ("--skip", "confg", "did you mean `config`?"),
-        // Of what is left out, each is named.
-        ("--skip", "confi*", "did you mean `config`?"),
         ("--only", "nothing-like-it-at-all", "a selector is `type#name`, an alias or a tag"),
     ] {
         let picture = env.ccm(["apply", "manifest.yaml", flag, selector]);
@@ -205,7 +213,7 @@ ccm:
     exit: 1
     --- stdout ---
       ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
-            failed to reach desired state: the command exited with code 3, not 0
+            desired state not achieved: the command exited with code 3, not 0
             reason
 
     Applied manifest.yaml in [TIME]: 1 created, 2 ran, 1 failed, 1 skipped
@@ -217,13 +225,13 @@ ccm:
       | exec#one: 1
       » exec#one  echo 1
       ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
-            failed to reach desired state: the command exited with code 3, not 0 …
+            desired state not achieved: the command exited with code 3, not 0 …
       | exec#two: 2
       » exec#two  echo 2
 
     Failures
-      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
-            failed to reach desired state: the command exited with code 3, not 0
+      ✗ exec#bad  sh -c 'echo reason >&2; exit 3'  (at manifest.yaml:8:11)
+            desired state not achieved: the command exited with code 3, not 0
             reason
 
     Applied manifest.yaml in [TIME]: 2 ran, 1 failed, 1 stable, 1 skipped
@@ -236,7 +244,7 @@ ccm:
       | exec#one: 1
       » exec#one  echo 1
       ✗ exec#bad  sh -c 'echo reason >&2; exit 3'
-            failed to reach desired state: the command exited with code 3, not 0
+            desired state not achieved: the command exited with code 3, not 0
             reason
       | exec#two: 2
       » exec#two  echo 2
@@ -278,7 +286,7 @@ fn a_quiet_plan_has_only_failures_and_counts() {
     exit: 1
     --- stdout ---
       ✗ file#[DIR]/no/f
-            directory [DIR]/no does not exist
+            [DIR]/no is not a directory: it does not exist
             hint: declare it in an earlier resource, with `ensure: directory`
 
     1 failed
@@ -355,4 +363,166 @@ fn signs_follow_the_locale() {
         assert_eq!(text.contains("  » exec#touch"), is_utf8, "{text}");
         assert_eq!(text.contains("  > exec#touch"), !is_utf8, "{text}");
     }
+}
+
+/// Guards run in previews, whatever comes before them: the row tells what they
+/// answer now, and which earlier resource may change that.
+#[test]
+fn guards_behind_a_command_tell_what_they_answer_now() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - exec:
+        - a: {command: touch [DIR]/made}
+        - b: {command: touch [DIR]/b, onlyif: test -f [DIR]/made}
+        - touch [DIR]/c: {unless: test -f [DIR]/made}
+        - d: {command: touch [DIR]/d, refresh_only: true, subscribe: ["exec#b"]}
+"#,
+    );
+    insta::assert_snapshot!(env.ccm(["plan", "manifest.yaml"]), @"
+    exit: 0
+    --- stdout ---
+    Plan for manifest.yaml on [HOST]
+
+      » exec#a  touch [DIR]/made
+      ? exec#b  would not run now; provisional: after exec#a
+      ? exec#touch [DIR]/c  would run now; provisional: after exec#a
+      ? exec#d  run if exec#b changes, provisional: after exec#a
+
+    1 to run, 3 provisional
+    ");
+    let output = env.run(["apply", "manifest.yaml", "--noop", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fields = |event: &Value| {
+        json!([event["changed"], event["provisional"], event["waits_for"], event["noop_message"]])
+    };
+    let events: Vec<Value> = report["events"].as_array().unwrap().iter().map(fields).collect();
+    assert_eq!(
+        events,
+        [
+            json!([true, null, null, "Would have executed"]),
+            json!([false, true, ["exec#a"], null]),
+            json!([true, true, ["exec#a"], "Would have executed"]),
+            json!([false, true, ["exec#a"], null]),
+        ]
+    );
+    assert_eq!(report["summary"]["changed"], 2);
+    let plan = env.run(["plan", "manifest.yaml", "--json"]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    let now: Vec<&Value> = (0..4).map(|at| &plan["resources"][at]["now"]).collect();
+    assert_eq!(now, [&json!(null), &json!("stable"), &json!("run"), &json!("stable")]);
+}
+
+/// What is not below what an earlier step writes, and stands in no command, is
+/// settled: an archive or a file elsewhere does not change it.
+#[test]
+fn guards_that_nothing_earlier_can_change_are_settled() {
+    let env = TestEnv::new();
+    env.write("top/f", "x");
+    env.write("there", "");
+    let mut tar = std::process::Command::new("tar");
+    assert!(tar.current_dir(env.dir()).args(["czf", "a.tgz", "top"]).status().unwrap().success());
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - archive:
+        - [DIR]/b.tgz: {url: "file://[DIR]/a.tgz", extract_parent: [DIR]/out, creates: [DIR]/out/top, [ME]}
+    - file:
+        - [DIR]/new: {content: x, mode: "0644", [ME]}
+    - exec:
+        - unless-there: {command: "true", unless: test -f [DIR]/there}
+        - blocked: {command: "true", onlyif: "false", unless: test -f [DIR]/new}
+        - elsewhere: {command: touch [DIR]/e, creates: [DIR]/e}
+        - inside: {command: touch [DIR]/i, creates: [DIR]/out/top/f}
+        - onlyif-new: {command: touch [DIR]/n, onlyif: test -f [DIR]/new}
+        - here: {command: touch [DIR]/h, cwd: [DIR]/top, unless: test -f ../new}
+        - not-yet: {command: touch [DIR]/y, unless: [DIR]/out/top/f}
+"#,
+    );
+    let plan = |name: &str| {
+        let only = ["--only", "archive#*", "--only", "file#*"];
+        let args = ["plan", "manifest.yaml", "--no-diff", "-v", "--only", name];
+        let output = env.command(args.into_iter().chain(only)).output().unwrap();
+        let text = env.steady(&String::from_utf8_lossy(&output.stdout));
+        let row = text.lines().find(|line| line.contains(name)).map(str::to_owned);
+        row.unwrap_or(text)
+    };
+    let names = ["unless-there", "blocked", "elsewhere", "inside", "onlyif-new", "here", "not-yet"];
+    let rows = names.map(|name| plan(&format!("exec#{name}"))).join("\n");
+    insta::assert_snapshot!(rows, @"
+      = exec#unless-there  stable
+      = exec#blocked  stable
+      » exec#elsewhere  touch [DIR]/e
+      ? exec#inside  would run now: touch [DIR]/i; provisional: after archive#[DIR]/b.tgz
+      ? exec#onlyif-new  would not run now; provisional: after file#[DIR]/new
+      ? exec#here  would run now: touch [DIR]/h; provisional: after file#[DIR]/new
+      ? exec#not-yet  provisional: after archive#[DIR]/b.tgz
+    ");
+}
+
+/// A saved plan accepts both answers of a provisional guard, and says so.
+#[test]
+fn saved_plans_accept_both_answers_of_a_guard() {
+    for answers in ["would not run now", "would run now"] {
+        let env = TestEnv::new();
+        let guard = if answers == "would run now" { "unless" } else { "onlyif" };
+        env.manifest(&format!(
+            "ccm: {{resources: [{{exec: [{{a: {{command: touch [DIR]/made}}}}, \
+             {{b: {{command: touch [DIR]/b, {guard}: test -f [DIR]/made}}}}]}}]}}"
+        ));
+        let plan = env.ccm(["plan", "manifest.yaml", "--out", "p.plan"]);
+        assert!(plan.contains(answers), "{plan}");
+        let note = "Applying the saved plan accepts either outcome of a provisional resource";
+        assert!(plan.contains(note), "{plan}");
+        let shown = env.ccm(["plan", "show", "p.plan"]);
+        assert!(shown.contains(note), "{shown}");
+        let done = env.ccm(["apply", "p.plan"]);
+        assert!(done.starts_with("exit: 0\n"), "{done}");
+        assert_eq!(env.dir().join("b").exists(), guard == "onlyif", "{done}");
+    }
+}
+
+/// `post` commands run in a plan, on private copies. Without them, the plan says
+/// what only the run can tell.
+#[test]
+fn plans_run_post_commands_only_if_they_may() {
+    let env = TestEnv::new();
+    env.write("templates/plain", "p\n");
+    env.write("templates/a.conf", "a\n");
+    env.write("templates/b.conf", "b\n");
+    env.write("out/a.conf", "A\n");
+    env.write("out/plain", "p\n");
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - scaffold:
+        - [DIR]/out:
+            source: templates
+            post: [{"*.conf": "sh -c 'echo ran >> [DIR]/ran; tr ab AB < $0 > $0.new; mv $0.new $0'"}]
+    - file:
+        - [DIR]/copy: {source: "[DIR]/out/a.conf", mode: "0644", [ME]}
+"#,
+    );
+    let plan = env.ccm(["plan", "manifest.yaml", "--no-diff"]);
+    assert!(plan.contains("added b.conf"), "{plan}");
+    assert_eq!(env.read("ran"), "ran\nran\n");
+    std::fs::remove_file(env.path("ran")).unwrap();
+    let plan = env.ccm(["plan", "manifest.yaml", "--no-post", "--out", "p.plan"]);
+    assert!(!env.path("ran").exists(), "{plan}");
+    let row =
+        "  ? scaffold#[DIR]/out  added b.conf, post a.conf, b.conf, provisional: known at apply\n";
+    assert!(plan.contains(row), "{plan}");
+    assert!(
+        plan.contains("  ? file#[DIR]/copy  provisional: after scaffold#[DIR]/out\n"),
+        "{plan}"
+    );
+    let done = env.ccm(["apply", "p.plan"]);
+    assert!(done.starts_with("exit: 0\n"), "{done}");
+    assert_eq!((env.read("out/b.conf"), env.read("copy")), ("B\n".into(), "A\n".into()));
+    // The verification of the plan runs none either.
+    assert_eq!(env.read("ran"), "ran\nran\n");
 }

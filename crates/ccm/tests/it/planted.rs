@@ -71,6 +71,29 @@ fn nobody(program: &str, args: &[&Path]) -> bool {
     command.output().unwrap().status.success()
 }
 
+/// The user takes a symlink that root has left in their directory, and gives it
+/// the name that root is about to pass.
+#[test]
+fn a_symlink_of_root_that_a_user_renames_is_not_followed() {
+    let Some(env) = shared_place() else { return };
+    let home = env.path("home");
+    fs::create_dir(&home).unwrap();
+    fs::create_dir(env.path("etc")).unwrap();
+    symlink(env.path("etc"), home.join("link")).unwrap();
+    give_away(&home);
+    assert!(nobody("mv", &[&home.join("link"), &home.join("app")]));
+    env.manifest(
+        "ccm: {resources: [{file: [{[DIR]/home/app/x: {content: y, mode: '0644', [ME]}}]}]}\n",
+    );
+    for args in [["apply", "manifest.yaml"], ["plan", "manifest.yaml"]] {
+        let output = env.run(args);
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!output.status.success(), "{shown}");
+        assert!(shown.contains("does not follow it as root"), "{shown}");
+        assert!(!env.path("etc/x").exists());
+    }
+}
+
 #[test]
 fn access_lists_of_another_user_do_not_survive() {
     let Some(env) = shared_place() else { return };

@@ -307,14 +307,16 @@ fn errors_name_the_file_and_change_nothing() {
     "#);
     insta::assert_snapshot!(apply("{{ upper 5 }}", &["--engine", "go"]), @"
     ✗ scaffold#[DIR]/t
-          cannot render b: b:1:10: expected string; found 5
+          cannot render b: expected string; found 5
+           --> b:1:10
             |
           1 | {{ upper 5 }}
             |          ^
     ");
     insta::assert_snapshot!(apply("{{ range until 100000000 }}{{ end }}", &["--engine", "go"]), @"
     ✗ scaffold#[DIR]/t
-          cannot render b: b:1:10: the template takes too many steps
+          cannot render b: the template takes too many steps
+           --> b:1:10
             |
           1 | {{ range until 100000000 }}{{ end }}
             |          ^^^^^^^^^^^^^^^
@@ -376,12 +378,6 @@ ccm:
       |           ^^
       |
       = hint: source: Directory of templates, or URL of a tarball with templates
-
-    error: scaffold#/c: left_delimiter: both left_delimiter and right_delimiter must be set
-     --> manifest.yaml:7:45
-      |
-    7 |         - /c: {engine: jet, left_delimiter: "<<"}
-      |                                             ^^^^
 
     error: scaffold#/d: source: cannot download ftp://x/y.tgz: `ftp` is not available in this version
      --> manifest.yaml:8:24

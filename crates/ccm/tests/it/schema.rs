@@ -68,7 +68,8 @@ fn corpus(name: &str) -> Vec<(String, String)> {
 #[test]
 fn the_schemas_are_current() {
     let env = TestEnv::new();
-    for name in ["manifest", "request", "response", "event", "plan", "graph", "why"] {
+    for name in ["manifest", "resource_ensure_request", "response", "event", "plan", "graph", "why"]
+    {
         let printed = env.run(["schema", name]).stdout;
         let printed: Value = serde_json::from_slice(&printed).unwrap();
         assert!(printed == schema(name), "{name} is not current: run `cargo xtask schemas`");
@@ -137,6 +138,15 @@ const ENGINE_ONLY: [&str; 15] = [
     "must be a whole number from",
     "is not a time to live",
 ];
+
+#[test]
+fn anchors_and_empty_guards_are_valid_in_both() {
+    let text = "x-common: &common {onlyif: '', cwd: /tmp/}\nx-list: [1]\nccm:\n  resources:\n    \
+                - exec: [{a: *common}]\n    - scaffold: {/a: {source: a, left_delimiter: '<<'}}\n";
+    assert_eq!(findings(text), [""; 0]);
+    assert!(validator("manifest").is_valid(&document(text)));
+    assert!(!validator("manifest").is_valid(&document(&text.replace("x-list", "y-list"))));
+}
 
 /// Values that some property somewhere minds.
 const VALUES: [&str; 24] = [
@@ -252,7 +262,7 @@ fn mutate(value: &mut Value, place: &mut usize, random: &mut Random) {
 fn requests_responses_and_events_are_as_their_schemas_say() {
     let env = TestEnv::new();
     let (request, response, event) =
-        (validator("request"), validator("response"), validator("event"));
+        (validator("resource_ensure_request"), validator("response"), validator("event"));
     let check = |validator: &Validator, value: &Value| {
         let errors: Vec<_> = validator.iter_errors(value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{errors:?} in {value}");

@@ -52,13 +52,17 @@ fn content_that_others_may_not_read_is_not_reported() {
 
 /// A digest lets others try out what a short text may be.
 #[test]
-fn digests_of_what_others_may_not_read_are_not_reported() {
+fn digests_of_secrets_are_not_reported() {
     let env = TestEnv::with_session();
-    let digest = ccm_host::Digest::of(b"1234").to_string();
-    for (mode, is_shown) in [("0600", false), ("0644", true)] {
-        env.write("f", "1234");
+    let digest = ccm_host::Digest::of(b"hunter2").to_string();
+    for (mode, content, is_shown) in
+        [("0600", "{{ Data.token }}", false), ("0600", "hunter2", true), ("0644", "hunter2", true)]
+    {
+        env.write("f", "hunter2");
+        let data = if is_shown { "" } else { "data:\n  # @secret\n  token: hunter2\n" };
         env.manifest(&format!(
-            "ccm:\n  resources:\n    - file:\n        - [DIR]/f: {{content: \"1234\", mode: \"{mode}\", [ME]}}\n"
+            "{data}ccm:\n  resources:\n    - file:\n        - [DIR]/f: {{content: \"{content}\", \
+             mode: \"{mode}\", [ME]}}\n"
         ));
         let run = env.run(["apply", "manifest.yaml", "--json", "--report-file", "report.json"]);
         assert!(run.status.success(), "{run:?}");

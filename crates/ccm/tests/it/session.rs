@@ -46,7 +46,7 @@ fn a_script_with_a_session() {
     --- stdout ---
     Failures
       ✗ exec#false
-            failed to reach desired state: the command exited with code 1, not 0
+            desired state not achieved: the command exited with code 1, not 0
       ✗ exec#true
             cannot check exec#other: no resource with this name or alias ran earlier in this run or session
 

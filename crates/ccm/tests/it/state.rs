@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ccm_testkit::wait_until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -16,14 +17,6 @@ const AT_WORK: &str = "ccm: {resources: [{exec: [{wait: {provider: shell, comman
                        [DIR]/at-work; while [ -e [DIR]/at-work ] && [ ! -e [DIR]/go ]; do \
                        sleep 0.01; done\"}}]}]}";
 
-fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < Duration::from_mins(1), "no sign of {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn said(output: &Output) -> String {
     format!(
         "{}{}",
@@ -34,7 +27,7 @@ fn said(output: &Output) -> String {
 
 /// What a run says first on stderr; waits for it. Also gives back the rest,
 /// which must stay open for the run to go on talking.
-fn first_line(
+pub(crate) fn first_line(
     run: &mut std::process::Child,
 ) -> (String, std::io::BufReader<std::process::ChildStderr>) {
     let mut line = String::new();
@@ -58,7 +51,7 @@ fn a_second_run_waits_and_names_the_first() {
     let env = TestEnv::new();
     env.manifest(AT_WORK);
     let first = env.start();
-    wait_for("the first run", || env.path("at-work").exists());
+    wait_until("the first run", || env.path("at-work").exists());
     let busy = env.run(["ensure", "file", "[DIR]/f", "--lock-timeout", "50ms"]);
     let text = said(&busy);
     assert_eq!(busy.status.code(), Some(75), "{text}");
@@ -98,7 +91,7 @@ fn waiting_ends_with_a_signal() {
     let env = TestEnv::new();
     env.manifest(AT_WORK);
     let first = env.start();
-    wait_for("the first run", || env.path("at-work").exists());
+    wait_until("the first run", || env.path("at-work").exists());
     let mut second = env.start();
     let (line, _rest) = first_line(&mut second);
     assert!(line.contains("waiting for another run"), "{line}");
@@ -113,7 +106,7 @@ fn a_killed_run_leaves_no_lock() {
     let env = TestEnv::new();
     env.manifest(AT_WORK);
     let mut first = env.start();
-    wait_for("the first run", || env.path("at-work").exists());
+    wait_until("the first run", || env.path("at-work").exists());
     first.kill().unwrap();
     first.wait().unwrap();
     let output = env.run(["ensure", "file", "[DIR]/f", "--lock-timeout", "0"]);
@@ -161,7 +154,7 @@ fn ccm_within_a_run_works_under_its_lock() {
     // A token is worth nothing when its run does not hold the lock.
     env.manifest(AT_WORK);
     let first = env.start();
-    wait_for("the first run", || env.path("at-work").exists());
+    wait_until("the first run", || env.path("at-work").exists());
     for token in ["1:1", &format!("{}:1", first.id()), "nonsense", "/"] {
         let args = ["ensure", "exec", "true", "--lock-timeout", "0"];
         let output = env.command(args).env("CCM_RUN", token).output().unwrap();
@@ -194,7 +187,7 @@ fn requests_of_a_pipe_let_others_in_between() {
     assert!(between.status.success(), "{}", said(&between));
     env.manifest(AT_WORK);
     let run = env.start();
-    wait_for("the run", || env.path("at-work").exists());
+    wait_until("the run", || env.path("at-work").exists());
     let refused = ask();
     assert!(refused["error"].as_str().unwrap().contains("another run is in progress"), "{refused}");
     env.write("go", "");

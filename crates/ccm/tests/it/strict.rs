@@ -119,6 +119,26 @@ fn everything_that_decides_what_root_does_is_checked() {
     }
 }
 
+/// Which partials are rendered may depend on facts, so all of them count.
+#[test]
+fn partials_that_nothing_renders_are_checked() {
+    for (name, mode) in [("p", 0o666), ("deep/p", 0o646), ("", 0o777), ("deep", 0o757)] {
+        let Some(env) = shared_place() else { return };
+        env.write("x/t", "text");
+        env.write("x/_partials/p", "text");
+        env.write("x/_partials/deep/p", "text");
+        let args = ["ensure", "scaffold", &env.path("out").display().to_string(), "x"];
+        let [_, strict] = both(&env, &args);
+        assert!(strict.status.success(), "{}", said(&strict));
+        chmod(&env.path("x/_partials").join(name), mode);
+        let [lenient, strict] = both(&env, &args);
+        let words = "writable by other users";
+        assert!(lenient.status.success() && said(&lenient).contains(words), "{}", said(&lenient));
+        assert_eq!(strict.status.code(), Some(1), "{name}: {}", said(&strict));
+        assert!(said(&strict).contains(words), "{name}: {}", said(&strict));
+    }
+}
+
 #[test]
 fn archives_by_file_urls_are_checked() {
     let Some(env) = shared_place() else { return };

@@ -1,17 +1,16 @@
 //! Undo where the machine is no longer as the run left it, and where other
 //! users, or other runs, have a say.
 
-use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use ccm_testkit::{lacks_root, snapshot, snapshot_of_content};
+use ccm_testkit::{lacks_root, snapshot, snapshot_of_content, wait_until};
 use serde_json::Value;
 
 use crate::TestEnv;
 use crate::history::{fails, newest, ok, runs, said};
+use crate::state::first_line;
 
 const OTHER: u32 = 65534;
 
@@ -120,6 +119,38 @@ fn a_symlink_that_leads_elsewhere_is_not_followed() {
 }
 
 /// Runs a script in which the test's `ro` is mounted read-only.
+/// A release is switched by its symlink, and back: what was written through the
+/// symlink goes before the symlink itself.
+#[test]
+fn a_symlink_is_switched_back_to_where_it_pointed() {
+    let env = TestEnv::new();
+    for release in ["r1", "r2"] {
+        std::fs::create_dir(env.path(release)).unwrap();
+    }
+    symlink("r1", env.path("current")).unwrap();
+    env.manifest(
+        "ccm: {resources: [{file: [{[DIR]/current: {ensure: link, target: r2}}, \
+         {[DIR]/current/new: {content: x, mode: '0644', [ME]}}, \
+         {[DIR]/fresh: {ensure: link, target: nowhere}}]}]}\n",
+    );
+    let before = snapshot_of_content(env.dir());
+    ok(&env, ["apply", "manifest.yaml"]);
+    assert_eq!(env.read("r2/new"), "x");
+    assert_eq!(std::fs::read_link(env.path("fresh")).unwrap(), Path::new("nowhere"));
+    let done = undo_as_previewed(&env, &[]);
+    assert!(done.iter().all(|(_, is_failed, _)| !is_failed), "{done:?}");
+    assert_eq!(snapshot_of_content(env.dir()), before);
+    // A symlink that someone has switched since is not touched, nor what it hides.
+    ok(&env, ["apply", "manifest.yaml"]);
+    std::fs::remove_file(env.path("current")).unwrap();
+    symlink("r1", env.path("current")).unwrap();
+    let done =
+        undo_as_previewed(&env, &["--only", &format!("file#{}/current", env.dir().display())]);
+    assert!(done.iter().all(|(_, is_failed, _)| !is_failed), "{done:?}");
+    assert_eq!(std::fs::read_link(env.path("current")).unwrap(), Path::new("r1"));
+    assert_eq!(env.read("r2/new"), "x");
+}
+
 #[test]
 fn a_read_only_file_system_is_foreseen() {
     if lacks_root() {
@@ -239,11 +270,7 @@ fn hold_lock(env: &TestEnv) -> Child {
     );
     let holder =
         env.command(["apply", "manifest.yaml", "--no-history"]).stdout(Stdio::null()).spawn();
-    let begin = Instant::now();
-    while !env.path("at-work").exists() {
-        assert!(begin.elapsed() < Duration::from_mins(1), "no sign of the run");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("the run", || env.path("at-work").exists());
     holder.unwrap()
 }
 
@@ -259,9 +286,7 @@ fn an_undo_at_work_is_not_the_run_to_undo() {
     let mut holder = hold_lock(&env);
     let mut undo = env.command(["undo"]);
     let mut undo = undo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut waiting = String::new();
-    let mut lines = BufReader::new(undo.stderr.take().unwrap());
-    lines.read_line(&mut waiting).unwrap();
+    let (waiting, _lines) = first_line(&mut undo);
     assert!(waiting.contains("waiting for another run"), "{waiting}");
     env.write("go", "");
     assert!(holder.wait().unwrap().success());
@@ -284,12 +309,14 @@ fn two_undos_at_once_undo_one_run() {
     let mut holder = hold_lock(&env);
     let undos = [(); 2].map(|()| {
         let mut undo = env.command(["undo"]);
-        undo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        let mut undo = undo.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (line, rest) = first_line(&mut undo);
+        assert!(line.contains("waiting for another run"), "{line}");
+        (undo, rest)
     });
-    std::thread::sleep(Duration::from_secs(2));
     env.write("go", "");
     assert!(holder.wait().unwrap().success());
-    let texts = undos.map(|undo| {
+    let texts = undos.map(|(undo, _rest)| {
         let output = undo.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         said(&output)
@@ -535,4 +562,47 @@ fn records_are_on_disk_before_a_command_starts() {
         ok(&env, ["undo", "--only", "file#[DIR]/f"]);
         assert_eq!(env.read("f"), "old\n");
     }
+}
+
+/// An undo makes a directory and then gives it its owner and mode. Killed in
+/// between, the next undo goes on where it was.
+#[test]
+fn a_directory_that_a_killed_undo_has_begun_is_finished() {
+    if ccm_testkit::lacks_strace() {
+        return;
+    }
+    let mut half_made = 0;
+    for call in ["fchown", "fchmod"] {
+        for time in 1..=12 {
+            let env = TestEnv::new();
+            env.write("d/sub/f", "old\n");
+            chmod(&env.path("d/sub"), 0o750);
+            chmod(&env.path("d"), 0o755);
+            let before = snapshot_of_content(&env.path("d"));
+            ok(&env, ["ensure", "file", "[DIR]/d", "absent", "--force"]);
+            let id = newest(&env);
+            let ccm = env.command(["undo", &id]);
+            let mut command = Command::new("strace");
+            command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"]);
+            command.arg(format!("inject={call}:signal=SIGKILL:when={time}"));
+            command.arg(ccm.get_program()).args(ccm.get_args()).current_dir(env.dir()).env_clear();
+            command.envs(ccm.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            command.output().unwrap();
+            let mode = |path: &str| std::fs::metadata(env.path(path)).map(|it| it.mode() & 0o777);
+            half_made += u32::from(mode("d").is_ok_and(|mode| mode == 0o700));
+            half_made += u32::from(mode("d/sub").is_ok_and(|mode| mode == 0o700));
+            let output = env.run(["undo", &id]);
+            assert!(output.status.success(), "{call} {time}: {}", said(&output));
+            assert_eq!(snapshot_of_content(&env.path("d")), before, "{call} {time}");
+            assert_eq!(mode("d/sub").unwrap(), 0o750, "{call} {time}");
+        }
+    }
+    assert!(half_made >= 2, "killed at the right moment {half_made} times");
+    // A directory that somebody else has made there is somebody else's.
+    let env = TestEnv::new();
+    env.write("d/f", "old\n");
+    ok(&env, ["ensure", "file", "[DIR]/d", "absent", "--force"]);
+    std::fs::create_dir(env.path("d")).unwrap();
+    chmod(&env.path("d"), 0o711);
+    assert!(fails(&env, ["undo"]).contains("changed since the run"));
 }

@@ -90,99 +90,6 @@ ccm:
 }
 
 #[test]
-fn control_is_checked_where_other_things_are_wrong_too() {
-    let env = TestEnv::new();
-    // Data that cannot be resolved, resources out of a template, child manifests.
-    env.manifest(
-        "hierarchy: {merge: deep}\nccm:\n  resources:\n    - exec: [{a: {control: {if: \"1 +\"}}}]\n",
-    );
-    assert_eq!(
-        findings(&env),
-        [
-            "error 1:12 `hierarchy.order` must be a list of strings",
-            "error 4:37 control.if: unexpected end of the expression",
-        ]
-    );
-    env.manifest("ccm: {resources_jet_file: r.jet}\n");
-    env.write("r.jet", "- exec:\n    - a: {control: {unless: \"[[ 1 + 1 ]]\"}}\n");
-    assert_eq!(
-        findings(&env),
-        ["error 2:30 control.unless: `2` must be true or false, but is of type int"]
-    );
-    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
-    env.write("child.yaml", "ccm: {resources: [{exec: [{a: {control: {if: nope}}}]}]}\n");
-    assert_eq!(findings(&env), ["error 1:46 control.if: unknown name nope"]);
-}
-
-#[test]
-fn child_manifests_that_do_not_exist_are_errors() {
-    let env = TestEnv::new();
-    env.write("sub/child.yaml", "ccm: {resources: [{apply: {name: gone.yaml}}]}\n");
-    env.manifest(
-        "ccm:\n  resources:\n    - apply:\n        - sub/chld.yaml: {}\n        - sub/child: {}\n        \
-         - sub/child.yaml: {}\n        - skipped.yaml: {control: {if: \"false\"}}\n    - apply: {name: nowhere/x.yaml}\n",
-    );
-    assert_eq!(
-        findings(&env),
-        [
-            "error 4:11 the manifest `sub/chld.yaml` does not exist (did you mean `sub/child.yaml`?)",
-            "error 5:11 the manifest `sub/child` does not exist (did you mean `sub/child.yaml`?)",
-            "error 1:34 the manifest `gone.yaml` does not exist (the path is relative to the \
-             directory of this manifest: [DIR]/sub/gone.yaml)",
-            "error 8:21 the manifest `nowhere/x.yaml` does not exist (the path is relative to \
-             the directory of this manifest: [DIR]/nowhere/x.yaml)",
-        ]
-    );
-}
-
-#[test]
-fn child_manifests_that_an_earlier_resource_can_create_are_not_missing() {
-    let env = TestEnv::new();
-    env.write("tree/.keep", "");
-    let missing = |resources: &str| {
-        env.manifest(&format!("ccm:\n  resources:\n{resources}"));
-        !findings(&env).is_empty()
-    };
-    let child = "    - apply: {name: ./new/../new/child.yaml}\n";
-    let file =
-        |path: &str| format!("    - file: {{name: {path}, content: x, [ME], mode: \"0644\"}}\n");
-    let scaffold = |path: &str| format!("    - scaffold: {{name: {path}, source: tree}}\n");
-    let archive = |path: &str| {
-        format!(
-            "    - archive: {{name: /tmp/a.tar.gz, url: \"http://localhost/a.tar.gz\", [ME], \
-             extract_parent: {path}}}\n"
-        )
-    };
-    for creator in [
-        file("[DIR]/new/child.yaml"),
-        scaffold("[DIR]/new"),
-        archive("[DIR]"),
-        "    - exec: [\"true\"]\n".to_owned(),
-        "    - package: {name: zsh}\n".to_owned(),
-    ] {
-        assert!(!missing(&format!("{creator}{child}")), "{creator}");
-        assert!(missing(&format!("{child}{creator}")), "{creator} comes too late");
-    }
-    for bystander in [
-        file("[DIR]/new/other.yaml"),
-        scaffold("[DIR]/ne"),
-        archive("[DIR]/new/child"),
-        "    - service: {name: cron}\n".to_owned(),
-    ] {
-        assert!(missing(&format!("{bystander}{child}")), "{bystander}");
-    }
-    // A child manifest can create it, or has parents that can.
-    env.write("bring.yaml", "ccm: {resources: [{exec: [\"true\"]}]}\n");
-    env.write("idle.yaml", "ccm: {resources: [{service: {name: cron}}]}\n");
-    env.write("nested.yaml", "ccm: {resources: [{apply: {name: new/child.yaml}}]}\n");
-    assert!(!missing(&format!("    - apply: {{name: bring.yaml}}\n{child}")));
-    assert!(missing(&format!("    - apply: {{name: idle.yaml}}\n{child}")));
-    let nested = "    - apply: {name: nested.yaml}\n";
-    assert!(missing(nested));
-    assert!(!missing(&format!("    - exec: [\"true\"]\n{nested}")));
-}
-
-#[test]
 fn overrides_that_no_entry_of_the_hierarchy_matches_are_warned_of() {
     let env = TestEnv::new();
     let hierarchy = "hierarchy:\n  order: [\"os:${ lookup('facts.host.info.os') }\", common]\n\
@@ -212,90 +119,6 @@ fn overrides_that_no_entry_of_the_hierarchy_matches_are_warned_of() {
                       override `comon` (did you mean the entry `common`?)\n";
         assert_eq!(text.matches(wanted).count(), 1, "{text}");
     }
-}
-
-#[test]
-fn wrong_merge_words_are_errors_on_every_machine() {
-    let env = TestEnv::new();
-    env.manifest(
-        "hierarchy: {order: [nowhere], merge: dep}\nccm: {resources: [{exec: [\"true\"]}]}\n",
-    );
-    assert_eq!(
-        findings(&env),
-        [
-            "error 1:38 `hierarchy.merge` must be `first` or `deep`, not `dep` (did you mean `deep`?)"
-        ]
-    );
-}
-
-#[test]
-fn placeholders_without_a_value_are_found_everywhere() {
-    let env = TestEnv::new();
-    env.manifest(
-        "data: {port: 80}\nccm:\n  pre_message: \"on {{ Data.prot }}\"\n  resources:\n    - file:\n        \
-         - /f: {content: x, [ME], mode: \"{{ Data.prot }}\"}\n    - exec:\n        \
-         - a: {timeout: \"${ Facts.nowhere }\"}\n    - scaffold:\n        \
-         - /s: {source: t, data: {a: [\"x {{ Data.port }} {{ Data.none }}\"]}}\n",
-    );
-    assert_eq!(
-        findings(&env),
-        [
-            "error 3:23 pre_message: `Data.prot` has no value; did you mean `Data.port`?",
-            &*format!(
-                "error 6:{} mode: `Data.prot` has no value; did you mean `Data.port`?",
-                env.read("manifest.yaml").lines().nth(5).unwrap().find("Data").unwrap() + 1
-            ),
-            "error 8:28 timeout: `Facts.nowhere` has no value (for an optional value, write \
-             `Facts.nowhere ?? \"default\"`)",
-            "error 10:60 data: `Data.none` has no value (for an optional value, write `Data.none \
-             ?? \"default\"`)",
-        ]
-    );
-    let resources = "ccm: {resources: [{exec: [\"true\"]}]}\n";
-    env.manifest(&format!("data:\n  a: \"x{{{{ Facts.hots }}}}\"\n{resources}"));
-    assert_eq!(
-        findings(&env),
-        ["error 2:11 `Facts.hots` has no value; did you mean `Facts.host`?"]
-    );
-    // An entry of the hierarchy without a value matches nothing: no error.
-    env.manifest(&format!("hierarchy: {{order: [\"a:{{{{ Facts.nowhere }}}}\"]}}\n{resources}"));
-    assert_eq!(findings(&env), [""; 0]);
-    env.manifest("data: {port: 80}\nccm: {resources_jet_file: r.jet}\n");
-    env.write("r.jet", "- exec:\n    - \"echo {{ Data.[[ \"prot\" ]] }}\":\n");
-    assert_eq!(
-        findings(&env),
-        ["error 2:16 name: `Data.prot` has no value; did you mean `Data.port`?"]
-    );
-}
-
-#[test]
-fn placeholders_that_are_never_closed_are_found_everywhere() {
-    let env = TestEnv::new();
-    let hint = |opener: &str, end: &str| {
-        let literal = format!("{opener} \"{opener}\" {end}");
-        format!("(close it with `{end}`, or write `{literal}` for a literal `{opener}`)")
-    };
-    let (braces, dollar) = (hint("{{", "}}"), hint("${", "}"));
-    env.manifest(
-        "ccm:\n  post_message: \"{{ 1\"\n  resources:\n    - exec:\n        \
-         - a: {timeout: \"${ 1\"}\n        - \"echo {{ 1\": {}\n",
-    );
-    assert_eq!(
-        findings(&env),
-        [
-            format!("error 2:18 post_message: `{{{{` is never closed {braces}"),
-            format!("error 5:25 timeout: `${{` is never closed {dollar}"),
-            format!("error 6:17 name: `{{{{` is never closed {braces}"),
-        ]
-    );
-    let resources = "ccm: {resources: [{exec: [\"true\"]}]}\n";
-    env.manifest(&format!("data:\n  a: \"x {{{{ 1\"\n{resources}"));
-    assert_eq!(findings(&env), [format!("error 2:6 `{{{{` is never closed {braces}")]);
-    env.manifest(&format!("hierarchy: {{order: [a, \"b:${{ 1\"]}}\n{resources}"));
-    assert_eq!(findings(&env), [format!("error 1:24 `${{` is never closed {dollar}")]);
-    env.manifest("ccm: {resources_jet_file: r.jet}\n");
-    env.write("r.jet", "- exec:\n    - \"echo [[ \"{{\" ]] 1\":\n");
-    assert_eq!(findings(&env), [format!("error 2:13 name: `{{{{` is never closed {braces}")]);
 }
 
 #[test]
@@ -383,43 +206,138 @@ ccm:
     assert_eq!(env.read("out/go/b"), "linux linux linux linux true \n");
 }
 
-/// Properties that are resolved only when their resource is applied.
 #[test]
-fn deferred_properties_are_checked_as_far_as_they_can_be() {
+fn manifests_that_apply_themselves_without_end_are_errors() {
+    let env = TestEnv::new();
+    env.manifest("ccm: {resources: [{apply: {name: sub/a.yaml}}]}\n");
+    env.write("sub/a.yaml", "ccm: {resources: [{apply: {name: ../manifest.yaml}}]}\n");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: apply#../manifest.yaml: the manifest applies itself without end, through [DIR]/sub/a.yaml
+     --> [DIR]/sub/a.yaml:1:34
+      |
+    1 | ccm: {resources: [{apply: {name: ../manifest.yaml}}]}
+      |                                  ^^^^^^^^^^^^^^^^
+      |
+      = hint: stop the recursion with `control`
+    ");
+    env.manifest("ccm: {resources: [{apply: {name: manifest.yaml}}]}\n");
+    assert!(
+        env.ccm(["validate", "manifest.yaml"])
+            .contains("the manifest applies itself without end\n")
+    );
+    // A condition may stop it.
+    for stopped in [
+        "ccm: {resources: [{apply: {name: manifest.yaml, control: {if: 'true'}}}]}\n",
+        "ccm: {resources: [{apply: {name: sub/a.yaml, control: {if: 'true'}}}]}\n",
+    ] {
+        env.manifest(stopped);
+        assert!(env.ccm(["validate", "manifest.yaml"]).starts_with("exit: 0"), "{stopped}");
+    }
+}
+
+#[test]
+fn sources_that_do_not_exist_are_found() {
     let env = TestEnv::new();
     env.manifest(
-        r#"data: {port: 80}
-ccm:
-  resources:
-    - file:
-        - defaults: {[ME], mode: "0644"}
-        - /a: {content: "{{ Data.prot }}"}
-        - /b: {content: "x {{ Data.port"}
-        - /c: {content: "{{ nope(1) }}"}
-        - /d: {content: "{{ readFile('/made/later') }} {{ Facts.hots }}"}
-        - /e: {content: "{{ readFile('/made/later' }}"}
-        - /f: {content: "{{ readFile('/made/later') }} {{ Data.prot ?? 1 }}"}
-        - /g: {content: "{{ Data.prot }}", control: {if: "false"}}
-    - exec:
-        - run: {provider: shell, command: "echo ${HOME} {{ Data.prot }}"}
-"#,
+        "ccm:\n  resources:\n    - file:\n        - defaults: {[ME], mode: \"0644\"}\n        \
+         - /a: {source: nope.conf}\n        - /b: {source: /no/such/file}\n        - /c: {source: \
+         there.conf}\n        - /d: {source: nope.conf, control: {if: 'false'}}\n        - /e: \
+         {source: '{{ Data.f }}'}\n        - \"[DIR]/made\": {content: x}\n        - /f: {source: \
+         made}\n    - scaffold: {/g: {source: trees}}\n    - exec: [\"true\"]\n    - file: \
+         {name: /h, source: later, [ME], mode: \"0644\"}\n",
     );
-    let found: Vec<String> = findings(&env)
-        .iter()
-        .map(|finding| finding.split_once(' ').unwrap().1.split(" (").next().unwrap().to_owned())
-        .collect();
-    insta::assert_snapshot!(found.join("\n"), @"
-    6:29 content: `Data.prot` has no value; did you mean `Data.port`?
-    7:28 content: `{{` is never closed
-    8:29 content: unknown name nope
-    9:59 content: `Facts.hots` has no value; did you mean `Facts.host`?
-    10:51 content: unexpected end of the expression
-    14:60 command: `Data.prot` has no value; did you mean `Data.port`?
+    env.write("there.conf", "");
+    env.write("d.yaml", "data: {f: there.conf}\n");
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--hiera", "d.yaml"]), @"
+    exit: 1
+    --- stderr ---
+    error: file#/a: source: `nope.conf` does not exist
+     --> manifest.yaml:5:24
+      |
+    5 |         - /a: {source: nope.conf}
+      |                        ^^^^^^^^^
+      |
+      = hint: the path is relative to the directory of this manifest: [DIR]/nope.conf
+
+    warning: file#/b: source: `/no/such/file` does not exist
+     --> manifest.yaml:6:24
+      |
+    6 |         - /b: {source: /no/such/file}
+      |                        ^^^^^^^^^^^^^
+
+    error: scaffold#/g: source: `trees` does not exist
+      --> manifest.yaml:12:31
+       |
+    12 |     - scaffold: {/g: {source: trees}}
+       |                               ^^^^^
+       |
+       = hint: the path is relative to the directory of this manifest: [DIR]/trees
     ");
-    // A child manifest too, and none of it stops a run before its resource.
-    let child = env.read("manifest.yaml");
-    env.write("child.yaml", &child);
-    env.manifest("ccm: {resources: [{apply: {name: child.yaml}}]}\n");
-    assert_eq!(findings(&env).len(), found.len());
-    assert_eq!(env.run(["apply", "manifest.yaml", "--noop"]).status.code(), Some(1));
+}
+
+#[test]
+fn entries_of_the_hierarchy_whose_fact_does_not_exist_are_warned_of() {
+    let env = TestEnv::new();
+    env.manifest(
+        "hierarchy:\n  order:\n    - \"role:{{ Facts.role }}\"\n    - \"os:{{ \
+         Facts.host.info.platfromFamily }}\"\ndata: {a: 1}\noverrides: {}\nccm: {resources: \
+         [{exec: [\"true\"]}]}\n",
+    );
+    insta::assert_snapshot!(env.ccm(["validate", "manifest.yaml", "--fact", "site=x"]), @r#"
+    exit: 0
+    --- stdout ---
+    manifest.yaml is valid: 1 resource
+    --- stderr ---
+    warning: this entry matches nothing on this machine: `Facts.role` has no value
+     --> manifest.yaml:3:7
+      |
+    3 |     - "role:{{ Facts.role }}"
+      |       ^^^^^^^^^^^^^^^^^^^^^^^
+
+    warning: this entry matches nothing on this machine: `Facts.host.info.platfromFamily` has no value; did you mean `Facts.host.info.platformFamily`?
+     --> manifest.yaml:4:7
+      |
+    4 |     - "os:{{ Facts.host.info.platfromFamily }}"
+      |       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    "#);
+    assert!(!env.ccm(["apply", "manifest.yaml"]).contains("warning"));
+}
+
+#[test]
+fn templates_that_cannot_be_parsed_are_found() {
+    let env = TestEnv::new();
+    env.write("good/a.conf", "port = [[ data.port ]]\n");
+    env.write("bad/a.conf", "port = [[ if data.port ]]\n");
+    env.write("bad/_partials/p.conf", "[[ end ]]\n");
+    env.write("go/a.conf", "{{ if .data.port }}\n");
+    env.write("page.jet", "[[ range ]]\n");
+    env.write("page.templ", "{{ Data.port + }}\n");
+    env.manifest(
+        "
+        data: {port: 80}
+        ccm:
+          resources:
+            - scaffold:
+                - [DIR]/made: {source: good}
+                - [DIR]/b: {source: bad}
+                - [DIR]/c: {source: go, engine: go}
+                - [DIR]/later: {source: '[DIR]/made'}
+            - file:
+                - defaults: {owner: '0', group: '0', mode: '0644'}
+                - [DIR]/d: {content: \"{{ jet('page.jet') }}\"}
+                - [DIR]/e: {content: \"{{ template('page.templ') }}\"}
+                - [DIR]/f: {content: \"{{ jet('made-later.jet') }}\"}
+        ",
+    );
+    let found = env.ccm(["validate", "manifest.yaml"]);
+    for words in ["scaffold#[DIR]/b: source: ", "a.conf", "p.conf", "scaffold#[DIR]/c", "page.jet"]
+    {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+    assert!(found.contains("page.templ"), "{found}");
+    for words in ["scaffold#[DIR]/made", "scaffold#[DIR]/later", "file#[DIR]/f"] {
+        assert!(!found.contains(words), "{words}: {found}");
+    }
 }

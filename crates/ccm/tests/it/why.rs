@@ -335,7 +335,7 @@ ccm:
             password: "{{ Data.pin }}-{{ Data.word }}"
             [ME]
     - file: {name: "[DIR]/x", content: "{{ Data.word }}", [ME], mode: "0600"}
-    - exec: {name: "true", alias: "{{ Environ.API_TOKEN }}"}
+    - exec: {name: "true", alias: "{{ Environ.API_TOKEN ?? 'none' }}"}
 "#
         .replace("            [ME]\n", &env_ids())
         .as_str(),
@@ -352,7 +352,7 @@ ccm:
         .unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("environment API_TOKEN: [redacted]"), "{shown}");
-    env.manifest("ccm:\n  resources:\n    - exec: {name: \"true\", alias: \"{{ len(Environ) }}-{{ Environ[WorkingDir] }}\"}\n");
+    env.manifest("ccm:\n  resources:\n    - exec: {name: \"true\", alias: \"{{ len(Environ) }}-{{ Environ[WorkingDir] ?? 'none' }}\"}\n");
     let mut command = env.command(["why", "manifest.yaml", "exec#true.alias"]);
     let output = command.env("API_TOKEN", "xyz").output().unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
@@ -373,6 +373,37 @@ fn nothing_is_changed() {
     let env = site();
     why(&env, "file#config");
     assert!(!env.path("app.v1.conf").exists());
+}
+
+#[test]
+fn merged_data_of_a_child_manifest_is_followed_key_by_key() {
+    let env = TestEnv::new();
+    env.manifest(
+        "ccm:\n  resources:\n    - apply: {name: child.yaml, data: {web: {port: 1, tls: no}}}\n",
+    );
+    env.write("child.yaml", "data:\n  web: {port: 80, root: /srv}\nccm: {resources: [{exec: [{show: {command: \"echo {{ Data.web.root }} {{ Data.web.port }} {{ Data.web.tls }}\"}}]}]}\n");
+    env.write("outside.yaml", "data:\n  web: {port: 9}\n");
+    let args = ["why", "manifest.yaml", "exec#show.command", "--hiera", "outside.yaml"];
+    insta::assert_snapshot!(env.ccm(args), @"
+    exit: 0
+    --- stdout ---
+    exec#show, in [DIR]/child.yaml
+      command: echo /srv 9 no
+        set by [DIR]/child.yaml:3
+        reads, in `Data.web.root`
+          data web.root: /srv
+            from [DIR]/child.yaml:2 (data)
+        reads, in `Data.web.port`
+          data web.port: 9
+            from outside.yaml:2 (data)
+            overrides inherited
+            overrides [DIR]/child.yaml:2 (data)
+        reads, in `Data.web.tls`
+          data web.tls: no
+            from inherited
+      now: a run executes it
+        command: to echo /srv 9 no
+    ");
 }
 
 /// A resource of a child manifest is explained with the data that the child sees.

@@ -224,7 +224,7 @@ fn old_versions_of_tls_are_refused() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    ccm_testkit::nats::wait_for("openssl", || std::net::TcpStream::connect(address).ok());
+    ccm_testkit::wait_until("openssl", || std::net::TcpStream::connect(address).ok());
     let members =
         format!("\"url\": \"tls://{address}\", \"ca\": \"~/ca.pem\", \"tls_first\": true");
     context(&env, "OLD", &members);

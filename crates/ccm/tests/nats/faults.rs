@@ -5,7 +5,8 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use ccm_testkit::nats::{Cluster, lacks_nats, wait_for};
+use ccm_testkit::nats::{Cluster, lacks_nats};
+use ccm_testkit::wait_until;
 
 use crate::bed::{Bed, Ran, context, private, put_object, tarball};
 use crate::env::TestEnv;
@@ -23,7 +24,7 @@ const MANIFEST: &str = "ccm: {resources: [exec: [{\"echo from-an-object\": {logo
 
 /// Waits until ccm does something again, which it must within a minute.
 fn comes_back(env: &TestEnv, args: &[&str]) -> Ran {
-    wait_for("ccm to do it again", || {
+    wait_until("ccm to do it again", || {
         let ran = run(env, args);
         (ran.code == 0).then_some(ran)
     })
@@ -42,18 +43,6 @@ fn watcher(env: &TestEnv) -> Option<(Child, BufReader<ChildStdout>)> {
     }
     assert!(line.contains("\"action\":\"register\""), "{line}");
     Some((child, lines))
-}
-
-/// Whether something happens in two minutes.
-fn wait_until(mut look: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_mins(2);
-    while Instant::now() < until {
-        if look() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
 }
 
 /// The leader of the registry, of a bucket of keys and of objects crashes, and
@@ -88,7 +77,7 @@ fn a_cluster_loses_its_leader() {
         for (stream, hangs) in
             [("REGISTRATION", false), ("REGISTRATION", true), ("KV_DATA", true), ("OBJ_M", true)]
         {
-            let (child, mut lines) = wait_for("a watcher", || watcher(&env));
+            let (child, mut lines) = wait_until("a watcher", || watcher(&env));
             let mut line = String::new();
             let leader = cluster.leader(stream);
             if hangs {
@@ -105,12 +94,8 @@ fn a_cluster_loses_its_leader() {
             for line in uses {
                 comes_back(&env, line);
             }
-            let mut said = String::new();
-            let stored = wait_until(|| {
-                said = run(&env, &apply).err;
-                said.is_empty()
-            });
-            assert!(stored, "{stream} lost n{leader} in round {round}: {said}");
+            let lost = format!("{stream}, which lost n{leader} in round {round}, to store again");
+            wait_until(lost, || run(&env, &apply).err.is_empty());
             if hangs {
                 cluster.wake(leader);
             } else {
@@ -124,7 +109,7 @@ fn a_cluster_loses_its_leader() {
             let watched = Ran::of(&child.wait_with_output().unwrap());
             assert_eq!(watched.code, 0, "{watched:?}");
         }
-        wait_for("all servers", || {
+        wait_until("all servers", || {
             let ran = run(&env, &["registration", "init", "--replicas", "3"]);
             (ran.code == 0).then_some(())
         });
@@ -166,7 +151,7 @@ fn a_server_goes_and_comes_back_with_other_data() {
     }
     std::thread::sleep(Duration::from_millis(1500));
     bed.server.restart();
-    wait_for("the entry to expire", || {
+    wait_until("the entry to expire", || {
         (bed.ok(["registration", "query", "--json"]) == "[]\n").then_some(())
     });
     bed.wire().put("DATA", "k", b"data: {a: 2}");
@@ -200,7 +185,7 @@ fn a_server_hangs() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    wait_for("the run to begin", || bed.env.path("began").exists().then_some(()));
+    wait_until("the run to begin", || bed.env.path("began").exists());
     bed.server.signal(nix::sys::signal::SIGSTOP);
     let began = Instant::now();
     bed.env.write("go", "");

@@ -223,7 +223,7 @@ fn a_run_asks_once() {
     std::fs::set_permissions(bed.env.path("wait"), mode).unwrap();
     bed.env.manifest(manifest);
     let child = bed.env.start();
-    ccm_testkit::nats::wait_for("the second resource", || {
+    ccm_testkit::wait_until("the second resource", || {
         bed.env.path("waiting").exists().then_some(())
     });
     wire.put("DATA", "k", b"two");

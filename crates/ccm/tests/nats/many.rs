@@ -47,7 +47,7 @@ fn all_entries_are_found_in_one_run() {
     let count = count();
     fill(&mut wire, count);
     // Nothing is published with an acknowledgement: wait until all are stored.
-    ccm_testkit::nats::wait_for("all entries", || {
+    ccm_testkit::wait_until("all entries", || {
         let info: Value = serde_json::from_str(&wire.api("STREAM.INFO.REGISTRATION", "")).unwrap();
         (info["state"]["messages"].as_u64() == Some(count as u64)).then_some(())
     });

@@ -117,6 +117,56 @@ fn listeners_get_entries_without_headers() {
     );
 }
 
+/// Who listens to everything also takes the messages by which ccm learns that
+/// the server has seen an entry.
+#[test]
+fn a_listener_to_everything_delays_nothing() {
+    if lacks_nats() {
+        return;
+    }
+    let bed = Bed::new();
+    let mut wire = bed.wire();
+    wire.subscribe(">");
+    wire.flush();
+    let text = manifest("    - exec:\n        - c: {command: \"true\", @web}\n");
+    let begin = std::time::Instant::now();
+    let ran = bed.apply(&text, &["--register", "nats"]);
+    assert!(ran.code == 0 && ran.err.is_empty(), "{ran:?}");
+    assert!(begin.elapsed().as_secs() < 4, "{:?}", begin.elapsed());
+    wire.publish("the.end", &[], b"");
+    let mut entries = 0;
+    loop {
+        let message = wire.next_message();
+        entries += usize::from(message.subject.starts_with("choria.ccm.registration.v1."));
+        if message.subject == "the.end" {
+            break;
+        }
+    }
+    assert_eq!(entries, 1);
+}
+
+/// `apply` publishes to another stream, and templates read from it.
+#[test]
+fn a_stream_of_another_name() {
+    if lacks_nats() {
+        return;
+    }
+    let bed = Bed::new();
+    bed.ok(["registration", "init", "-R", "OTHER"]);
+    let text = manifest("    - exec:\n        - c: {command: \"true\", @web}\n");
+    let ran = bed.apply(&text, &["--register", "jetstream"]);
+    assert!(ran.err.contains("another stream than REGISTRATION"), "{ran:?}");
+    let ran = bed.apply(&text, &["--register", "jetstream", "-R", "OTHER"]);
+    assert!(ran.code == 0 && ran.err.is_empty(), "{ran:?}");
+    let found = bed.ok(["registration", "query", "--json", "--registration", "OTHER"]);
+    assert!(found.contains("\"web\""), "{found}");
+    let echo = "echo {{ registrations('*', '*', '*', '*')[0].service }} found";
+    let printed = bed.ok(["ensure", "exec", echo, "--logoutput", "--registration", "OTHER"]);
+    assert!(printed.contains("web found"), "{printed}");
+    let ran = bed.run(["apply", "manifest.yaml", "-R", "a.b"]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+}
+
 /// What cannot be published never fails a run.
 #[test]
 fn a_registry_that_is_not_there_only_warns() {

@@ -401,6 +401,10 @@ fn streams_without_direct_reads_are_read_by_a_consumer() {
     let found: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(found.as_array().unwrap().len(), 3, "{ran:?}");
     assert!(ran.err.contains("does not allow direct reads"), "{ran:?}");
+    // It leaves nothing behind on the server.
+    let consumers = bed.wire().api("CONSUMER.NAMES.REGISTRATION", "");
+    let consumers: Value = serde_json::from_str(&consumers).unwrap();
+    assert_eq!(consumers["total"], 0, "{consumers}");
 }
 
 /// A watcher, and the lines that it prints.
@@ -478,7 +482,7 @@ fn changes_are_watched() {
     // A lost connection is said, and taken up without repeating anything.
     bed.server.restart();
     let cluster = ["--cluster", "other", "--service", "s", "--protocol", "p", "--address", "::1"];
-    ccm_testkit::nats::wait_for("the server", || {
+    ccm_testkit::wait_until("the server", || {
         (registration(&bed, &with(&["create"], &cluster)).code == 0).then_some(())
     });
     assert!(text.line().starts_with("INFO Updated entry cluster=other"));

@@ -2,10 +2,10 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use ccm_testkit::Answer;
+use ccm_testkit::{Answer, wait_until};
 use serde_json::{Value, json};
 
-use crate::{LONG, Studio, code, read, wait_for};
+use crate::{LONG, Studio, code, read};
 
 fn put(studio: &Studio, path: &str, text: &str, condition: (&str, &str)) -> Answer {
     let body = json!({"text": text, "eol": "lf", "bom": false}).to_string();
@@ -200,7 +200,7 @@ fn pages_are_told_of_changes_on_the_disk() {
     assert_eq!(received.recv_timeout(LONG).unwrap(), ": here");
     let mut seen = String::new();
     let mut turn = 0;
-    wait_for("an event about the file", || {
+    wait_until("an event about the file", || {
         turn += 1;
         std::fs::write(studio.site("web.yaml"), format!("ccm: {{}} # {turn}\n")).unwrap();
         std::fs::write(studio.site(&format!("more{turn}.yaml")), "").unwrap();

@@ -9,7 +9,9 @@
 
 mod access;
 mod edits;
+mod faces;
 mod files;
+mod guests;
 mod process;
 mod runs;
 mod texts;
@@ -17,7 +19,7 @@ mod texts;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ccm_testkit::{Answer, Target};
 use serde_json::{Value, json};
@@ -66,7 +68,8 @@ impl Studio {
     }
 
     fn command_at(dir: &Path, path: &Path, flags: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ccm"));
+        let given = std::env::var_os("CCM_BINARY");
+        let mut command = Command::new(given.unwrap_or_else(|| env!("CARGO_BIN_EXE_ccm").into()));
         let id = |flag| {
             let output = Command::new("id").arg(flag).output().unwrap();
             String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -89,6 +92,16 @@ impl Studio {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// What another command of ccm says that sees the same as the studio.
+    fn ccm(&self, args: &[&str]) -> String {
+        let like = Self::command(self.dir.path(), &[]);
+        let envs = like.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        let mut ccm = Command::new(like.get_program());
+        ccm.env_clear().envs(envs).current_dir(self.dir.path()).args(args);
+        let output = ccm.output().unwrap();
+        String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
     fn start_in(dir: tempfile::TempDir, flags: &[&str]) -> Self {
@@ -191,13 +204,4 @@ fn read(answer: &Answer) -> Value {
 /// Status and code of an error.
 fn code(answer: &Answer) -> (u16, String) {
     (answer.status, read(answer)["error"]["code"].as_str().unwrap_or_default().to_owned())
-}
-
-/// Waits until something holds.
-fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let until = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < until, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

@@ -3,10 +3,11 @@
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 
+use ccm_testkit::wait_until;
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::{LONG, MANIFEST, Studio, code, wait_for};
+use crate::{MANIFEST, Studio, code};
 
 fn output(dir: &std::path::Path, flags: &[&str]) -> (Option<i32>, String) {
     let output = Studio::command(dir, flags).output().unwrap();
@@ -86,14 +87,7 @@ fn a_shared_directory_is_no_place_for_a_socket() {
 fn a_studio_that_nobody_uses_ends() {
     let mut studio = Studio::start(&["--idle", "1s"]);
     let mut child = studio.child.take().unwrap();
-    let until = std::time::Instant::now() + LONG;
-    let exit = loop {
-        if let Some(exit) = child.try_wait().unwrap() {
-            break exit;
-        }
-        assert!(std::time::Instant::now() < until, "it does not end");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    };
+    let exit = wait_until("its end", || child.try_wait().unwrap());
     assert_eq!(exit.code(), Some(0));
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -112,14 +106,16 @@ fn a_signal_stops_the_run_that_goes_on() {
     std::fs::write(studio.site("web.yaml"), &manifest).unwrap();
     let plan = studio.post("runs", &json!({"mode": "plan", "path": "web.yaml", "text": manifest}));
     let id = plan["id"].as_str().unwrap().to_owned();
-    wait_for("the plan", || studio.get(&format!("runs/{id}"))["state"] == "finished");
+    wait_until("the plan", || studio.get(&format!("runs/{id}"))["state"] == "finished");
     studio.post("runs", &json!({"mode": "apply", "plan": id}));
-    wait_for("the command", || std::fs::read_to_string(&mark).is_ok_and(|pid| pid.ends_with('\n')));
+    wait_until("the command", || {
+        std::fs::read_to_string(&mark).is_ok_and(|pid| pid.ends_with('\n'))
+    });
     let (exit, _) = studio.end(Signal::SIGTERM);
     assert_eq!(exit, Some(143));
     let pid: i32 = std::fs::read_to_string(&mark).unwrap().trim().parse().unwrap();
     let gone = || nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_err();
-    wait_for("the end of the command", gone);
+    wait_until("the end of the command", gone);
 }
 
 #[test]

@@ -34,12 +34,23 @@ fn checks_say_what_is_wrong_where_and_how_to_fix_it() {
     let wrong = MANIFEST.replace("content", "contnet");
     let edited = studio.post("edit", &json!({"text": wrong, "operations": operations}));
     assert_eq!(edited["changes"], json!([{"range": [8, 12, 8, 19], "text": "content"}]));
+    assert_eq!((&good["is_yaml"], &bad["is_yaml"]), (&json!(true), &json!(true)));
+    let other = studio.post("check", &text("ccm: 5\n"));
+    assert_eq!((&other["valid"], &other["is_yaml"]), (&json!(false), &json!(true)));
     let syntax = studio.post("check", &text("ccm: [\n"));
+    assert_eq!(syntax["is_yaml"], false);
     assert_eq!((&syntax["valid"], &syntax["outline"]), (&json!(false), &json!([])));
     let facts = json!({"facts": {"source": "none", "set": ["role=web"]}});
     let role = "ccm:\n  resources:\n    - exec:\n        - \"echo {{ Facts.role }}\": {}\n";
     assert_eq!(studio.post("check", &with(text(role), &facts))["valid"], true);
     assert_eq!(studio.post("check", &text(role))["valid"], false);
+    let posts = "ccm:\n  resources:\n    - scaffold:\n        - /srv/x: {source: templates, post: \
+                 [{'*.sh': chmod +x}]}\n";
+    let guards = &studio.post("check", &text(posts))["guards"];
+    assert_eq!(
+        (&guards[0]["resource"], &guards[0]["property"], &guards[0]["command"]),
+        (&json!("scaffold#/srv/x"), &json!("post *.sh"), &json!("chmod +x"))
+    );
     let guarded = "ccm:\n  resources:\n    - exec:\n        - /bin/true: {onlyif: /bin/false}\n";
     let guards = &studio.post("check", &text(guarded))["guards"];
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use govalue::{Str, parse_float};
+use govalue::{Str, Unquoted, parse_float, unquote_char};
 
 use super::{Lexer, Tok, continues_name};
 use crate::error::Error;
@@ -133,59 +133,31 @@ impl<'s> Lexer<'s> {
             return Err(self.error("string without an end", start));
         };
         self.at += c.len_utf8();
-        let simple = match c {
-            'a' => 0x07,
-            'b' => 0x08,
-            'f' => 0x0c,
-            'n' => b'\n',
-            'r' => b'\r',
-            't' => b'\t',
-            'v' => 0x0b,
-            '\\' | '\'' | '"' | '`' | '?' => c as u8,
-            _ => 0,
-        };
-        if simple != 0 {
-            out.push(simple);
+        if matches!(c, '\'' | '"' | '`' | '?') {
+            out.push(c as u8);
             return Ok(());
         }
-        let code = match c {
-            'x' => self.fixed(2, 16),
-            '0'..='3' => {
-                self.at -= 1;
-                self.fixed(3, 8)
-            }
-            'u' if escapes == Escapes::Text && self.rest().starts_with('{') => self.braced(),
-            'u' if escapes == Escapes::Text => self.fixed(4, 16),
-            'U' if escapes == Escapes::Text => self.fixed(8, 16),
-            _ => None,
+        let invalid = |lexer: &Self| lexer.error("invalid escape in a string", start);
+        let unquoted = match c {
+            'u' | 'U' if escapes == Escapes::Bytes => None,
+            'u' if self.rest().starts_with('{') => self.braced().map(Unquoted::Char),
+            _ => unquote_char(&self.source[start..], '\0').map(|(unquoted, rest)| {
+                self.at = self.source.len() - rest.len();
+                unquoted
+            }),
         };
-        let Some(code) = code else {
-            return Err(self.error("invalid escape in a string", start));
-        };
-        if escapes == Escapes::Bytes {
-            out.push(code as u8);
-            return Ok(());
-        }
-        match char::from_u32(code) {
-            Some(c) => {
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                Ok(())
+        match unquoted.ok_or_else(|| invalid(self))? {
+            // In a text, a code is that of a character.
+            Unquoted::Byte(byte) if escapes == Escapes::Text => {
+                Unquoted::Char(char::from(byte)).push_to(out);
             }
-            None => Err(self.error("invalid character in a string", start)),
+            unquoted => unquoted.push_to(out),
         }
-    }
-
-    fn fixed(&mut self, len: usize, radix: u32) -> Option<u32> {
-        let digits = self.rest().get(..len)?;
-        if !digits.chars().all(|c| c.is_digit(radix)) {
-            return None;
-        }
-        self.at += len;
-        u32::from_str_radix(digits, radix).ok()
+        Ok(())
     }
 
     /// `{1F600}`, one to six digits.
-    fn braced(&mut self) -> Option<u32> {
+    fn braced(&mut self) -> Option<char> {
         let rest = &self.rest()[1..];
         let end = rest.find('}').filter(|len| (1..=6).contains(len))?;
         let digits = &rest[..end];
@@ -193,7 +165,7 @@ impl<'s> Lexer<'s> {
             return None;
         }
         self.at += end + 2;
-        u32::from_str_radix(digits, 16).ok()
+        u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
     }
 }
 

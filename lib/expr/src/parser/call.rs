@@ -1,9 +1,11 @@
 //! Calls, with the special forms that take a body.
 
 use super::Parser;
+use govalue::Span;
+
 use crate::ast::{Node, NodeId};
 use crate::builtins::{Builtin, Predicate};
-use crate::error::{Error, Span};
+use crate::error::Error;
 use crate::lexer::Tok;
 
 impl Parser<'_> {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use govalue::{Map, Value};
 
 use super::Failure;
-use crate::environment::Limits;
+use crate::environment::{Interrupt, Limits};
 
 /// What is left of the limits.
-#[derive(Debug)]
 pub(crate) struct Budget {
     steps: u64,
     memory: u64,
@@ -20,7 +19,13 @@ pub(crate) struct Budget {
     whole: u64,
     /// Bytes of values that were made since memory was last looked at.
     unseen: usize,
+    interrupt: Option<Interrupt>,
+    /// Whether to stop is asked when so many steps are left.
+    ask_at: u64,
 }
+
+/// So many steps are taken before that is asked again.
+const ASK_AFTER: u64 = 10_000;
 
 /// So many bytes are made before memory is looked at again.
 const LOOK_AFTER: usize = 16 << 20;
@@ -30,8 +35,10 @@ const LOOK_AFTER: usize = 16 << 20;
 const MAX_DEPTH: u32 = 500;
 
 impl Budget {
-    pub(crate) fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits, interrupt: Option<Interrupt>) -> Self {
         Self {
+            ask_at: limits.steps.saturating_sub(ASK_AFTER),
+            interrupt,
             steps: limits.steps,
             memory: limits.memory,
             string: limits.string,
@@ -71,9 +78,18 @@ impl Budget {
         match self.steps.checked_sub(steps) {
             Some(left) => {
                 self.steps = left;
-                Ok(())
+                if left > self.ask_at { Ok(()) } else { self.ask() }
             }
             None => Err(Failure::budget("step")),
+        }
+    }
+
+    /// Asks whether to stop.
+    fn ask(&mut self) -> Result<(), Failure> {
+        self.ask_at = self.steps.saturating_sub(ASK_AFTER);
+        match &self.interrupt {
+            Some(interrupt) if interrupt() => Err(Failure::interrupted()),
+            _ => Ok(()),
         }
     }
 
@@ -242,7 +258,7 @@ mod tests {
     fn small() -> Budget {
         let mut limits = Limits::default();
         (limits.steps, limits.memory, limits.string) = (10, 10, 10);
-        Budget::new(limits)
+        Budget::new(limits, None)
     }
 
     #[test]
@@ -274,6 +290,6 @@ mod tests {
         assert!(small().measure(&value).is_err());
         assert!(small().measure(&Value::array([1.into()])).is_ok());
         let deep = (0..=MAX_DEPTH).fold(Value::Nil, |value, _| Value::array([value]));
-        assert!(Budget::new(Limits::default()).measure(&deep).is_err());
+        assert!(Budget::new(Limits::default(), None).measure(&deep).is_err());
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::Value;
 
 use super::{Exec, Run};
 use crate::ErrorKind;
-use crate::ast::{Command, Operand, Pipe, Span, Term};
+use crate::ast::{Command, Operand, Pipe, Term};
 use crate::error::Fail;
 use crate::functions::{Arguments, Context, Function, HostFunction, Native, Type};
-use crate::limits::Nesting;
+use crate::limits::Caller;
 use crate::methods;
 use crate::number::Number;
 use crate::val::{Purpose, Val};
@@ -254,9 +255,9 @@ impl<'t> Run<'t> {
         let plain: Result<Vec<Value>, Fail> =
             values.iter().map(|value| value.to_value(&mut self.budget, Purpose::Print)).collect();
         let plain = plain.map_err(|fail| self.error(given.span, fail))?;
-        let nesting = Nesting::enter(self.depth, &self.budget);
-        let result = host(&plain);
-        nesting.leave(&mut self.budget);
+        let caller = Caller::new(self.depth, &self.budget);
+        let result = host(&caller, &plain);
+        self.budget.charge(&caller);
         match result {
             Ok(value) => Ok(Val::from(&value)),
             Err(cause) => Err(self.error(given.span, Fail::from_host(name, cause))),

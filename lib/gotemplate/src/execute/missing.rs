@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use govalue::Map;
+use govalue::Span;
 
 use super::Run;
-use crate::ast::{Command, Operand, Pipe, Span, Term};
+use crate::ast::{Command, Operand, Pipe, Term};
 use crate::val::Dict;
 
 /// Functions that print what they are given. Nothing is left of a missing value

@@ -4,7 +4,7 @@ use super::{Parse, Parser};
 use crate::ErrorKind;
 use crate::ast::{Command, Operand, Pipe, Term, Var};
 use crate::error::Fail;
-use crate::lex::{Kind, Token};
+use crate::lex::{Token, TokenKind};
 use crate::number::Number;
 
 impl Parser<'_> {
@@ -17,7 +17,7 @@ impl Parser<'_> {
         Var(index as u32)
     }
 
-    pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Parse<Pipe> {
+    pub(super) fn pipeline(&mut self, context: &str, end: TokenKind) -> Parse<Pipe> {
         let first = self.peek_solid();
         let mut pipe = Pipe {
             span: Self::span(first),
@@ -34,18 +34,18 @@ impl Parser<'_> {
                     Self::check(token, &pipe, context)?;
                     return Ok(pipe);
                 }
-                Kind::Bool
-                | Kind::CharConstant
-                | Kind::Complex
-                | Kind::Dot
-                | Kind::Field
-                | Kind::Identifier
-                | Kind::Number
-                | Kind::Nil
-                | Kind::Raw
-                | Kind::Quoted
-                | Kind::Variable
-                | Kind::LeftParen => {
+                TokenKind::Bool
+                | TokenKind::CharConstant
+                | TokenKind::Complex
+                | TokenKind::Dot
+                | TokenKind::Field
+                | TokenKind::Identifier
+                | TokenKind::Number
+                | TokenKind::Nil
+                | TokenKind::Raw
+                | TokenKind::Quoted
+                | TokenKind::Variable
+                | TokenKind::LeftParen => {
                     let command = self.command()?;
                     pipe.span = pipe.span.to(command.span());
                     pipe.commands.push(command);
@@ -60,13 +60,13 @@ impl Parser<'_> {
         loop {
             let before = self.at;
             let token = self.peek_solid();
-            if token.kind != Kind::Variable {
+            if token.kind != TokenKind::Variable {
                 return Ok(());
             }
             self.next();
             let next = self.peek_solid();
-            let comma = next.kind == Kind::Char && self.text_of(next) == ",";
-            if !comma && !matches!(next.kind, Kind::Assign | Kind::Declare) {
+            let comma = next.kind == TokenKind::Char && self.text_of(next) == ",";
+            if !comma && !matches!(next.kind, TokenKind::Assign | TokenKind::Declare) {
                 self.at = before;
                 return Ok(());
             }
@@ -76,13 +76,13 @@ impl Parser<'_> {
             pipe.variables.push(variable);
             self.variables.push(variable);
             if !comma {
-                pipe.assign = next.kind == Kind::Assign;
+                pipe.assign = next.kind == TokenKind::Assign;
                 return Ok(());
             }
             if context != "range" || pipe.variables.len() > 1 {
                 return Self::fail(token, format!("too many declarations in {context}"));
             }
-            if self.peek_solid().kind != Kind::Variable {
+            if self.peek_solid().kind != TokenKind::Variable {
                 return Self::fail(next, "range can only initialize variables");
             }
         }
@@ -113,9 +113,9 @@ impl Parser<'_> {
             operands.extend(self.operand()?);
             let token = self.peek();
             match token.kind {
-                Kind::Space => {}
-                Kind::RightDelimiter | Kind::RightParen => break,
-                Kind::Pipe => {
+                TokenKind::Space => {}
+                TokenKind::RightDelimiter | TokenKind::RightParen => break,
+                TokenKind::Pipe => {
                     self.at += 1;
                     break;
                 }
@@ -134,7 +134,7 @@ impl Parser<'_> {
         let Some(mut operand) = self.term()? else { return Ok(None) };
         let mut fields = Vec::new();
         let mut span = operand.span;
-        while self.peek().kind == Kind::Field {
+        while self.peek().kind == TokenKind::Field {
             let token = self.next();
             fields.push(self.text_of(token)[1..].into());
             span = span.to(Self::span(token));
@@ -171,7 +171,7 @@ impl Parser<'_> {
             Err(message) => Self::fail(token, message),
         };
         let term = match token.kind {
-            Kind::Identifier => {
+            TokenKind::Identifier => {
                 if let Some(function) = (self.around.function)(text) {
                     Term::Function(text.into(), function)
                 } else {
@@ -180,10 +180,10 @@ impl Parser<'_> {
                     return Err((fail, Self::span(token)));
                 }
             }
-            Kind::Dot => Term::Dot,
-            Kind::Nil => Term::Nil,
-            Kind::Bool => Term::Bool(text == "true"),
-            Kind::Variable => {
+            TokenKind::Dot => Term::Dot,
+            TokenKind::Nil => Term::Nil,
+            TokenKind::Bool => Term::Bool(text == "true"),
+            TokenKind::Variable => {
                 let name = text.to_owned();
                 let variable = self.variable(&name);
                 if !self.variables.contains(&variable) {
@@ -193,15 +193,15 @@ impl Parser<'_> {
                 }
                 Term::Variable(variable, Vec::new())
             }
-            Kind::Field => Term::Field(vec![text[1..].into()]),
-            Kind::CharConstant => number(Number::character(text))?,
-            Kind::Complex => number(Number::complex(text))?,
-            Kind::Number => number(Number::parse(text))?,
-            Kind::Quoted | Kind::Raw => Term::String(self.string(token)?),
-            Kind::LeftParen => {
+            TokenKind::Field => Term::Field(vec![text[1..].into()]),
+            TokenKind::CharConstant => number(Number::character(text))?,
+            TokenKind::Complex => number(Number::complex(text))?,
+            TokenKind::Number => number(Number::parse(text))?,
+            TokenKind::Quoted | TokenKind::Raw => Term::String(self.string(token)?),
+            TokenKind::LeftParen => {
                 self.next();
                 self.deeper(token)?;
-                let pipe = self.pipeline("parenthesized pipeline", Kind::RightParen)?;
+                let pipe = self.pipeline("parenthesized pipeline", TokenKind::RightParen)?;
                 self.depth -= 1;
                 let close = self.tokens[self.at - 1];
                 let span = Self::span(token).to(Self::span(close));

@@ -59,7 +59,7 @@ pub(super) const FUNCTIONS: &[Native] = &[
 ];
 
 /// What making a key or a signature costs.
-const SLOW: usize = 5_000;
+const SLOW: usize = 20_000;
 
 fn private_key(context: &mut Context<'_>, arguments: &Arguments<'_>) -> Outcome {
     context.budget.spend(SLOW)?;

@@ -51,7 +51,8 @@ fn compiled(context: &mut Context<'_>, pattern: &[u8]) -> Result<Regex, Fail> {
         return Ok(regex.clone());
     }
     // Compiling is slow, and slower for long patterns.
-    context.budget.spend(1000 + pattern.len() * 20)?;
+    let states = usize::try_from(regexp::cost(&pattern)).unwrap_or(usize::MAX);
+    context.budget.spend((1000 + pattern.len() * 20).saturating_add(states))?;
     let regex = regexp::compile(&pattern).map_err(|reason| format!("{reason}: {pattern:?}"))?;
     if context.regexes.len() >= CACHED {
         context.regexes.clear();

@@ -2,9 +2,11 @@
 
 use std::rc::Rc;
 
+use govalue::semver::Version;
+
+use super::constraint::Constraints;
 use crate::functions::Native;
 use crate::functions::Type::String;
-use crate::semver::{Constraints, Version};
 use crate::val::Val;
 
 pub(super) const FUNCTIONS: &[Native] = &[

@@ -180,16 +180,10 @@ impl Reader<'_> {
 
     fn escape(&mut self) -> Result<char, ParseError> {
         self.at += 1;
-        let c = match self.peek() {
-            Some(c @ (b'"' | b'\\' | b'/')) => c as char,
-            Some(b'b') => '\x08',
-            Some(b'f') => '\x0c',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.unicode(),
-            _ => return Err(self.error("unknown escape")),
-        };
+        if self.peek() == Some(b'u') {
+            return self.unicode();
+        }
+        let c = self.peek().and_then(escaped_char).ok_or_else(|| self.error("unknown escape"))?;
         self.at += 1;
         Ok(c)
     }
@@ -202,10 +196,9 @@ impl Reader<'_> {
         }
         if first < 0xdc00 && self.text[self.at..].starts_with("\\u") {
             let second = self.hex4(self.at + 2).unwrap_or(0);
-            if (0xdc00..0xe000).contains(&second) {
+            if let Some(c) = surrogate_pair(first, second) {
                 self.at += 6;
-                let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-                return Ok(char::from_u32(code).unwrap_or('\u{FFFD}'));
+                return Ok(c);
             }
         }
         Ok('\u{FFFD}')
@@ -256,6 +249,26 @@ impl Reader<'_> {
         }
         if self.at == start { Err(self.error("expected a digit")) } else { Ok(()) }
     }
+}
+
+/// The character that a backslash and this letter stand for in a JSON string;
+/// none for `u`, which begins a code.
+pub fn escaped_char(letter: u8) -> Option<char> {
+    Some(match letter {
+        b'"' | b'\\' | b'/' => char::from(letter),
+        b'b' => '\x08',
+        b'f' => '\x0c',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
+}
+
+/// The character that two codes stand for together, if they are a pair.
+pub fn surrogate_pair(high: u32, low: u32) -> Option<char> {
+    let is_pair = (0xd800..0xdc00).contains(&high) && (0xdc00..0xe000).contains(&low);
+    is_pair.then(|| char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)))?
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{FloatFormat, Map, Value, format_float, layout};
+use crate::{FloatFormat, Map, Time, Value, format_float, layout};
 
 /// How [`encode`] writes.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,20 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+impl Unsupported {
+    /// A map with keys that are no strings.
+    pub(crate) fn map(map: &Map) -> Self {
+        Self(format!("type: {}", map.type_name()))
+    }
+}
+
+pub(crate) fn rfc3339(time: &Time) -> Result<String, Unsupported> {
+    if !(0..=9999).contains(&time.year()) {
+        return Err(Unsupported("year outside of 0 to 9999".to_owned()));
+    }
+    Ok(time.format(layout::RFC3339_NANO))
+}
+
 /// Writes a value as Go's `json.Marshal`, or `json.MarshalIndent`.
 ///
 /// ```
@@ -45,7 +59,7 @@ pub fn encode(value: &Value, options: Options<'_>) -> Result<String, Unsupported
 }
 
 /// Deeper than any sensible document, and far from the end of the stack.
-const MAX_DEPTH: usize = 1_000;
+pub(crate) const MAX_DEPTH: usize = 1_000;
 
 struct Writer<'a> {
     out: String,
@@ -61,19 +75,14 @@ impl Writer<'_> {
             Value::Int(value) => self.out.push_str(&value.to_string()),
             Value::Sized(kind, value) => self.out.push_str(&kind.decimal(*value)),
             Value::Duration(duration) => self.out.push_str(&duration.0.to_string()),
-            Value::Float(value) => self.out.push_str(&number(*value)?),
+            Value::Float(value) => self.out.push_str(&finite_number(*value)?),
             Value::String(text) => self.string(&text.to_str_lossy()),
             Value::Bytes(bytes) => {
                 self.out.push('"');
                 self.out.push_str(&crate::base64::encode(bytes));
                 self.out.push('"');
             }
-            Value::Time(time) => {
-                if !(0..=9999).contains(&time.year()) {
-                    return Err(Unsupported("year outside of 0 to 9999".to_owned()));
-                }
-                self.string(&time.format(layout::RFC3339_NANO));
-            }
+            Value::Time(time) => self.string(&rfc3339(time)?),
             // A location has no exported fields.
             Value::Location(_) => self.out.push_str("{}"),
             Value::Array(items) => {
@@ -91,7 +100,7 @@ impl Writer<'_> {
 
     fn map(&mut self, map: &Map) -> Result<(), Unsupported> {
         if !map.shape().string_keys() {
-            return Err(Unsupported(format!("type: {}", map.type_name())));
+            return Err(Unsupported::map(map));
         }
         self.open('{')?;
         for (index, (key, value)) in map.sorted().into_iter().enumerate() {
@@ -166,7 +175,7 @@ impl Writer<'_> {
 }
 
 /// Plain notation between 1e-6 and 1e21, else an exponent without padding.
-fn number(value: f64) -> Result<String, Unsupported> {
+pub(crate) fn finite_number(value: f64) -> Result<String, Unsupported> {
     if !value.is_finite() {
         return Err(Unsupported(format!("value: {}", crate::float::shortest(value))));
     }
@@ -182,7 +191,7 @@ fn number(value: f64) -> Result<String, Unsupported> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{IntType, Key, MapShape, Time};
+    use crate::{IntType, Key, MapShape};
 
     fn plain(value: impl Into<Value>) -> String {
         encode(&value.into(), Options::default()).unwrap()

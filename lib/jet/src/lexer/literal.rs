@@ -1,12 +1,12 @@
 //! Numbers and quoted text.
 
-use govalue::{Str, parse_float, parse_int};
+use govalue::{Str, Unquoted, parse_float, parse_int, unquote_char};
 
-use super::{Kind, Lexer, is_word};
+use super::{Lexer, TokenKind, is_word};
 use crate::error::Error;
 
 impl Lexer<'_> {
-    pub(super) fn number(&mut self) -> Result<Kind, Error> {
+    pub(super) fn number(&mut self) -> Result<TokenKind, Error> {
         let start = self.pos;
         let bytes = self.text.as_bytes();
         let run = |mut pos: usize, allowed: fn(&u8) -> bool| {
@@ -36,8 +36,8 @@ impl Lexer<'_> {
             return Err(self.error(start, end, message));
         }
         match (imaginary, value(&self.text[start..pos])) {
-            (false, Some(number)) => Ok(Kind::Number(number)),
-            (true, Some(_)) => Ok(Kind::Imaginary),
+            (false, Some(number)) => Ok(TokenKind::Number(number)),
+            (true, Some(_)) => Ok(TokenKind::Imaginary),
             (_, None) => {
                 let message = format!("`{}` is not a number, or too large", &self.text[start..end]);
                 Err(self.error(start, end, message))
@@ -47,7 +47,7 @@ impl Lexer<'_> {
 
     /// A string, raw string or character constant. A character is the number
     /// of its code.
-    pub(super) fn quoted(&mut self, quote: char) -> Result<Kind, Error> {
+    pub(super) fn quoted(&mut self, quote: char) -> Result<TokenKind, Error> {
         let start = self.pos;
         self.pos += 1;
         if quote == '`' {
@@ -56,86 +56,34 @@ impl Lexer<'_> {
             };
             let text = self.rest()[..len].replace('\r', "");
             self.pos += len + 1;
-            return Ok(Kind::Quoted(text.into()));
+            return Ok(TokenKind::Quoted(text.into()));
         }
         let mut out = Vec::new();
         let mut characters = Vec::new();
-        loop {
-            let at = self.pos;
-            let mut chars = self.rest().chars();
-            let piece = match chars.next() {
-                Some('\\') => self.escape(quote)?,
-                None | Some('\n') => {
-                    return Err(self.error(start, start + 1, "the string is not closed"));
-                }
-                Some(c) if c == quote => break,
-                Some(c) => {
-                    self.pos += c.len_utf8();
-                    Piece::Char(c)
-                }
-            };
-            debug_assert!(self.pos > at);
-            match piece {
-                Piece::Char(c) => {
-                    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                    characters.push(u32::from(c));
-                }
-                Piece::Byte(byte) => {
-                    out.push(byte);
-                    characters.push(u32::from(byte));
-                }
+        while !self.rest().starts_with(quote) {
+            let rest = self.rest();
+            if rest.is_empty() || rest.starts_with('\n') {
+                return Err(self.error(start, start + 1, "the string is not closed"));
             }
+            let Some((unquoted, after)) = unquote_char(rest, quote) else {
+                let escape: usize = rest.chars().take(2).map(char::len_utf8).sum();
+                let end = self.pos + escape;
+                return Err(self.error(self.pos, end, "unknown escape in a string"));
+            };
+            unquoted.push_to(&mut out);
+            characters.push(match unquoted {
+                Unquoted::Char(c) => u32::from(c),
+                Unquoted::Byte(byte) => u32::from(byte),
+            });
+            self.pos = self.text.len() - after.len();
         }
         self.pos += 1;
         match (quote, characters[..].as_ref()) {
-            ('"', _) => Ok(Kind::Quoted(Str::from(out))),
-            (_, [code]) => Ok(Kind::Number(f64::from(*code))),
+            ('"', _) => Ok(TokenKind::Quoted(Str::from(out))),
+            (_, [code]) => Ok(TokenKind::Number(f64::from(*code))),
             _ => Err(self.error(start, self.pos, "a character constant is one character")),
         }
     }
-
-    /// A backslash and what follows, by Go's rules.
-    fn escape(&mut self, quote: char) -> Result<Piece, Error> {
-        let start = self.pos;
-        self.pos += 1;
-        let c = self.rest().chars().next().unwrap_or_default();
-        self.pos += if c == '\0' { 0 } else { c.len_utf8() };
-        let piece = match c {
-            'a' => Some(Piece::Byte(0x07)),
-            'b' => Some(Piece::Byte(0x08)),
-            'f' => Some(Piece::Byte(0x0C)),
-            'n' => Some(Piece::Byte(b'\n')),
-            'r' => Some(Piece::Byte(b'\r')),
-            't' => Some(Piece::Byte(b'\t')),
-            'v' => Some(Piece::Byte(0x0B)),
-            '\\' => Some(Piece::Byte(b'\\')),
-            _ if c == quote => Some(Piece::Char(c)),
-            'x' => self.code(2, 16).map(|code| Piece::Byte(code as u8)),
-            'u' => self.code(4, 16).and_then(char::from_u32).map(Piece::Char),
-            'U' => self.code(8, 16).and_then(char::from_u32).map(Piece::Char),
-            '0'..='7' => {
-                self.pos -= 1;
-                self.code(3, 8).and_then(|code| u8::try_from(code).ok()).map(Piece::Byte)
-            }
-            _ => None,
-        };
-        piece.ok_or_else(|| self.error(start, self.pos, "unknown escape in a string"))
-    }
-
-    /// Exactly this many digits.
-    fn code(&mut self, digits: usize, radix: u32) -> Option<u32> {
-        let text = self.rest().get(..digits)?;
-        if !text.chars().all(|c| c.is_digit(radix)) {
-            return None;
-        }
-        self.pos += digits;
-        u32::from_str_radix(text, radix).ok()
-    }
-}
-
-enum Piece {
-    Char(char),
-    Byte(u8),
 }
 
 /// Every number is a float, but whole ones must fit 64 bits, and a leading

@@ -14,7 +14,7 @@ fn numbers(text: &str) -> Option<f64> {
     let source = Arc::new(Source { name: "t".into(), text: format!("[[{text}]]") });
     let delimiters = Delimiters { left: "[[".into(), right: "]]".into() };
     match tokens(&source, &delimiters).ok()?[1].kind {
-        Kind::Number(number) => Some(number),
+        TokenKind::Number(number) => Some(number),
         _ => None,
     }
 }
@@ -72,8 +72,8 @@ fn strings_follow_go() {
         Arc::new(Source { name: "t".into(), text: r#"[["\x41\u00e9\101\"" `\n`]]"#.into() });
     let delimiters = Delimiters { left: "[[".into(), right: "]]".into() };
     let tokens = tokens(&source, &delimiters).unwrap();
-    assert_eq!(tokens[1].kind, Kind::Quoted("AéA\"".into()));
-    assert_eq!(tokens[2].kind, Kind::Quoted("\\n".into()));
+    assert_eq!(tokens[1].kind, TokenKind::Quoted("AéA\"".into()));
+    assert_eq!(tokens[2].kind, TokenKind::Quoted("\\n".into()));
     for bad in [r#"[["\q"]]"#, "[[\"a\nb\"]]", "[[\"a]]", "[[`a]]", r#"[["\'"]]"#, r#"[["\xZZ"]]"#]
     {
         assert!(lex(bad).is_err(), "{bad}");

@@ -1,31 +1,38 @@
 //! Expressions.
 
 use super::Parser;
+use govalue::Span;
+
 use crate::ast::{Args, Expr, ExprKind, Name, Operator};
 use crate::error::Error;
-use crate::lexer::{Keyword, Kind, Mark};
-use crate::source::Span;
+use crate::lexer::{Keyword, Mark, TokenKind};
 
 /// From loosest to tightest. `&&` and `||` share a level, as `==` and `!=` do.
-const LEVELS: &[&[(Kind, Operator)]] = &[
+const LEVELS: &[&[(TokenKind, Operator)]] = &[
     &[
-        (Kind::Mark(Mark::And), Operator::And),
-        (Kind::Keyword(Keyword::And), Operator::And),
-        (Kind::Mark(Mark::Or), Operator::Or),
-        (Kind::Keyword(Keyword::Or), Operator::Or),
+        (TokenKind::Mark(Mark::And), Operator::And),
+        (TokenKind::Keyword(Keyword::And), Operator::And),
+        (TokenKind::Mark(Mark::Or), Operator::Or),
+        (TokenKind::Keyword(Keyword::Or), Operator::Or),
     ],
-    &[(Kind::Mark(Mark::Equal), Operator::Equal), (Kind::Mark(Mark::Unequal), Operator::Unequal)],
     &[
-        (Kind::Mark(Mark::Less), Operator::Less),
-        (Kind::Mark(Mark::LessEqual), Operator::LessEqual),
-        (Kind::Mark(Mark::Greater), Operator::Greater),
-        (Kind::Mark(Mark::GreaterEqual), Operator::GreaterEqual),
+        (TokenKind::Mark(Mark::Equal), Operator::Equal),
+        (TokenKind::Mark(Mark::Unequal), Operator::Unequal),
     ],
-    &[(Kind::Mark(Mark::Plus), Operator::Add), (Kind::Mark(Mark::Minus), Operator::Subtract)],
     &[
-        (Kind::Mark(Mark::Times), Operator::Multiply),
-        (Kind::Mark(Mark::Divide), Operator::Divide),
-        (Kind::Mark(Mark::Modulo), Operator::Modulo),
+        (TokenKind::Mark(Mark::Less), Operator::Less),
+        (TokenKind::Mark(Mark::LessEqual), Operator::LessEqual),
+        (TokenKind::Mark(Mark::Greater), Operator::Greater),
+        (TokenKind::Mark(Mark::GreaterEqual), Operator::GreaterEqual),
+    ],
+    &[
+        (TokenKind::Mark(Mark::Plus), Operator::Add),
+        (TokenKind::Mark(Mark::Minus), Operator::Subtract),
+    ],
+    &[
+        (TokenKind::Mark(Mark::Times), Operator::Multiply),
+        (TokenKind::Mark(Mark::Divide), Operator::Divide),
+        (TokenKind::Mark(Mark::Modulo), Operator::Modulo),
     ],
 ];
 
@@ -43,7 +50,7 @@ impl Parser<'_> {
                 return Ok(condition);
             }
             let yes = parser.expression("a ternary")?;
-            let colon = Kind::Mark(Mark::Colon);
+            let colon = TokenKind::Mark(Mark::Colon);
             parser.expect(&colon, "a ternary", "a colon is missing")?;
             let no = parser.expression("a ternary")?;
             let span = condition.span.to(no.span);
@@ -81,17 +88,17 @@ impl Parser<'_> {
     fn unary(&mut self, place: &str) -> Result<Expr, Error> {
         let token = self.peek().clone();
         match token.kind {
-            Kind::Mark(Mark::Not) | Kind::Keyword(Keyword::Not) => {
+            TokenKind::Mark(Mark::Not) | TokenKind::Keyword(Keyword::Not) => {
                 self.pos += 1;
                 let operand = self.nested(|parser| parser.binary(COMPARISON, place))?;
                 let span = token.span.to(operand.span);
                 Ok(Expr::new(ExprKind::Not(Box::new(operand)), span))
             }
-            Kind::Mark(Mark::Minus | Mark::Plus) => {
+            TokenKind::Mark(Mark::Minus | Mark::Plus) => {
                 self.pos += 1;
                 let operand = self.operand("a sign")?;
                 let span = token.span.to(operand.span);
-                let minus = token.kind == Kind::Mark(Mark::Minus);
+                let minus = token.kind == TokenKind::Mark(Mark::Minus);
                 Ok(Expr::new(ExprKind::Sign(minus, Box::new(operand)), span))
             }
             _ => self.operand(place),
@@ -117,7 +124,7 @@ impl Parser<'_> {
             }
             if self.accept(Mark::OpenParen) {
                 let args = self.arguments()?;
-                let close = Kind::Mark(Mark::CloseParen);
+                let close = TokenKind::Mark(Mark::CloseParen);
                 let end = self.expect(&close, "a call", "a closing parenthesis is missing")?;
                 let span = expr.span.to(end);
                 expr = Expr::new(ExprKind::Call(Box::new(expr), args), span);
@@ -137,7 +144,7 @@ impl Parser<'_> {
     fn members(&mut self, expr: Expr) -> Result<Expr, Error> {
         let mut path: Vec<(Name, Span)> = Vec::new();
         let mut span = expr.span;
-        while self.peek().kind == Kind::Field && !self.peek().spaced {
+        while self.peek().kind == TokenKind::Field && !self.peek().spaced {
             let token = self.next();
             path.push((Name::from(&self.text(token.span)[1..]), token.span));
             span = span.to(token.span);
@@ -165,7 +172,7 @@ impl Parser<'_> {
         let from = bound(self, self.at(Mark::Colon))?;
         let slice = self.accept(Mark::Colon);
         let to = bound(self, !slice || self.at(Mark::CloseBracket))?;
-        let close = Kind::Mark(Mark::CloseBracket);
+        let close = TokenKind::Mark(Mark::CloseBracket);
         let end = self.expect(&close, "an index", "a closing bracket is missing")?;
         let span = base.span.to(end);
         let base = Box::new(base);
@@ -199,18 +206,18 @@ impl Parser<'_> {
         let token = self.next();
         let span = token.span;
         let kind = match token.kind {
-            Kind::Name => ExprKind::Name(Name::from(self.text(span))),
-            Kind::Field => ExprKind::Field(vec![(Name::from(&self.text(span)[1..]), span)]),
-            Kind::Mark(Mark::Dot) => ExprKind::Field(Vec::new()),
-            Kind::Mark(Mark::Slot) => ExprKind::Slot,
-            Kind::Bool(value) => ExprKind::Bool(value),
-            Kind::Number(value) => ExprKind::Number(value),
-            Kind::Imaginary => ExprKind::Imaginary,
-            Kind::Quoted(text) => ExprKind::Text(text),
-            Kind::Keyword(Keyword::Nil) => ExprKind::Nil,
-            Kind::Mark(Mark::OpenParen) => {
+            TokenKind::Name => ExprKind::Name(Name::from(self.text(span))),
+            TokenKind::Field => ExprKind::Field(vec![(Name::from(&self.text(span)[1..]), span)]),
+            TokenKind::Mark(Mark::Dot) => ExprKind::Field(Vec::new()),
+            TokenKind::Mark(Mark::Slot) => ExprKind::Slot,
+            TokenKind::Bool(value) => ExprKind::Bool(value),
+            TokenKind::Number(value) => ExprKind::Number(value),
+            TokenKind::Imaginary => ExprKind::Imaginary,
+            TokenKind::Quoted(text) => ExprKind::Text(text),
+            TokenKind::Keyword(Keyword::Nil) => ExprKind::Nil,
+            TokenKind::Mark(Mark::OpenParen) => {
                 let inner = self.expression("parentheses")?;
-                let close = Kind::Mark(Mark::CloseParen);
+                let close = TokenKind::Mark(Mark::CloseParen);
                 self.expect(&close, "parentheses", "a closing parenthesis is missing")?;
                 return Ok(inner);
             }

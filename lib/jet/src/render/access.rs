@@ -1,5 +1,6 @@
 //! Members, indexes and slices.
 
+use govalue::Span;
 use govalue::{IntType, Str, Value};
 
 use super::{Runtime, ops};
@@ -7,7 +8,6 @@ use crate::ast::Name;
 use crate::error::{Error, ErrorKind};
 use crate::function::{self, Function};
 use crate::item::Item;
-use crate::source::Span;
 use crate::variables::method_name;
 
 /// A byte of a string.

@@ -1,5 +1,6 @@
 //! `:=` and `=`.
 
+use govalue::Span;
 use govalue::{MapShape, Value};
 
 use super::Runtime;
@@ -7,7 +8,6 @@ use super::edits::weigh;
 use crate::ast::{Assign, Target};
 use crate::error::{Error, ErrorKind};
 use crate::item::Item;
-use crate::source::Span;
 
 impl Runtime<'_> {
     pub(super) fn assign(&mut self, assign: &Assign) -> Result<(), Error> {

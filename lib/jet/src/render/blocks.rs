@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::Runtime;
 use super::scope::Scope;
+use govalue::Span;
+
 use crate::ast::{Block, Expr, List, Param, Yield};
 use crate::error::{Error, ErrorKind};
-use crate::source::{Source, Span};
+use crate::source::Source;
 
 /// Statements that a block renders where it says `yield content`.
 pub(super) struct Content {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use govalue::Span;
 use govalue::{Key, Map, Value};
 
 use super::Runtime;
@@ -12,7 +13,6 @@ use crate::error::{Error, ErrorKind};
 use crate::function::{self, Function};
 use crate::item::Item;
 use crate::set::not_found;
-use crate::source::Span;
 
 impl Runtime<'_> {
     /// Calls a function with the arguments written after it and the value

@@ -1,5 +1,6 @@
 //! Expressions.
 
+use govalue::Span;
 use govalue::Value;
 
 use super::{Runtime, ops};
@@ -7,7 +8,6 @@ use crate::ast::{Expr, ExprKind, Operator};
 use crate::builtins;
 use crate::error::{Error, ErrorKind};
 use crate::item::Item;
-use crate::source::Span;
 
 impl Runtime<'_> {
     pub(super) fn eval(&mut self, expr: &Expr) -> Result<Item, Error> {

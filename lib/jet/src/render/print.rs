@@ -1,5 +1,6 @@
 //! Values as text.
 
+use govalue::Span;
 use govalue::{FloatFormat, Str, Value, format_float, sprintf};
 
 use super::Runtime;
@@ -8,7 +9,6 @@ use crate::ast::Command;
 use crate::builtins::Writer;
 use crate::error::{Error, ErrorKind};
 use crate::item::Item;
-use crate::source::Span;
 
 impl Runtime<'_> {
     /// Prints what an action yields: nothing at all prints as nothing, a null

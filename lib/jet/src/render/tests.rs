@@ -325,7 +325,9 @@ fn errors_name_the_template_they_are_in() {
     let place = |text: &str| {
         let template = set.parse("t", text).unwrap();
         let error = set.render(&template, &variables(), &Value::Nil).unwrap_err();
-        format!("{}:{}:{} {}", error.file(), error.line(), error.column(), error.source_line())
+        let excerpt = error.excerpt();
+        let (line, column, text) = (excerpt.line(), excerpt.column(), excerpt.text().unwrap());
+        format!("{}:{line}:{column} {text}", error.file())
     };
     assert_eq!(place("[[ include \"failing\" ]]"), "/failing:2:6   [[ nope ]]");
     assert_eq!(place("[[ include \"broken\" ]]"), "/broken:2:7 [[ if ]]");

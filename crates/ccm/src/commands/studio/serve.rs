@@ -1,14 +1,15 @@
 //! Serves the studio until a signal arrives or it has been idle for too long.
 
-use std::any::Any;
 use std::io::{IsTerminal as _, Read as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ccm_engine::{Engine, RunOptions};
-use ccm_host::{Cancel, Command, Environment, FileKind, Host, ListenSocket, System, Tree};
+use ccm_engine::Engine;
+use ccm_host::{
+    Cancel, Command, Environment, FileKind, Host, ListenSocket, StandardInput, System, Tree,
+};
 use ccm_resources::TYPES;
 use ccm_studio::{Settings, Studio};
 use clap::ArgMatches;
@@ -65,15 +66,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         allow_apply: matches.get_flag("allow-apply"),
         read_only: matches.get_flag("read-only"),
         session: flags::session_path(matches),
-        begin_run: {
-            let matches = matches.clone();
-            Box::new(move |options| begin(options, &matches).map_err(|error| described(&error)))
-        },
-        state_directory: {
-            let matches = matches.clone();
-            let is_off = matches.get_flag("no-state");
-            Box::new(move |host| if is_off { None } else { state::read_only(host, &matches) })
-        },
+        state: state::request(&host, matches),
         idle: matches.get_one::<Duration>("idle").copied().filter(|idle| !idle.is_zero()),
         assets: assets(&host, matches)?,
         version: (env!("CARGO_PKG_VERSION"), env!("CCM_COMMIT")),
@@ -116,16 +109,6 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The state directory and the lock of a run that changes the machine.
-fn begin(options: &mut RunOptions, matches: &ArgMatches) -> Result<Option<Box<dyn Any>>> {
-    let mut access = state::Access::open(options, matches)?;
-    let lock = access.lock(&mut |_| {}, &options.host)?;
-    if access.is_lost() {
-        options.state.directory = None;
-    }
-    Ok(Some(Box::new((access, lock))))
-}
-
 /// An error with its causes and what to do about it, in one line.
 fn described(error: &Error) -> String {
     match error.hint() {
@@ -157,7 +140,7 @@ fn place(host: &Host, matches: &ArgMatches) -> Result<(Tree, Option<String>)> {
 
 fn socket(host: &Host, matches: &ArgMatches) -> Result<ListenSocket> {
     if let Some(path) = matches.get_one::<PathBuf>("socket") {
-        return Ok(host.listen_unix(&flags::from_here(host, path))?);
+        return Ok(ListenSocket::bind_unix(host, &flags::from_here(host, path))?);
     }
     let given = matches.get_one::<String>("listen").map(String::as_str).unwrap_or_default();
     let address = given.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
@@ -178,7 +161,7 @@ fn socket(host: &Host, matches: &ArgMatches) -> Result<ListenSocket> {
             ),
         ));
     }
-    Ok(host.listen(address)?)
+    Ok(ListenSocket::bind(address)?)
 }
 
 fn assets(host: &Host, matches: &ArgMatches) -> Result<Option<Tree>> {
@@ -214,7 +197,7 @@ fn announce(ui: &mut Ui, studio: &Studio, matches: &ArgMatches) {
 
 /// Sends a message for each line that someone types.
 fn watch_keyboard(host: &Host, sender: mpsc::Sender<Message>) {
-    let mut input = host.standard_input();
+    let mut input = StandardInput::of(host);
     let read = move || {
         let mut buffer = [0; 256];
         while let Ok(read @ 1..) = input.read(&mut buffer) {

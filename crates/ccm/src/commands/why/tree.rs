@@ -1,8 +1,8 @@
 //! Prints an explanation as an indented tree, in ASCII.
 
-use ccm_engine::Decision;
-use ccm_engine::why::{SetKind, Why, WhyOrigin, WhyProperty, WhyRead, WhyReference};
-use ccm_model::PlanOutcome;
+use ccm_author::Decision;
+use ccm_author::why::{SetKind, Why, WhyOrigin, WhyProperty, WhyRead, WhyReference};
+use ccm_model::Outcome;
 use ccm_model::{Change, REDACTED};
 use serde_json::Value;
 
@@ -144,17 +144,17 @@ fn one_decision(tree: &mut Tree, decision: &Decision) {
     }
 }
 
-fn words(outcome: PlanOutcome) -> &'static str {
+fn words(outcome: Outcome) -> &'static str {
     match outcome {
-        PlanOutcome::Create => "a run creates it",
-        PlanOutcome::Change => "a run changes it",
-        PlanOutcome::Remove => "a run removes it",
-        PlanOutcome::Refresh => "a run refreshes it",
-        PlanOutcome::Run => "a run executes it",
-        PlanOutcome::Provisional => "only the run can decide",
-        PlanOutcome::Failed => "a run fails here",
-        PlanOutcome::Skipped => "a run skips it",
-        PlanOutcome::Stable => "stable, a run changes nothing",
+        Outcome::Create => "a run creates it",
+        Outcome::Change => "a run changes it",
+        Outcome::Remove => "a run removes it",
+        Outcome::Refresh => "a run refreshes it",
+        Outcome::Run => "a run executes it",
+        Outcome::Provisional => "only the run can decide",
+        Outcome::Failed => "a run fails here",
+        Outcome::Skipped => "a run skips it",
+        Outcome::Stable => "stable, a run changes nothing",
     }
 }
 
@@ -177,7 +177,7 @@ fn references(tree: &mut Tree, word: &str, references: Option<&[WhyReference]>) 
     let Some(references) = references.filter(|references| !references.is_empty()) else { return };
     tree.line(1, word);
     for reference in references {
-        let outcome = reference.outcome.map_or("unknown", PlanOutcome::word);
+        let outcome = reference.outcome.map_or("unknown", Outcome::word);
         tree.line(2, &format!("{}: {outcome}", reference.resource));
     }
 }

@@ -1,4 +1,4 @@
-use ccm_model::{Change, PlanOutcome, Verb};
+use ccm_model::{Change, Outcome, Verb};
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn changed(kind: &'static str, name: &str, verb: Verb, changes: Vec<Change>) -> 
 
 fn picture(event: &Event, theme: Theme) -> String {
     let mut text = String::new();
-    Row::of_event(event, None).write(&mut text, theme, Place::default());
+    Row::of_event(event, None).write(&mut text, theme, RowLayout::default());
     text
 }
 
@@ -140,9 +140,18 @@ fn rows_tell_what_changed() {
                 provisional: true,
                 noop: true,
                 waits_for: vec!["package#haproxy".into()],
+                verbs: vec![],
                 ..changed("file", "/c", Verb::Created, vec![Change::of("owner").to("haproxy")])
             },
             "  ? file#/c  owner haproxy, provisional: after package#haproxy  (noop)\n",
+        ),
+        (
+            Event {
+                provisional: true,
+                waits_for: vec!["package#haproxy".into()],
+                ..event("file", "/etc/haproxy/old")
+            },
+            "  ? file#/etc/haproxy/old  stable now; provisional: after package#haproxy\n",
         ),
         (Event { skipped: true, ..event("exec", "x") }, "  · exec#x  skipped by control\n"),
         (
@@ -175,7 +184,7 @@ fn diffs_do_not_repeat_the_name() {
     let event = changed("file", "/x", Verb::Updated, vec![Change::of("content").lines((1, 1))]);
     let shown = |diff: &str| {
         let mut text = String::new();
-        Row::of_event(&event, Some(diff)).write(&mut text, THEME, Place::default());
+        Row::of_event(&event, Some(diff)).write(&mut text, THEME, RowLayout::default());
         text
     };
     let row = "  ~ file#/x  content +1 −1\n";
@@ -203,7 +212,7 @@ fn what_does_not_fit_a_terminal_goes_below() {
         ..event("exec", "x")
     };
     let mut cut = String::new();
-    let place = Place { cuts_errors: true, ..Place::default() };
+    let place = RowLayout { cuts_errors: true, ..RowLayout::default() };
     Row::of_event(&failed, None).write(&mut cut, narrow, place);
     assert_eq!(cut, "  ✗ exec#x\n        cannot do this because of sever…\n");
     let full = picture(&failed, narrow);
@@ -219,7 +228,7 @@ fn names_start_no_new_line_and_colors_are_only_on_signs() {
     let colored = picture(&new_file(), Theme { has_color: true, ..THEME });
     let sign = format!("{GREEN}+{GREEN:#}");
     assert_eq!(colored.replace(&sign, "+"), picture(&new_file(), THEME));
-    assert_eq!(Row::of_event(&sly, None).outcome, PlanOutcome::Stable);
+    assert_eq!(Row::of_event(&sly, None).outcome, Outcome::Stable);
 }
 
 #[test]
