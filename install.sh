@@ -54,6 +54,9 @@ download() {
             --proto-redir '=https' --retry 2 --output "$2" "$1"
     elif has wget; then
         wget -q -O "$2" "$1"
+    elif [ -x /usr/lib/apt/apt-helper ]; then
+        # A minimal Debian has neither.
+        /usr/lib/apt/apt-helper -q download-file "$1" "$2" >/dev/null
     else
         fail "curl or wget is needed to download $1" "install one of them"
     fi || fail "cannot download $1" "check the address, the network and the proxy"
@@ -74,7 +77,8 @@ choose() {
     case $version in
         *[!0-9A-Za-z.+-]*) fail "$version is not a version" ;;
     esac
-    lines=$(grep -E "^[0-9a-f]{64} [ *]ccm-${version:-[0-9][^ ]*}-$1\\.tar\\.gz\$" "$2" || true)
+    pattern=$(printf '%s' "$version" | sed 's/[.+]/\\&/g')
+    lines=$(grep -E "^[0-9a-f]{64} [ *]ccm-${pattern:-[0-9][^ ]*}-$1\\.tar\\.gz\$" "$2" || true)
     [ -n "$lines" ] || fail "the release has no archive ${version:+of version $version }for $1"
     if [ "$(printf '%s\n' "$lines" | wc -l)" -gt 1 ]; then
         say "$lines" >&2
@@ -90,7 +94,6 @@ version_of() { "$1" --version 2>/dev/null | head -n 1; }
 # name, so nobody sees half of it.
 place() {
     directory=$(dirname "$2")
-    mkdir -p "$directory" || fail "cannot create $directory" "choose another --prefix"
     fresh=$(mktemp "$directory/.ccm-install.XXXXXX") ||
         fail "cannot write to $directory" "choose another --prefix, or run this as root"
     if cp "$1" "$fresh" && chmod "$3" "$fresh" && mv -f "$fresh" "$2"; then
@@ -100,27 +103,40 @@ place() {
     fail "cannot write $2"
 }
 
-# Removes what an earlier installation listed, and the list.
+# Whether systemd runs, and this installation has the unit of the agent.
+has_agent() {
+    has systemctl && [ -d /run/systemd/system ] && grep -qx "lib/systemd/system/$unit" "$list"
+}
+
+# Removes what this script made: files, then the directories, which others may
+# use by now.
 remove_listed() {
     while IFS= read -r path; do
         case $path in
             /* | *..*) fail "$list is damaged: it lists $path" ;;
         esac
-        rm -f "$prefix/$path" || fail "cannot remove $prefix/$path"
-        # Directories that others use stay.
-        directory=$path
-        while directory=$(dirname "$directory") && [ "$directory" != . ]; do
-            rmdir "$prefix/$directory" 2>/dev/null || break
-        done
     done <"$list"
+    while IFS= read -r path; do
+        case $path in
+            */) ;;
+            *) rm -f "$prefix/$path" || fail "cannot remove $prefix/$path" ;;
+        esac
+    done <"$list"
+    directories=$(grep '/$' "$list" | sort -r || true)
     rm -f "$list"
-    rmdir "$prefix/share/ccm" "$prefix/share" 2>/dev/null || true
+    printf '%s\n' "$directories" | while IFS= read -r path; do
+        [ -z "$path" ] || rmdir "$prefix/$path" 2>/dev/null || true
+    done
 }
 
 uninstall() {
     [ -f "$list" ] || fail "there is no installation of this script below $prefix" \
         "choose it with --prefix; remove packages with apt or dnf"
+    agent=false
+    ! has_agent || agent=true
+    ! $agent || systemctl --quiet disable --now "$unit" || fail "cannot stop $unit"
     remove_listed
+    ! $agent || systemctl daemon-reload
     say "Removed ccm from $prefix."
     say "Configuration in /etc/choria/ccm and state in /var/lib/ccm stay, if they exist."
 }
@@ -155,12 +171,16 @@ install_release() {
         esac
     fi
     lay_out
+    if has_agent; then
+        systemctl daemon-reload
+        systemctl --no-block try-restart "$unit"
+    fi
     say "Installed $new in $prefix/bin"
     warn_about_path
 }
 
-# Copies everything to its place. The list of files comes first: whatever
-# happens then, an uninstallation finds all of it.
+# Copies everything to its place. The list of files and directories comes first:
+# whatever happens then, an uninstallation finds all of it.
 lay_out() {
     (cd "$tree" && find . -type f | sed 's|^\./||' | sort) >"$work/files"
     if [ "$prefix" != /usr/local ]; then
@@ -168,15 +188,32 @@ lay_out() {
         grep -v '^lib/systemd/' "$work/files" >"$work/kept" || true
         mv "$work/kept" "$work/files"
     fi
-    cp "$work/files" "$work/list"
+    : >"$work/old"
+    [ ! -f "$list" ] || cp "$list" "$work/old"
     # What only the version before had goes with the next uninstallation.
-    [ ! -f "$list" ] || sort -u "$list" "$work/files" >"$work/list"
+    new_directories >"$work/directories"
+    sort -u "$work/old" "$work/files" "$work/directories" >"$work/list"
+    mkdir -p "$prefix/share/ccm" ||
+        fail "cannot create $prefix/share/ccm" "choose another --prefix, or run this as root"
     place "$work/list" "$list" 644
     while IFS= read -r path; do
+        if [ "$path" != bin/ccm ] && [ -e "$prefix/$path" ] && ! grep -qxF "$path" "$work/old"; then
+            say "Replacing $prefix/$path, which another program installed"
+        fi
+        mkdir -p "$(dirname "$prefix/$path")" || fail "cannot create the directory of $prefix/$path"
         mode=644
         [ "$path" != bin/ccm ] || mode=755
         place "$tree/$path" "$prefix/$path" "$mode"
     done <"$work/files"
+}
+
+# The directories that are missing, each with a slash at its end.
+new_directories() {
+    { cat "$work/files" && say share/ccm/installed-files; } | while IFS= read -r path; do
+        while path=$(dirname "$path") && [ "$path" != . ]; do
+            [ -d "$prefix/$path" ] || say "$path/"
+        done
+    done
 }
 
 warn_about_path() {
@@ -215,6 +252,7 @@ main() {
         *) fail "--prefix must be an absolute path" ;;
     esac
     list=$prefix/share/ccm/installed-files
+    unit=ccm-agent.service
     umask 022
     $action
 }

@@ -55,11 +55,18 @@ init() {
     mount -t sysfs -o ro sysfs "$root/sys"
     mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-    local device
-    for device in null zero full random urandom tty; do
-        : > "$root/dev/$device"
-        mount --bind "/dev/$device" "$root/dev/$device"
-    done
+    # Not those of the host: who changes the mode of such a file changes it for all.
+    local device major minor
+    while read -r device major minor; do
+        mknod -m 666 "$root/dev/$device" c "$major" "$minor"
+    done <<'LIST'
+null 1 3
+zero 1 5
+full 1 7
+random 1 8
+urandom 1 9
+tty 5 0
+LIST
     mkdir "$root"/dev/{pts,shm}
     mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$root/dev/pts"
     mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"

@@ -1,5 +1,7 @@
 //! The files of a release, for people who do not build ccm themselves.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,6 +44,8 @@ struct Options {
     profile: String,
     /// Whether binaries of other architectures are tried too.
     check: bool,
+    /// Whether the commit is built again elsewhere, and gives the same files.
+    twice: bool,
 }
 
 /// Builds everything that a release consists of, for all architectures, into
@@ -86,16 +90,55 @@ pub(crate) fn dist(args: &[&str]) -> Result {
     })?;
     std::fs::write(directory.join("CHANGES.md"), changes()?).map_err(|error| error.to_string())?;
     sums(&directory)?;
+    if options.twice {
+        step("the same again", || build_again(&options, &directory))?;
+    }
     println!("\nxtask: the release is in {}", directory.display());
     Ok(())
 }
 
+/// Makes the release once more, from a clone in another directory with an empty
+/// target directory, and compares the checksums.
+fn build_again(options: &Options, directory: &Path) -> Result {
+    let clone = std::env::temp_dir().join(format!("ccm-again-{}", std::process::id()));
+    let result = (|| {
+        run(Command::new("git").args(["clone", "--quiet", "."]).arg(&clone))?;
+        // Tools are not part of what is built.
+        let tools = [zig()?.with_file_name(""), target_directory()?.join("tools/bin")];
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::join_paths(tools.into_iter().chain(std::env::split_paths(&path)));
+        let mut again = Command::new("cargo");
+        again
+            .args(["xtask", "dist", &format!("--profile={}", options.profile)])
+            .env("PATH", path.map_err(|error| error.to_string())?)
+            .env_remove("CARGO_TARGET_DIR")
+            .current_dir(&clone);
+        // Not `run`, which works in this checkout.
+        let status = again.status().map_err(|error| error.to_string())?;
+        if !status.success() {
+            return Err(format!("{again:?} ended with {status}"));
+        }
+        let sums = |directory: &Path| {
+            std::fs::read_to_string(directory.join("SHA256SUMS")).map_err(|error| error.to_string())
+        };
+        let (first, second) = (sums(directory)?, sums(&clone.join("target/dist"))?);
+        if first == second {
+            return Ok(());
+        }
+        let differ = first.lines().filter(|line| !second.contains(line)).collect::<Vec<_>>();
+        Err(format!("these files differ from build to build:\n{}", differ.join("\n")))
+    })();
+    let _ = std::fs::remove_dir_all(&clone);
+    result
+}
+
 fn options(args: &[&str]) -> Result<Options> {
-    let mut options = Options { profile: "release".to_owned(), check: false };
+    let mut options = Options { profile: "release".to_owned(), check: false, twice: false };
     for arg in args {
         match arg.strip_prefix("--profile=") {
             Some(profile) => options = Options { profile: profile.to_owned(), ..options },
             None if *arg == "--check" => options.check = true,
+            None if *arg == "--twice" => options.twice = true,
             None => return Err(format!("dist does not know {arg}")),
         }
     }
@@ -182,46 +225,33 @@ fn elf(bytes: &[u8]) -> Option<(u16, bool)> {
     Some((short(18)?, has_loader))
 }
 
-/// The example of the README: plan, apply, apply again, as its page shows it.
+/// What the README, the tutorial and the other pages show, done with this binary:
+/// the tests of the documentation.
 fn check_works(binary: &Path, platform: &Platform, runs_here: bool) -> Result {
-    let readme = std::fs::read_to_string(root().join("README.md"));
-    let readme = readme.map_err(|error| error.to_string())?;
-    let manifest = readme
-        .split_once("```yaml file=hello.yaml\n")
-        .and_then(|(_, rest)| rest.split_once("```"))
-        .map(|(manifest, _)| manifest)
-        .ok_or("the README has no hello.yaml")?;
-    let home = std::env::temp_dir().join(format!("ccm-dist-{}", std::process::id()));
-    let ccm = |args: &[&str], expected: &str| {
-        let mut command = if runs_here {
-            Command::new(binary)
-        } else {
-            let mut command = Command::new(platform.emulator);
-            command.arg(binary);
-            command
-        };
-        let ids = |flag| output(Command::new("id").arg(flag)).map(|id| id.trim().to_owned());
-        command.args(args).env_clear().env("PATH", "/usr/bin:/bin").env("HOME", &home);
-        command.env("OWNER", ids("-un")?).env("GROUP", ids("-gn")?);
-        command.env("CCM_STATE_DIR", home.join("state"));
-        let said = output(&mut command)?;
-        if said.contains(expected) {
-            Ok(())
-        } else {
-            Err(format!("{args:?} did not print {expected:?}:\n{said}"))
-        }
-    };
+    let directory = std::env::temp_dir().join(format!("ccm-dist-{}", std::process::id()));
+    let program = directory.join("ccm");
+    let emulator = if runs_here { "" } else { platform.emulator };
+    let script = format!("#!/bin/sh\nexec {emulator} {} \"$@\"\n", binary.display());
     let result = (|| {
-        std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
-        let file = home.join("hello.yaml");
-        std::fs::write(&file, manifest).map_err(|error| error.to_string())?;
-        let file = file.to_str().ok_or("the directory's name is not UTF-8")?;
-        ccm(&["--version"], &format!("ccm {} (", version()))?;
-        ccm(&["plan", file], "2 to create, 1 to refresh")?;
-        ccm(&["apply", file], "2 created, 1 refreshed")?;
-        ccm(&["apply", file], "3 stable")
+        std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        std::fs::write(&program, script).map_err(|error| error.to_string())?;
+        std::fs::set_permissions(&program, Permissions::from_mode(0o755))
+            .map_err(|error| error.to_string())?;
+        let said = output(Command::new(&program).arg("--version"))?;
+        if !said.starts_with(&format!("ccm {} (", version())) {
+            return Err(format!("--version prints {said}"));
+        }
+        let tests =
+            ["--package", "ccm", "--test", "docs", "--", "follow", "functions", "--nocapture"];
+        let mut command = Command::new("cargo");
+        command.args(["test", "--locked", "--quiet"]).args(tests).env("CCM_BINARY", &program);
+        if !runs_here {
+            println!("not in an emulator: the pages on which ccm starts itself");
+            command.env("CCM_BINARY_IS_EMULATED", "1");
+        }
+        run(&mut command)
     })();
-    let _ = std::fs::remove_dir_all(&home);
+    let _ = std::fs::remove_dir_all(&directory);
     result
 }
 

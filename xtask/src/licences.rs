@@ -4,14 +4,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{Result, metadata, root};
+use crate::tools::in_path;
+use crate::{Result, metadata, root, run};
 
-/// Checks what `deny.toml` says of licences, banned crates and sources. Only
-/// `cargo deny` knows the advisories, which it has to download.
+/// Checks what `deny.toml` says of licences, banned crates and sources: with
+/// `cargo deny` where that is installed, and in any case what needs no tool. The
+/// advisories have to be downloaded, which the workflow `advisories` does.
 pub(crate) fn check() -> Result {
+    match in_path("cargo-deny") {
+        Some(tool) => run(Command::new(tool)
+            .args(["--offline", "--log-level=error", "check", "--hide-inclusion-graph"])
+            .args(["licenses", "bans", "sources"]))?,
+        None => println!("cargo-deny is not installed: its lists are checked without it"),
+    }
+    check_lists()
+}
+
+/// The lists of `deny.toml`, read here.
+fn check_lists() -> Result {
     let config = std::fs::read_to_string(root().join("deny.toml"))
         .map_err(|error| format!("deny.toml: {error}"))?;
     let (allowed, banned) = (list(&config, "allow")?, list(&config, "deny")?);
@@ -155,7 +169,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{check, is_allowed, list, write};
+    use super::{check_lists, is_allowed, list, write};
 
     #[test]
     fn every_library_is_listed_with_a_text() {
@@ -194,6 +208,6 @@ mod tests {
             "[licenses]\nallow = [\n    \"MIT\",\n    # why\n    \"ISC\",\n]\ndeny = [\n]\n";
         assert_eq!(list(config, "allow"), Ok(vec!["MIT", "ISC"]));
         assert!(list(config, "deny").is_err() && list(config, "other").is_err());
-        assert_eq!(check(), Ok(()));
+        assert_eq!(check_lists(), Ok(()));
     }
 }

@@ -12,7 +12,8 @@
 //! cargo xtask studio-test        the page of ccm studio: format, types, modules, browser
 //! cargo xtask studio-format      format the page of ccm studio and its tests
 //! cargo xtask studio-vendor      make the page's vendored libraries anew
-//! cargo xtask dist [--check]     the files of a release, for all architectures
+//! cargo xtask dist [--check] [--twice]
+//!                                the files of a release, for all architectures
 //! cargo xtask deb [BINARY]       a Debian package, of a binary that is there
 //! cargo xtask rpm [BINARY]       an rpm package, of a binary that is there
 //! cargo xtask licenses FILE      the licenses of the libraries in ccm
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
         ["sbom", file] => sbom::write(Path::new(file)),
         _ => Err("usage: cargo xtask test [--quick] | docs | tidy | bench | fuzz [RUNS] | schemas | nats | \
                   quickstart [DIR] | studio-test | studio-format | studio-vendor | \
-                  dist [--check] [--profile=P] | deb [BINARY] | rpm [BINARY] | licenses FILE | \
+                  dist [--check] [--twice] [--profile=P] | deb [BINARY] | rpm [BINARY] | licenses FILE | \
                   sbom FILE"
             .into()),
     };

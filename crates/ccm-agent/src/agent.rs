@@ -16,6 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ccm_engine::RunExit;
 use ccm_host::{Cancel, Digest, Host, ServiceManager, System, local_path};
 use ccm_nats::{ConnectionEvent, ContextChoice, KeptConnection, Nats};
 
@@ -51,6 +52,8 @@ pub struct Settings {
     pub commit: &'static str,
     /// Flags that runs are started with.
     pub run_args: Vec<String>,
+    /// Adds the connection, and everything else that downloads, to a system.
+    pub with_network: fn(System, &Arc<Nats>) -> System,
 }
 
 /// A request to the agent.
@@ -150,7 +153,7 @@ struct Invalid {
 
 /// The connection, and what uses it.
 struct Network {
-    nats: Nats,
+    nats: Arc<Nats>,
     /// With `nats`, for what fetches.
     system: System,
     kept: Option<KeptConnection>,
@@ -307,7 +310,7 @@ impl Agent {
                 worst = worse(worst, 1);
             }
             if let Some(signal) = self.stopping {
-                worst = u8::try_from(128 + signal).unwrap_or(1);
+                worst = RunExit::Interrupted(signal).code(false);
                 break;
             }
             let manifest = self.workers[at].url.clone();
@@ -328,7 +331,7 @@ impl Agent {
                     }
                     Ok(Message::Signal(Signal::Stop(signal))) if self.stopping.is_some() => {
                         self.kill_run();
-                        return (u8::try_from(128 + signal).unwrap_or(1), true);
+                        return (RunExit::Interrupted(signal).code(false), true);
                     }
                     Ok(message) => self.take(message),
                     Err(_) => {}
@@ -336,7 +339,7 @@ impl Agent {
             };
             worst = worse(worst, exit);
             if let Some(signal) = self.stopping {
-                worst = u8::try_from(128 + signal).unwrap_or(1);
+                worst = RunExit::Interrupted(signal).code(false);
                 break;
             }
         }
@@ -530,8 +533,8 @@ fn start_network(
         flag: settings.context.clone(),
         configured: Some(config.nats_context.clone()),
     };
-    let nats = Nats::with_stream(choice, "agent", &config.registration_stream);
-    let with_nats = system.clone().with_fetch(Arc::new(nats.clone()));
+    let nats = Arc::new(Nats::with_stream(choice, "agent", &config.registration_stream));
+    let with_nats = (settings.with_network)(system.clone(), &nats);
     let is_used = config.needs_network();
     metrics.set_network(is_used);
     let mut network = Network { nats, system: with_nats, kept: None, registrar: None };
@@ -548,7 +551,7 @@ fn start_network(
         let destination = registry_name(registry);
         metrics.registrations_published(destination, 0);
         metrics.registrations_failed(destination, 0);
-        let registrar = Registrar::start(network.nats.clone(), system, Arc::clone(metrics))?;
+        let registrar = Registrar::start((*network.nats).clone(), system, Arc::clone(metrics))?;
         network.registrar = Some(Arc::new(registrar));
     }
     Ok(network)

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use ccm_engine::{AnyResource, Diagnosis, Engine, Manifest, ManifestError, RunOptions, is_managed};
+use ccm_engine::{
+    AnyResource, Diagnosis, Engine, Manifest, ManifestError, RunOptions, is_managed, templates_of,
+};
 use ccm_host::Host;
 use ccm_model::{Finding, Severity, closest, has_placeholder};
 
@@ -180,7 +182,8 @@ impl Checking<'_> {
             Finding { span: resource.property_span("source"), ..finding }
         };
         if !matches!(self.options.host.stat(&path), Ok(None)) {
-            for error in resource.check_source(&manifest.templates, &path) {
+            let templates = templates_of(resource, &manifest.templates);
+            for error in resource.check_source(&templates, &path) {
                 self.add(manifest, found(error));
             }
             return;

@@ -20,11 +20,11 @@ pub struct Decision {
     pub error: Option<String>,
 }
 
-/// The decisions of one preview. A name can occur in several manifests of a
-/// run, so each is kept with its depth, in run order.
+/// The decisions of one preview. A name can occur in several manifests of a run,
+/// so each is kept with the route to its manifest, and in run order.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    by_resource: HashMap<String, Vec<(usize, Decision)>>,
+    by_resource: HashMap<String, Vec<(Vec<String>, Decision)>>,
 }
 
 impl Decisions {
@@ -38,16 +38,11 @@ impl Decisions {
         (collecting.decisions, finished)
     }
 
-    /// Adds the decision about `type#name`, `depth` manifests below the first.
-    pub fn add(&mut self, resource: String, depth: usize, decision: Decision) {
-        self.by_resource.entry(resource).or_default().push((depth, decision));
-    }
-
     /// The decision about the resource of this name that is number `nth`, from 0
-    /// and in run order, among those at the same depth.
-    pub(crate) fn nth(&self, resource: &str, depth: usize, nth: usize) -> Option<&Decision> {
+    /// and in run order, among those of the manifest that the route leads to.
+    pub(crate) fn nth(&self, resource: &str, route: &[String], nth: usize) -> Option<&Decision> {
         let found = self.by_resource.get(resource)?.iter();
-        found.filter(|(at, _)| *at == depth).map(|(_, decision)| decision).nth(nth)
+        found.filter(|(at, _)| at == route).map(|(_, decision)| decision).nth(nth)
     }
 }
 
@@ -77,7 +72,8 @@ impl Observer for Collecting {
         };
         let outcome = event.outcome();
         let decision = Decision { outcome, changes: event.changes.clone(), error };
-        self.decisions.add(format!("{}#{}", event.kind, event.name), event.route.len(), decision);
+        let of_name = self.decisions.by_resource.entry(format!("{}#{}", event.kind, event.name));
+        of_name.or_default().push((event.route.clone(), decision));
     }
 }
 
@@ -95,18 +91,19 @@ mod tests {
     fn one_name_in_two_manifests_has_two_decisions() {
         let mut collecting = Collecting::default();
         collecting.finished(&event(|event| event.skipped = true), None);
+        let child = ["child.yaml".to_owned()];
         let failed = event(|event| {
-            event.route = vec!["child.yaml".to_owned()];
+            event.route = child.to_vec();
             event.failed = true;
             event.error = vec!["no".to_owned(), "never".to_owned()];
         });
         collecting.finished(&failed, None);
         let decisions = collecting.decisions;
-        let skipped = decisions.nth("file#/x", 0, 0).unwrap();
+        let skipped = decisions.nth("file#/x", &[], 0).unwrap();
         assert_eq!(skipped.outcome, Outcome::Skipped);
-        let failed = decisions.nth("file#/x", 1, 0).unwrap();
+        let failed = decisions.nth("file#/x", &child, 0).unwrap();
         assert_eq!(failed.error.as_deref(), Some("no\nnever"));
-        assert_eq!(decisions.nth("file#/x", 1, 1), None);
-        assert_eq!(decisions.nth("file#/y", 0, 0), None);
+        assert_eq!(decisions.nth("file#/x", &["other.yaml".to_owned()], 0), None);
+        assert_eq!(decisions.nth("file#/y", &[], 0), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Everything that is known of a manifest before it runs: deferred templates, the
 //! hierarchy, conditions.
 
-use ccm_engine::{Diagnosis, Manifest, is_managed};
+use ccm_engine::{Diagnosis, FindingsByItem, Manifest, is_managed, templates_of};
 use ccm_hiera::{Document, EntryState};
 use ccm_model::{Finding, Stage, TemplateError, Templates};
 use ccm_template::Resolver;
@@ -30,24 +30,31 @@ pub(crate) fn diagnose_resources(manifest: &mut Manifest) -> Diagnosis {
 /// `control` skips resolves nothing.
 fn deferred_errors(manifest: &mut Manifest) -> Vec<Finding> {
     let Manifest { declarations, templates, warnings, .. } = manifest;
-    let checked = Unresolved(templates);
     let rendered = declarations.rendered.as_ref();
     let source = rendered.unwrap_or(&warnings.source);
     let mut found = Vec::new();
+    let mut of_items = FindingsByItem::default();
     for resource in &mut declarations.resources {
         if !is_managed(&**resource, templates).unwrap_or(false) {
             continue;
         }
-        let failures = resource.resolve(Stage::Apply, &checked);
+        let templates = templates_of(&**resource, templates);
+        let failures = resource.resolve(Stage::Apply, &Unresolved(&templates));
         let name = resource.display();
-        found.extend(failures.iter().map(|failure| {
+        let findings = failures.iter().map(|failure| {
             let finding = failure.finding(Some(source)).of(&*name);
             match rendered {
                 Some(rendered) => finding.within(rendered),
                 None => finding,
             }
-        }));
+        });
+        match resource.item() {
+            Some(item) => findings.for_each(|finding| of_items.add(finding, item)),
+            None => found.extend(findings),
+        }
     }
+    let manifest = rendered.is_none().then_some(&*warnings.source);
+    found.extend(of_items.into_findings(manifest, &templates.host().redactor()));
     found
 }
 

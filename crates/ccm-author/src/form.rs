@@ -76,14 +76,8 @@ pub struct FieldForm {
     pub phase: PhaseForm,
     /// Whether its value must not be shown.
     pub secret: bool,
-    /// Whether it must be set.
+    /// Whether it must be set, at least with some values of others.
     pub required: bool,
-    /// The values of `ensure` without which it must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub required_unless: Option<&'static [&'static str]>,
-    /// The property without which it must be set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub required_unless_set: Option<&'static str>,
     /// The properties that exclude it.
     pub conflicts: &'static [&'static str],
 }
@@ -164,11 +158,6 @@ fn described(field: &Field) -> FieldForm {
         Some(Format::OneOf(words)) => Some(words),
         _ => None,
     };
-    let (required_unless, required_unless_set) = match field.required {
-        Required::UnlessEnsure(words) => (Some(words), None),
-        Required::UnlessSet(other) => (None, Some(other)),
-        Required::Never | Required::Always => (None, None),
-    };
     FieldForm {
         name: field.name,
         doc: field.doc,
@@ -185,8 +174,6 @@ fn described(field: &Field) -> FieldForm {
         },
         secret: field.secret || field.secret_values,
         required: field.required != Required::Never,
-        required_unless,
-        required_unless_set,
         conflicts: field.conflicts,
     }
 }

@@ -3,7 +3,7 @@
 //! Frames of findings, secrets masked; `govalue::frame` draws them.
 
 use ccm_engine::{AnyType, Diagnosis};
-use ccm_model::{Finding, Severity, excerpt, mask_credentials, redact_credentials};
+use ccm_model::{Finding, Severity, excerpt as excerpt_of, mask_credentials, redact_credentials};
 use ccm_yaml::Source;
 use govalue::frame::{Excerpt, Frame, Level};
 
@@ -44,13 +44,15 @@ fn one(source: &Source, finding: &Finding, secrets: &[&'static str], color: bool
         None => (&*title, None),
     };
     let excerpt = match finding.span {
-        Some(span) => excerpt(source, span, secrets),
+        Some(span) => excerpt_of(source, span, secrets),
         None => Excerpt::whole(source.name()),
     };
+    let item = finding.item.map(|span| excerpt_of(source, span, secrets));
     let frame = Frame {
         level,
         title: &redact_credentials(title),
         excerpt: &excerpt,
+        origin: item.as_ref().map(|item| ("the item", item)),
         note: note.as_deref(),
         hint: finding.hint.as_deref(),
     };

@@ -124,23 +124,15 @@ pub fn outline_of(document: &Document) -> Result<Vec<OutlineEntry>, SyntaxError>
 /// The resources of a tree that was read from a source.
 pub(crate) fn resources_of(source: &Source, root: &Node<'_>) -> Vec<OutlineEntry> {
     let mut reading = Reading { source, found: Vec::new() };
-    let resources = entry(root, "ccm").and_then(|ccm| entry(ccm, "resources"));
-    if let Some(Kind::Sequence(items)) = resources.map(|resources| &resources.kind) {
-        for (index, item) in items.iter().enumerate() {
-            let Kind::Mapping(entries) = &item.kind else { continue };
-            for Entry { key, value } in entries {
-                let path = vec!["ccm".into(), "resources".into(), index.into(), (*key.text).into()];
-                reading.block(&key.text, key.span, value, path);
-            }
-        }
+    let resources = root.entry("ccm").and_then(|ccm| ccm.entry("resources"));
+    if let Some(resources) = resources {
+        reading.entries(resources, &["ccm".into(), "resources".into()]);
     }
     reading.found
 }
 
-fn entry<'n, 'a>(node: &'n Node<'a>, name: &str) -> Option<&'n Node<'a>> {
-    let Kind::Mapping(entries) = &node.kind else { return None };
-    entries.iter().find(|entry| entry.key.text == name).map(|entry| &entry.value)
-}
+/// The words beside a type that are no types.
+const BLOCK_WORDS: [&str; 4] = ["for_each", "as", "tags", "control"];
 
 fn scalar(node: &Node<'_>) -> Option<String> {
     let scalar = node.scalar().filter(|scalar| !scalar.is_null())?;
@@ -162,15 +154,31 @@ struct Reading<'s> {
 }
 
 impl Reading<'_> {
+    /// A list of entries, each with a type, or with another list.
+    fn entries(&mut self, node: &Node<'_>, path: &[Step]) {
+        let Kind::Sequence(items) = &node.kind else { return };
+        for (index, item) in items.iter().enumerate() {
+            let Kind::Mapping(entries) = &item.kind else { continue };
+            for Entry { key, value } in entries {
+                let path = below(&below(path, index), &*key.text);
+                match &*key.text {
+                    "resources" => self.entries(value, &path),
+                    word if BLOCK_WORDS.contains(&word) => {}
+                    kind => self.block(kind, key.span, value, path),
+                }
+            }
+        }
+    }
+
     fn block(&mut self, kind: &str, span: Span, node: &Node<'_>, path: Vec<Step>) {
         match &node.kind {
-            Kind::Mapping(_) if entry(node, "name").and_then(scalar).is_some() => {
-                let name = entry(node, "name").and_then(scalar).unwrap_or_default();
+            Kind::Mapping(_) if node.entry("name").and_then(scalar).is_some() => {
+                let name = node.entry("name").and_then(scalar).unwrap_or_default();
                 let block = Arc::new(OutlineBlock { path: path.clone(), defaults: None });
                 self.add(kind, name, (span, path), node, (&block, None), ResourceShape::Single);
             }
             Kind::Mapping(entries) => {
-                let (defaults, place) = (entry(node, "defaults"), below(&path, "defaults"));
+                let (defaults, place) = (node.entry("defaults"), below(&path, "defaults"));
                 let block = Arc::new(OutlineBlock { defaults: defaults.map(|_| place), path });
                 for Entry { key, value } in entries.iter().filter(|e| e.key.text != "defaults") {
                     let path = below(&block.path, &*key.text);
@@ -185,8 +193,8 @@ impl Reading<'_> {
     }
 
     fn list(&mut self, kind: &str, items: &[Node<'_>], path: Vec<Step>) {
-        let place = items.iter().position(|item| entry(item, "defaults").is_some());
-        let defaults = place.and_then(|index| entry(&items[index], "defaults"));
+        let place = items.iter().position(|item| item.entry("defaults").is_some());
+        let defaults = place.and_then(|index| items[index].entry("defaults"));
         let place = place.map(|index| below(&below(&path, index), "defaults"));
         let block = Arc::new(OutlineBlock { path, defaults: place });
         for (index, item) in items.iter().enumerate() {
@@ -219,8 +227,8 @@ impl Reading<'_> {
         (block, defaults): (&Arc<OutlineBlock>, Option<&Node<'_>>),
         shape: ResourceShape,
     ) {
-        let own = |property| entry(node, property).filter(|node| !node.is_null());
-        let shared = |property| own(property).or_else(|| entry(defaults?, property));
+        let own = |property| node.entry(property).filter(|node| !node.is_null());
+        let shared = |property| own(property).or_else(|| defaults?.entry(property));
         let end = self.end(node).max(start.end);
         self.found.push(OutlineEntry {
             number: self.found.len() + 1,

@@ -33,16 +33,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
         definitions.insert(list(*kind), resource_list(*kind));
         definitions.insert(resources, block(*kind));
     }
-    definitions.insert(
-        "resource".into(),
-        json!({
-            "type": "object",
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": entries,
-            "additionalProperties": false,
-        }),
-    );
+    definitions.insert("resource".into(), entry(types, entries));
     definitions.insert(RULES.into(), ccm_goss::schema(PLACEHOLDER));
     let text = |description: &str| json!({"description": description, "type": SCALAR});
     let map = |description: &str| json!({"description": description, "type": ["object", "null"]});
@@ -56,12 +47,7 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
                 "description": "Stop at the first resource that fails",
                 "type": ["boolean", "null"],
             },
-            "resources": {
-                "description": "Resources, in the order in which they run",
-                "type": "array",
-                "minItems": 1,
-                "items": reference("resource"),
-            },
+            "resources": resources("Resources, in the order in which they run"),
             "resources_jet_file": {
                 "description": "Jet template that renders the list of resources",
                 "type": "string",
@@ -107,6 +93,55 @@ pub fn manifest(types: &[&'static dyn AnyType]) -> Value {
         "required": ["ccm"],
         "additionalProperties": false,
         "$defs": definitions,
+    })
+}
+
+/// A list of entries.
+fn resources(description: &str) -> Value {
+    json!({
+        "description": description,
+        "type": "array",
+        "minItems": 1,
+        "items": reference("resource"),
+    })
+}
+
+/// An entry: one type or a list of entries, and the words of a block beside it.
+fn entry(types: &[&'static dyn AnyType], mut entries: Map<String, Value>) -> Value {
+    entries.insert("resources".into(), resources("Resources of a block"));
+    let one: Vec<Value> = entries.keys().map(|name| json!({"required": [name]})).collect();
+    entries.insert(
+        "for_each".into(),
+        json!({
+            "description": "List or map; the block is repeated for each of its items",
+            "type": ["string", "array", "object"],
+        }),
+    );
+    entries.insert(
+        "as".into(),
+        json!({
+            "description": "Name of the item in expressions",
+            "type": "string",
+            "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
+        }),
+    );
+    if let Some(kind) = types.first() {
+        let common = properties(*kind, SchemaVariant::Loose);
+        for (name, description) in [
+            ("tags", "Tags of every resource of the block"),
+            ("control", "Conditions under which ccm manages the resources of the block"),
+        ] {
+            let mut word = common["properties"][name].clone();
+            word["description"] = description.into();
+            entries.insert(name.into(), word);
+        }
+    }
+    json!({
+        "type": "object",
+        "properties": entries,
+        "oneOf": one,
+        "dependentRequired": {"as": ["for_each"]},
+        "additionalProperties": false,
     })
 }
 

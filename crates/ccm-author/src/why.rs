@@ -112,6 +112,9 @@ pub struct WhyRead {
     pub key: String,
     /// Value; null for a file, and if there is none
     pub value: Value,
+    /// The data key behind a variable of a loop
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     /// The location that supplied the value of a data key or a fact
     pub origin: Option<WhyOrigin>,
     /// Locations whose values it overrides, highest precedence first
@@ -137,6 +140,8 @@ pub enum WhyReadKind {
     Environment,
     /// A file, which may be a template
     File,
+    /// A variable of a loop
+    Item,
 }
 
 impl WhyReadKind {
@@ -147,6 +152,7 @@ impl WhyReadKind {
             Self::Fact => "fact",
             Self::Environment => "environment",
             Self::File => "file",
+            Self::Item => "item",
         }
     }
 }

@@ -350,7 +350,7 @@ fn forms_know_every_property_of_every_type() {
     assert_eq!(field("mode")["format"], "mode");
     assert_eq!(field("mode")["group"], "Permissions");
     assert_eq!(field("owner")["format"], "user");
-    assert_eq!(field("owner")["required_unless"], serde_json::json!(["absent", "link"]));
+    assert_eq!(field("owner")["required"], true);
     assert_eq!(field("require")["items"]["shape"], "reference");
     assert_eq!(field("control")["fields"][0]["format"], "expression");
     assert_eq!(field("content")["conflicts"], json!(["source"]));

@@ -33,6 +33,9 @@ pub struct Apply;
 pub struct Properties {
     #[property(common)]
     pub(crate) common: Common,
+    /// Path of the child manifest, relative to the parent manifest; defaults to `name`
+    #[property(value = "PATH")]
+    pub(crate) manifest: Option<String>,
     /// Preview the child manifest without applying it; cannot turn noop mode off
     pub(crate) noop: Option<bool>,
     /// Run only the health checks; cannot turn this mode off
@@ -49,7 +52,8 @@ pub struct Properties {
 impl Properties {
     fn child(&self) -> Child<'_> {
         Child {
-            path: &self.common.name,
+            name: &self.common.name,
+            path: self.manifest.as_ref().unwrap_or(&self.common.name),
             data: self.data.as_ref().map(|data| &data.0),
             noop: self.noop,
             health_check_only: self.health_check_only,
@@ -78,7 +82,8 @@ impl Declare for Apply {
 
     const NAME: &'static str = "apply";
     const ABOUT: &'static str = "Apply other manifests";
-    const NAME_DOC: &'static str = "Path of the child manifest, relative to the parent manifest";
+    const NAME_DOC: &'static str =
+        "Path of the child manifest, relative to the parent manifest, unless `manifest` is set";
     const ENSURE: Ensure = Ensure::OneOf(&["present"]);
     // At the shell, `ccm apply` applies a manifest.
     const COMMAND_LINE: Option<CommandLine> = None;
@@ -87,12 +92,15 @@ impl Declare for Apply {
         Some("a manifest has no state of its own, only its resources have");
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
-        let name = &want.common.name;
-        if name.contains("://") {
-            let message = format!("`{}` is a URL, not a path", redact_credentials(name));
-            findings.add_with_hint("name", message, "use the path of a local manifest");
-        } else if name.contains('\0') {
-            findings.add("name", "a path cannot contain a NUL character");
+        let property = if want.manifest.is_some() { "manifest" } else { "name" };
+        let path = want.child().path;
+        if path.is_empty() {
+            findings.add(property, "a path cannot be empty");
+        } else if path.contains("://") {
+            let message = format!("`{}` is a URL, not a path", redact_credentials(path));
+            findings.add_with_hint(property, message, "use the path of a local manifest");
+        } else if path.contains('\0') {
+            findings.add(property, "a path cannot contain a NUL character");
         }
         if want.noop == Some(true) && want.health_check_only == Some(true) {
             findings

@@ -7,6 +7,7 @@ use ccm_model::{Properties, ResourceRef, Severity, Stage};
 use ccm_template::Resolver;
 
 use crate::cli::CommandLine;
+use crate::declared::ManagedPath;
 use crate::manifest_run::{Child, Mode};
 use crate::{Error, Result};
 
@@ -79,6 +80,18 @@ pub trait Declare: Sized + 'static {
     /// `ccm validate` does not report a child manifest as missing that an earlier
     /// resource can create.
     fn can_create(_want: &Self::Properties, _path: &Path) -> bool {
+        false
+    }
+
+    /// The paths that a resource manages, for other resources that purge what
+    /// nobody declares.
+    fn managed_paths(_want: &Self::Properties) -> Vec<ManagedPath> {
+        Vec::new()
+    }
+
+    /// Whether a resource removes what no resource declares. Only then is
+    /// [`Context::declared`](crate::Context::declared) filled.
+    fn purges(_want: &Self::Properties) -> bool {
         false
     }
 

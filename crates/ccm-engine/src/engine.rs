@@ -20,6 +20,7 @@ use crate::resource_type::{Detail, Diffs};
 use crate::run::{Finished, Observer, Run, run_manifest};
 use crate::selection::Selection;
 use crate::session::Session;
+use crate::state_access::StateError;
 
 /// Everything that outlives a run. Cheap to clone, and shared between threads.
 #[derive(Clone)]
@@ -32,6 +33,12 @@ impl Engine {
     /// Creates an engine with these types.
     pub fn new(system: System, types: &'static [&'static dyn AnyType]) -> Self {
         Self { system, types }
+    }
+
+    /// The same engine for checks, which connects to nothing.
+    #[must_use]
+    pub fn offline(&self) -> Self {
+        Self { system: self.system.clone().offline(), types: self.types }
     }
 
     /// The types of this engine.
@@ -259,4 +266,7 @@ pub enum EnsureError {
     /// The data that templates see cannot be resolved.
     #[error("cannot resolve data")]
     Data(#[from] ccm_hiera::Error),
+    /// The state directory cannot be used, or another run goes on.
+    #[error(transparent)]
+    State(#[from] StateError),
 }

@@ -14,6 +14,7 @@ mod cli;
 mod converge;
 mod decision_log;
 mod declare;
+mod declared;
 mod engine;
 mod environ;
 mod error;
@@ -30,6 +31,7 @@ mod plan;
 mod provisional;
 mod registration;
 mod request;
+mod requests;
 mod resource;
 mod resource_type;
 mod run;
@@ -50,6 +52,7 @@ pub use cli::{Arguments, CommandLine, ExtraFlag};
 pub use converge::{Converged, converge};
 pub use decision_log::{DecisionLog, DecisionPolicy, ONLY_IN_THE_RUN, RecordedDecision};
 pub use declare::{Declare, Ensure, Findings};
+pub use declared::{DeclaredPath, DeclaredPaths, Extent, ManagedPath};
 pub use engine::{Engine, EnsureError};
 pub use environ::environ;
 pub use error::{Error, Result, chain};
@@ -58,14 +61,16 @@ pub use inputs::Inputs;
 pub use lifecycle::is_managed;
 pub use manage::{Manage, Turn};
 pub use manifest::{
-    Declarations, Diagnosis, Manifest, ManifestError, SourceRef, WrittenProperty, find_manifest,
+    Block, Declarations, Diagnosis, FindingsByItem, Manifest, ManifestError, SourceRef,
+    WrittenProperty, find_manifest,
 };
 pub use manifest_run::{Child, MAX_DEPTH, Mode, child_inputs};
 pub use options::RunOptions;
 pub use owed::RunState;
-pub use plan::Planned;
+pub use plan::{Planned, refused_plan};
 pub use request::StatusError;
-pub use resource::{AnyResource, AnyType, Erased, find_type};
+pub use requests::{OpenRun, Requests};
+pub use resource::{AnyResource, AnyType, Erased, find_type, templates_of};
 pub use resource_type::{
     Awaited, ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef,
     ResourceType, State, Trigger,
@@ -75,10 +80,8 @@ pub use run_error::{RunError, RunExit};
 pub use saved_plan::{Difference, PlanRecording, SavedPlan, SavedPlanError, VerifyError};
 pub use selection::{Selection, SelectionError};
 pub use session::{DirectorySession, LastOutcome, MemorySession, NoSession, Session, SessionError};
-pub use state_access::{StateAccess, StateError, StateRequest, wait_for};
+pub use state_access::{StateError, StateRequest, wait_for};
 pub use step::Step;
 pub use type_hints::type_hint;
 pub use undo::{UndoError, UndoOptions, find_run};
-pub use whole_run::{
-    PreparedRun, RunRequest, RunResult, RunSource, Selectors, SessionRequest, open_session,
-};
+pub use whole_run::{PreparedRun, RunRequest, RunResult, RunSource, Selectors, SessionRequest};

@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use ccm_host::Host;
 use ccm_model::{
-    Diagnostic, Event, OwedReaction, REDACTED, ResourceRef, Spanned, Stage, TemplateError,
-    Templates,
+    Diagnostic, Event, ItemPlace, OwedReaction, REDACTED, ResourceRef, Spanned, Stage,
+    TemplateError, Templates,
 };
-use ccm_template::Resolver;
+use ccm_template::{LoopItem, Resolver};
 
 use crate::manage::Turn;
 use crate::manifest::Diagnosis;
 use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
 use crate::provisional;
-use crate::resource::{AnyResource, AnyType};
+use crate::resource::{AnyResource, AnyType, templates_of};
 use crate::resource_type::{Awaited, Detail, Trigger};
 use crate::run::{Observer, Position, Record, Stop};
 use crate::selection::Choice;
@@ -150,6 +150,16 @@ impl<'a> LifecycleContext<'_, 'a> {
         resource: &mut dyn AnyResource,
         repeated: Repeated,
     ) -> Event {
+        match resource.item() {
+            Some(item) => {
+                let frame = self.frame.with_item(item);
+                self.within(&frame).run_in_frame(resource, repeated)
+            }
+            None => self.run_in_frame(resource, repeated),
+        }
+    }
+
+    fn run_in_frame(&mut self, resource: &mut dyn AnyResource, repeated: Repeated) -> Event {
         let begin = Instant::now();
         let options = self.options;
         let _secrets = options.host.begin_resource(resource.secret_values().resource);
@@ -161,6 +171,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             name: common.name.clone(),
             alias: common.alias.clone(),
             route: self.frame.route.clone(),
+            item: resource.item().map(|item| Box::new(item_place(item))),
             requested_ensure: common.ensure.clone(),
             noop: mode.noop,
             health_check_only: mode.health_check_only,
@@ -386,8 +397,8 @@ impl<'a> LifecycleContext<'_, 'a> {
         resource: &dyn AnyResource,
         mode: Mode,
     ) -> Result<(Vec<ResourceRef>, Option<Awaited>)> {
-        let mut changed = Vec::new();
-        let (mut is_certain, mut is_now, mut awaited) = (false, false, None);
+        let mut changed = self.record.take_because();
+        let (mut is_certain, mut is_now, mut awaited) = (!changed.is_empty(), false, None);
         for reference in resource.subscribe() {
             if self.record.is_passed_over(reference) {
                 continue;
@@ -495,7 +506,12 @@ impl Templates for TrackingTemplates<'_> {
 ///
 /// Returns why a condition cannot be evaluated.
 pub fn is_managed(resource: &dyn AnyResource, templates: &Resolver) -> Result<bool> {
-    let Some(control) = &resource.common().control else { return Ok(true) };
+    let of_block = resource.block().map_or(&[][..], |block| &block.control);
+    let own = &resource.common().control;
+    if of_block.is_empty() && own.is_none() {
+        return Ok(true);
+    }
+    let templates = templates_of(resource, templates);
     let evaluate = |which, expression: &Option<Spanned<String>>, unset| match expression {
         None => Ok(unset),
         Some(Spanned { value, .. }) => match templates.condition(value) {
@@ -509,5 +525,21 @@ pub fn is_managed(resource: &dyn AnyResource, templates: &Resolver) -> Result<bo
             }
         },
     };
-    Ok(evaluate("if", &control.r#if, true)? && !evaluate("unless", &control.unless, false)?)
+    for control in of_block.iter().chain(own) {
+        let is_wanted = evaluate("if", &control.r#if, true)?;
+        if !is_wanted || evaluate("unless", &control.unless, false)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Where in its loops a resource comes from.
+fn item_place(item: &LoopItem) -> ItemPlace {
+    ItemPlace {
+        index: item.index,
+        key: item.key.clone(),
+        name: item.name.to_string(),
+        parent: item.outer.as_deref().map(|outer| Box::new(item_place(outer))),
+    }
 }

@@ -1,9 +1,10 @@
 //! Manages one resource within its lifecycle.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ccm_host::Host;
-use ccm_model::{Common, Event, ResourceRef, redact_credentials};
+use ccm_model::{Common, Event, ResourceRef, Verb, redact_credentials};
 use ccm_state::Extractions;
 use ccm_state::history::Former;
 use ccm_template::Resolver;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value};
 use crate::converge::{Converged, converge};
 use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
+use crate::declared::DeclaredPaths;
 use crate::lifecycle::LifecycleContext;
 use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
@@ -59,6 +61,12 @@ pub trait Manage: Declare {
         event: &mut Event,
     ) -> Result<()>;
 
+    /// For `undo --refresh`: the properties of a request that makes a resource
+    /// react, if it can.
+    fn reaction(_former: &Value, _verbs: &[Verb]) -> Option<Value> {
+        None
+    }
+
     /// Its current state.
     fn status(
         want: &Self::Properties,
@@ -69,6 +77,10 @@ pub trait Manage: Declare {
 }
 
 impl<T: ResourceType> Manage for T {
+    fn reaction(former: &Value, verbs: &[Verb]) -> Option<Value> {
+        <T as ResourceType>::reaction(former, verbs)
+    }
+
     fn providers() -> Vec<&'static str> {
         T::PROVIDERS.iter().map(|provider| provider.name).collect()
     }
@@ -113,6 +125,11 @@ impl<T: ResourceType> Manage for T {
         let observer = turn.run.observer;
         let common = ccm_model::Properties::common(want);
         let keeps_diff = turn.run.record.history.is_kept() && !turn.mode.noop;
+        let declared = if T::purges(want) {
+            turn.run.record.declared.paths(turn.run.types, options)
+        } else {
+            Arc::default()
+        };
         let mut recorder = Recorder {
             kind: T::NAME,
             common,
@@ -131,6 +148,7 @@ impl<T: ResourceType> Manage for T {
             unsettled: None,
             skips_post: options.skips_post && turn.mode.noop,
             at_apply: Vec::new(),
+            declared: &declared,
             detail: options.detail,
             offline: turn.mode.offline,
             decisions: &options.decisions,
@@ -186,6 +204,7 @@ impl<T: ResourceType> Manage for T {
             unsettled: None,
             skips_post: false,
             at_apply: Vec::new(),
+            declared: &DeclaredPaths::default(),
             detail: Detail::Inspect,
             offline: false,
             decisions: &DecisionPolicy::Free,

@@ -1,5 +1,6 @@
 //! Manifests: resources read from YAML. One pass reports all errors.
 
+mod block;
 mod control;
 mod jet_file;
 mod loader;
@@ -18,6 +19,7 @@ use ccm_template::Resolver;
 use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
+pub use block::{Block, FindingsByItem};
 pub(crate) use loader::{ManifestLoader, shown};
 pub use loader::{SourceRef, find_manifest};
 pub use structure::WrittenProperty;
@@ -66,6 +68,11 @@ pub struct Declarations {
     /// The line of each resource, by index, whose name another one has too. At
     /// most one of a name may be managed.
     pub(crate) repeated: HashMap<usize, usize>,
+    /// The tags of blocks, each with the number of resources before it. An empty
+    /// loop has tags although no resource has them.
+    pub(crate) block_tags: Vec<(usize, Vec<String>)>,
+    /// Whether loops made, or could have made, resources.
+    pub(crate) has_loops: bool,
 }
 
 /// A directory of downloaded files, and its display name.
@@ -262,7 +269,9 @@ impl Manifest {
     pub fn written(&self, types: &[&'static dyn AnyType], index: usize) -> Vec<WrittenProperty> {
         let is_list = self.declarations.rendered.is_some();
         let parsed = ccm_yaml::parse_lenient(self.source());
-        let written = parsed.map(|(root, _)| structure::read_written(root, types, is_list, index));
+        let (templates, source) = (Some(&self.templates), &**self.source());
+        let with = structure::Surroundings { types, templates, source };
+        let written = parsed.map(|(root, _)| structure::read_written(root, with, is_list, index));
         written.unwrap_or_default()
     }
 }
@@ -291,6 +300,9 @@ impl Declarations {
             let mut properties = resource.properties();
             let name = properties.as_object_mut().and_then(|map| map.shift_remove("name"));
             let _secrets = host.begin_resource(resource.secret_values().resource);
+            if let Some(block) = resource.block() {
+                block.write_into(&mut properties);
+            }
             host.redactor().value(&mut properties);
             let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
             json!({ resource.kind(): [{ name: properties }] })

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ccm_host::Host;
 use ccm_model::{Event, Finding};
-use ccm_template::Resolver;
+use ccm_template::{LoopItem, Resolver};
 use ccm_yaml::{Source, Span};
 use govalue::Map;
 
@@ -26,11 +26,13 @@ use crate::{Error, Result};
 pub const MAX_DEPTH: usize = 10;
 
 /// A run applies at most this many manifests below the first.
-const MAX_MANIFESTS: usize = 1000;
+pub(crate) const MAX_MANIFESTS: usize = 1000;
 
 /// A manifest that a resource applies.
 #[derive(Clone, Copy, Debug)]
 pub struct Child<'a> {
+    /// What the resource that applies it is called.
+    pub name: &'a str,
     /// Its path, from where the manifest stands that names it.
     pub path: &'a str,
     /// The data that it is given; everything that the manifest above it sees
@@ -129,6 +131,7 @@ impl Mode {
 }
 
 /// What holds for the resources of one manifest of a run.
+#[derive(Clone)]
 pub(crate) struct ManifestFrame {
     pub(crate) mode: Mode,
     pub(crate) working_directory: PathBuf,
@@ -146,7 +149,7 @@ pub(crate) struct ManifestFrame {
     /// What the resources that apply it and those above it are called.
     pub(crate) above: Vec<String>,
     /// The line of each resource, by index, whose name another one has too.
-    pub(crate) repeated: HashMap<usize, usize>,
+    pub(crate) repeated: Arc<HashMap<usize, usize>>,
     /// The text that the resources stand in.
     pub(crate) source: Option<Arc<Source>>,
 }
@@ -165,9 +168,14 @@ impl ManifestFrame {
             is_chosen: false,
             route: Vec::new(),
             above: Vec::new(),
-            repeated: HashMap::new(),
+            repeated: Arc::default(),
             source: None,
         }
+    }
+
+    /// The same for a resource of a loop, whose variables its templates see.
+    pub(crate) fn with_item(&self, item: &Arc<LoopItem>) -> Self {
+        Self { templates: self.templates.with_item(item), ..self.clone() }
     }
 
     /// Where something stands in the manifest: file, line and column.
@@ -201,6 +209,7 @@ impl LifecycleContext<'_, '_> {
     ) -> (ChildSummary, Option<String>) {
         let Way { route, above } = way;
         self.enter_owed(&manifest, &route);
+        self.record.declared.enter(&manifest, &route);
         let source = Some(Arc::clone(manifest.source()));
         let Manifest { working_directory, declarations, templates, warnings, remote, .. } =
             manifest;
@@ -219,7 +228,7 @@ impl LifecycleContext<'_, '_> {
             is_chosen,
             route,
             above,
-            repeated: declarations.repeated,
+            repeated: Arc::new(declarations.repeated),
             source,
         };
         if let Some(message) = declarations.pre_message {
@@ -254,7 +263,7 @@ impl LifecycleContext<'_, '_> {
             let message = format!(
                 "`{property}: false` has no effect: the mode is already on in the parent manifest"
             );
-            self.warn(Some(&format!("apply#{}", child.path)), &message);
+            self.warn(Some(&format!("apply#{}", child.name)), &message);
         }
         let loaded = self.load_child(child);
         let mut manifest = loaded.inspect_err(|error| {
@@ -267,7 +276,7 @@ impl LifecycleContext<'_, '_> {
         let span = tracing::error_span!("apply", manifest = path).entered();
         let mode = self.frame.mode.with(child);
         let mut way = Way { route: self.frame.route.clone(), above: self.frame.above.clone() };
-        way.route.push(child.path.to_owned());
+        way.route.push(child.name.to_owned());
         way.above.extend(names);
         if mode.is_aside && !self.frame.mode.is_aside {
             // What a child in noop would do is not there for what comes after it.
@@ -378,7 +387,7 @@ mod tests {
     use super::*;
 
     fn child(noop: Option<bool>, health_check_only: Option<bool>) -> Child<'static> {
-        Child { path: "c", data: None, noop, health_check_only, allow_apply: true }
+        Child { name: "a", path: "c", data: None, noop, health_check_only, allow_apply: true }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_host::{Host, StateDir};
-use ccm_model::{Event, OwedReaction, ResourceRef};
+use ccm_model::{Event, OwedReaction, ResourceRef, StillOwed};
 use ccm_state::{Change, OwedRecord, OwedStore};
 use ccm_template::Resolver;
 use govalue::Map;
@@ -252,7 +252,7 @@ impl OwedReactions {
         route: &Route,
     ) {
         let mut below = route.clone();
-        below.push(child.path.to_owned());
+        below.push(child.name.to_owned());
         self.declared.insert(below.clone());
         let is_wanted = is_managed(resource, &manifest.templates).unwrap_or(true);
         if !is_wanted || self.looked_into.contains(&below) {
@@ -282,6 +282,7 @@ impl OwedReactions {
             }
             let path = ahead.path.to_string_lossy().into_owned();
             let child = Child {
+                name: &path,
                 path: &path,
                 data: ahead.data.as_ref(),
                 noop: None,
@@ -377,6 +378,18 @@ impl OwedReactions {
         }
     }
 
+    /// What subscribers owe now.
+    pub(crate) fn records(&self) -> Vec<StillOwed> {
+        let records = self.store.iter().flat_map(OwedStore::records).cloned();
+        let still = |OwedRecord { path: route, subscriber, by, since }| StillOwed {
+            subscriber,
+            route,
+            by,
+            since,
+        };
+        records.map(still).collect()
+    }
+
     /// What a subscriber owes from earlier runs, unless the change that it is to
     /// react to has just failed: then it waits for that to succeed.
     pub(crate) fn claim(
@@ -441,7 +454,7 @@ impl OwedReactions {
         self.skipped.insert((route.clone(), shown(resource, host)));
         if let Some(child) = resource.child() {
             let mut below = route.clone();
-            below.push(child.path.to_owned());
+            below.push(child.name.to_owned());
             self.skipped_manifests.insert(below);
         }
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 use ccm_host::Host;
 use ccm_model::{Diagnostic, Event, Plan, PlanHost, PlanTree};
 
-use crate::engine::Engine;
 use crate::manifest::{Diagnosis, Manifest};
 use crate::resource::AnyResource;
 use crate::run::{Finished, Observer, Position};
@@ -78,18 +77,16 @@ impl Observer for PlanRecorder<'_> {
     }
 }
 
-impl Engine {
-    /// The plan of something that cannot be run, with the reasons.
-    pub fn refused_plan(&self, manifest: String, host: &Host, errors: Vec<Diagnostic>) -> Plan {
-        Plan {
-            protocol: Cow::Borrowed(Plan::PROTOCOL),
-            manifest,
-            host: this_host(host),
-            created: host.now(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            errors,
-            ..Plan::default()
-        }
+/// The plan of something that cannot be run, with the reasons.
+pub fn refused_plan(manifest: String, host: &Host, errors: Vec<Diagnostic>) -> Plan {
+    Plan {
+        protocol: Cow::Borrowed(Plan::PROTOCOL),
+        manifest,
+        host: this_host(host),
+        created: host.now(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        errors,
+        ..Plan::default()
     }
 }
 

@@ -1,22 +1,26 @@
 //! Resources and types without their type parameters, as the engine and the
 //! commands use them.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
 use ccm_host::{Host, Reach};
 use ccm_model::{
     Common, Event, Field, Fields as _, Finding, Properties as _, REDACTED, Reader, Required,
-    ResourceRef, SecretValues, Span, Stage, TemplateError, Templates, redact_credentials,
+    ResourceRef, SecretValues, Span, Stage, TemplateError, Templates, Verb, redact_credentials,
 };
-use ccm_template::Resolver;
+use ccm_template::{LoopItem, Resolver};
 use ccm_yaml::{Entry, Source};
 use serde_json::Value;
 
 use crate::Result;
 use crate::cli::CommandLine;
 use crate::declare::{Ensure, Findings};
+use crate::declared::ManagedPath;
 use crate::manage::{Manage, Turn};
+use crate::manifest::Block;
 use crate::manifest_run::{Child, Mode};
 use crate::validate::{PropertySpans, check_table};
 
@@ -49,6 +53,9 @@ pub trait AnyType: Sync {
     fn takes_default(&self, property: &str, ensure: &str) -> bool;
     /// Why `ccm status` cannot show one, where it cannot.
     fn no_status(&self) -> Option<&'static str>;
+    /// The properties of a request that makes a resource react to what an undo
+    /// restores, from its former state and from what the run did to it.
+    fn reaction(&self, former: &Value, verbs: &[Verb]) -> Option<Value>;
 }
 
 /// A resource of any type.
@@ -59,6 +66,16 @@ pub trait AnyResource: Send {
     fn common(&self) -> &Common;
     /// The resources whose change it reacts to.
     fn subscribe(&self) -> &[ResourceRef];
+    /// Puts resources in the place of references to tags.
+    fn expand_tags(&mut self, expand: &dyn Fn(&ResourceRef) -> Vec<ResourceRef>);
+    /// Takes note of the block that it stands in.
+    fn enter(&mut self, block: &Arc<Block>);
+    /// The block that it stands in, if there is one around its type.
+    fn block(&self) -> Option<&Arc<Block>>;
+    /// The item of a loop that it was made for.
+    fn item(&self) -> Option<&Arc<LoopItem>> {
+        self.block()?.item.as_ref()
+    }
     /// How much it may do in a manifest that may do this much.
     fn mode(&self, above: Mode) -> Mode;
     /// The manifest that it applies, if it applies one.
@@ -70,6 +87,10 @@ pub trait AnyResource: Send {
     fn is_refresh_only(&self) -> bool;
     /// What it may change beyond what a preview records of it.
     fn reach(&self) -> Reach;
+    /// The paths that it manages.
+    fn managed_paths(&self) -> Vec<ManagedPath>;
+    /// Whether it removes what no resource declares.
+    fn purges(&self) -> bool;
     /// The file or directory that it reads, as written; no URL.
     fn source(&self) -> Option<&str>;
     /// The errors in it that can be found without the run.
@@ -131,6 +152,16 @@ impl PropertyError {
             None => format!("{}: {}", self.property, self.error),
         };
         Finding::error(exact.or(self.span), message).hint(self.error.hint.clone())
+    }
+}
+
+/// The templates as a resource sees them: with the variables of its loop.
+pub fn templates_of<'t>(resource: &dyn AnyResource, templates: &'t Resolver) -> Cow<'t, Resolver> {
+    match resource.item() {
+        Some(item) if !templates.item().is_some_and(|known| Arc::ptr_eq(known, item)) => {
+            Cow::Owned(templates.with_item(item))
+        }
+        _ => Cow::Borrowed(templates),
     }
 }
 
@@ -216,7 +247,7 @@ impl<T: Manage> AnyType for Erased<T> {
         }
         let properties = properties.into();
         let places = PropertySpans { resource: span, properties, unresolved: Vec::new() };
-        Box::new(Declared::<T> { want, places })
+        Box::new(Declared::<T> { want, places, subscribe: None, block: None })
     }
 
     fn takes_default(&self, property: &str, ensure: &str) -> bool {
@@ -226,12 +257,19 @@ impl<T: Manage> AnyType for Erased<T> {
     fn no_status(&self) -> Option<&'static str> {
         T::NO_STATUS
     }
+
+    fn reaction(&self, former: &Value, verbs: &[Verb]) -> Option<Value> {
+        <T as Manage>::reaction(former, verbs)
+    }
 }
 
 /// A resource as it was declared.
 struct Declared<T: Manage> {
     want: T::Properties,
     places: PropertySpans,
+    /// What it subscribes to, if tags had to be expanded.
+    subscribe: Option<Vec<ResourceRef>>,
+    block: Option<Arc<Block>>,
 }
 
 impl<T: Manage> Declared<T> {
@@ -251,7 +289,29 @@ impl<T: Manage> AnyResource for Declared<T> {
     }
 
     fn subscribe(&self) -> &[ResourceRef] {
-        T::subscribe(&self.want)
+        self.subscribe.as_deref().unwrap_or_else(|| T::subscribe(&self.want))
+    }
+
+    fn expand_tags(&mut self, expand: &dyn Fn(&ResourceRef) -> Vec<ResourceRef>) {
+        let has_tags = |list: &[ResourceRef]| list.iter().any(ResourceRef::is_tag);
+        let expanded =
+            |list: &[ResourceRef]| list.iter().flat_map(expand).collect::<Vec<ResourceRef>>();
+        if has_tags(T::subscribe(&self.want)) {
+            self.subscribe = Some(expanded(T::subscribe(&self.want)));
+        }
+        let require = &mut self.want.common_mut().require;
+        if has_tags(require) {
+            *require = expanded(require);
+        }
+    }
+
+    fn enter(&mut self, block: &Arc<Block>) {
+        self.want.common_mut().tags.extend(block.tags.iter().cloned());
+        self.block = Some(Arc::clone(block));
+    }
+
+    fn block(&self) -> Option<&Arc<Block>> {
+        self.block.as_ref()
     }
 
     fn mode(&self, above: Mode) -> Mode {
@@ -272,6 +332,14 @@ impl<T: Manage> AnyResource for Declared<T> {
 
     fn reach(&self) -> Reach {
         T::REACH
+    }
+
+    fn managed_paths(&self) -> Vec<ManagedPath> {
+        T::managed_paths(&self.want)
+    }
+
+    fn purges(&self) -> bool {
+        T::purges(&self.want)
     }
 
     fn source(&self) -> Option<&str> {

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_host::Host;
-use ccm_model::Change;
+use ccm_model::{Change, Verb};
 use ccm_state::Extractions;
 use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::Result;
 use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
+use crate::declared::DeclaredPaths;
 use crate::step::Step;
 
 /// A resource type: how to observe a resource, decide on steps, and take them.
@@ -67,6 +69,13 @@ pub trait ResourceType: Declare {
     /// by itself.
     fn former(_want: &Self::Properties, _have: &Self::State) -> Former {
         Former::Files
+    }
+
+    /// For `undo --refresh`: the properties of a request that makes a resource
+    /// react to what is restored, from its former state and from what the run did
+    /// to it. `None` if it need not react, or if that may do harm.
+    fn reaction(_former: &Value, _verbs: &[Verb]) -> Option<Value> {
+        None
     }
 
     /// For saved plans: everything about the observed state that must still be so
@@ -262,6 +271,8 @@ pub struct Context<'a> {
     pub skips_post: bool,
     /// In a preview, set by `observe`: paths of which only the run knows the content.
     pub at_apply: Vec<PathBuf>,
+    /// For a resource that purges: what the manifests of the run declare.
+    pub declared: &'a DeclaredPaths,
     /// How much of the state will be read.
     pub detail: Detail,
     /// Services are left to the first boot.

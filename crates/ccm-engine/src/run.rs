@@ -8,6 +8,7 @@ use ccm_model::{Diagnostic, Event, EventId, Report, Request, RequestError, Resou
 
 use ccm_state::history::{Former, RecordedTurn};
 
+use crate::declared::RunDeclarations;
 use crate::history::History;
 use crate::lifecycle::{LifecycleContext, Repeated};
 use crate::manifest::{Diagnosis, Manifest};
@@ -108,6 +109,7 @@ pub(crate) struct Record<'a> {
     pub(crate) manifests: usize,
     pub(crate) owed: OwedReactions,
     pub(crate) history: History,
+    pub(crate) declared: RunDeclarations,
     pub(crate) unpublished: Unpublished,
     /// Resources that were not selected, as `type#name` and `type#alias`.
     not_selected: HashSet<String>,
@@ -117,6 +119,8 @@ pub(crate) struct Record<'a> {
     owing: HashSet<String>,
     /// Provisional ones, in the same way, and what they wait for.
     waiting: HashMap<String, String>,
+    /// What the next resource reacts to beside what it subscribes to.
+    because: Vec<ResourceRef>,
 }
 
 impl<'a> Record<'a> {
@@ -139,12 +143,19 @@ impl<'a> Record<'a> {
             manifests: 0,
             owed,
             history,
+            declared: RunDeclarations::default(),
             unpublished: Unpublished::default(),
             not_selected: HashSet::new(),
             aside: HashSet::new(),
             owing: HashSet::new(),
             waiting: HashMap::new(),
+            because: Vec::new(),
         }
+    }
+
+    /// What the resource at work reacts to beside what it subscribes to.
+    pub(crate) fn take_because(&mut self) -> Vec<ResourceRef> {
+        std::mem::take(&mut self.because)
     }
 
     /// Gives an event its id, and records and counts it.
@@ -254,6 +265,7 @@ impl<'a> Record<'a> {
             events: self.events.unwrap_or_default(),
             warnings: self.warnings,
             errors: Vec::new(),
+            owed: Vec::new(),
         };
         Finished { report, stop: None, losses, post_message: None }
     }
@@ -305,10 +317,14 @@ pub(crate) fn run_manifest(
         context.run_manifest(manifest, options.mode, files, false, Way::default());
     let is_whole = stop.is_none() && options.selection.is_everything();
     context.record.owed.finish(is_whole, &options.host);
+    let owed = context.record.owed.records();
     context.finish_registrations();
     context.record.finish_history(&options.host);
     context.take_warnings(None);
-    let finished = record.finish(options, name);
+    let mut finished = record.finish(options, name);
+    finished.report.owed = owed;
+    // Only now it is known whether something was lost.
+    let post_message = post_message.filter(|_| finished.losses.is_empty());
     Finished { stop, post_message, ..finished }
 }
 
@@ -366,6 +382,22 @@ impl<'a> Run<'a> {
         let event = self.context().run_resource(&mut *resource, Repeated::default());
         self.record.owed.finish_request(&self.options.host);
         Ok(event)
+    }
+
+    /// Manages the resource of a request as one that reacts to others.
+    ///
+    /// # Errors
+    ///
+    /// Returns all errors in the request. Nothing was changed then.
+    pub(crate) fn ensure_because(
+        &mut self,
+        request: Request<'_>,
+        because: Vec<ResourceRef>,
+    ) -> Result<Event, RequestError> {
+        self.record.because = because;
+        let event = self.ensure(request);
+        self.record.because.clear();
+        event
     }
 
     /// Keeps no more records: other runs may write the same ones.

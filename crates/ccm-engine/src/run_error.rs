@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ccm_host::{CancelReason, LockError};
-use ccm_model::{Diagnostic, Severity, Summary};
+use ccm_model::Summary;
 
 use crate::manifest::ManifestError;
 use crate::run::{Finished, Stop};
@@ -113,7 +113,9 @@ pub enum RunExit {
     },
     /// A signal ended it.
     Interrupted(i32),
-    /// It did not begin, was cancelled, or its records may be lost.
+    /// It was cancelled, or its time was over.
+    Cancelled,
+    /// It did not begin, or its records may be lost.
     Failed,
     /// Another run went on for too long.
     Busy,
@@ -123,7 +125,7 @@ impl From<CancelReason> for RunExit {
     fn from(reason: CancelReason) -> Self {
         match reason {
             CancelReason::Signal(signal) => Self::Interrupted(signal),
-            CancelReason::Requested | CancelReason::Deadline => Self::Failed,
+            CancelReason::Requested | CancelReason::Deadline => Self::Cancelled,
         }
     }
 }
@@ -134,11 +136,28 @@ impl RunExit {
             return reason.into();
         }
         let Summary { changed, failed, requirements_unmet, .. } = finished.report.summary;
-        let failed = failed + requirements_unmet > 0;
+        // A preview of an undo may have an error that is none of a resource.
+        let has_errors = !finished.report.errors.is_empty();
+        let failed = failed + requirements_unmet > 0 || has_errors;
         if !finished.losses.is_empty() && !failed {
             return Self::Failed;
         }
         Self::Finished { changed: changed > 0, failed }
+    }
+
+    /// The end in one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Finished { failed: false, .. } => "done",
+            Self::Finished { failed: true, .. } | Self::Failed => "failed",
+            Self::Interrupted(_) | Self::Cancelled => "stopped",
+            Self::Busy => "busy",
+        }
+    }
+
+    /// Whether it was stopped before its end.
+    pub fn is_stopped(self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Cancelled)
     }
 
     /// The exit code; a detailed one tells changes and failures apart.
@@ -149,26 +168,74 @@ impl RunExit {
             }
             Self::Finished { failed, .. } => u8::from(failed),
             Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
-            Self::Failed => 1,
+            Self::Failed | Self::Cancelled => 1,
             Self::Busy => 75,
         }
     }
 }
 
-impl<E: std::fmt::Display> RunError<E> {
-    /// Everything that went wrong, as other programs read it. `name` is what was
-    /// to be run.
-    pub fn diagnostics(&self, name: &str) -> Vec<Diagnostic>
-    where
-        Self: std::error::Error,
-    {
-        match self {
-            Self::Manifest(error) => error.diagnostics(name),
-            error => vec![Diagnostic {
-                hint: error.hint(),
-                severity: Severity::Error,
-                ..Diagnostic::warning(crate::chain(error))
-            }],
+#[cfg(test)]
+mod tests {
+    use ccm_model::Report;
+
+    use super::*;
+    use crate::run::Loss;
+
+    fn finished(summary: Summary) -> Finished {
+        let report = Report::refused(String::new(), false, jiff::Timestamp::UNIX_EPOCH, Vec::new());
+        let report = Report { summary, ..report };
+        Finished { report, stop: None, losses: Vec::new(), post_message: None }
+    }
+
+    fn summary(changed: usize, failed: usize, requirements_unmet: usize) -> Summary {
+        let mut summary = Summary::default();
+        (summary.changed, summary.failed) = (changed, failed);
+        summary.requirements_unmet = requirements_unmet;
+        summary
+    }
+
+    #[test]
+    fn the_end_of_a_run_has_one_meaning() {
+        for (counts, code, detailed) in
+            [((0, 0, 0), 0, 0), ((2, 0, 0), 0, 2), ((0, 1, 0), 1, 4), ((3, 0, 1), 1, 6)]
+        {
+            let (changed, failed, unmet) = counts;
+            let exit = RunExit::of(&finished(summary(changed, failed, unmet)));
+            assert_eq!(
+                exit,
+                RunExit::Finished { changed: changed > 0, failed: failed + unmet > 0 }
+            );
+            assert_eq!((exit.code(false), exit.code(true)), (code, detailed));
         }
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_or_lost_records_did_not_finish() {
+        let stopped =
+            |reason| Finished { stop: Some(Stop::Cancelled(reason)), ..finished(summary(0, 1, 0)) };
+        let exit = RunExit::of(&stopped(CancelReason::Signal(15)));
+        assert_eq!((exit, exit.code(true)), (RunExit::Interrupted(15), 143));
+        assert!(exit.is_stopped());
+        let exit = RunExit::of(&stopped(CancelReason::Requested));
+        assert_eq!((exit, exit.code(true)), (RunExit::Cancelled, 1));
+        assert!(exit.is_stopped());
+        let disk = ccm_host::Error::Network { message: "no disk".to_owned(), hint: None };
+        let lost = Finished { losses: vec![Loss::Disk(disk)], ..finished(Summary::default()) };
+        assert_eq!(RunExit::of(&lost), RunExit::Failed);
+        // A failure of a resource says more.
+        let both = Finished { report: finished(summary(0, 1, 0)).report, ..lost };
+        assert_eq!(RunExit::of(&both), RunExit::Finished { changed: false, failed: true });
+        assert_eq!(RunExit::Busy.code(true), 75);
+    }
+
+    #[test]
+    fn a_run_that_did_not_begin_says_why() {
+        let busy = StateError::Lock(LockError::Busy { holder: None });
+        assert_eq!(RunError::<String>::State(busy).exit(), RunExit::Busy);
+        let stopped = StateError::Lock(LockError::Cancelled(CancelReason::Signal(2)));
+        assert_eq!(RunError::<String>::State(stopped).exit(), RunExit::Interrupted(2));
+        let stale = RunError::<String>::Stale { differences: Vec::new() };
+        assert_eq!(stale.exit(), RunExit::Failed);
+        assert!(stale.hint().is_some());
     }
 }

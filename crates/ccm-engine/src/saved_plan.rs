@@ -9,7 +9,7 @@
 mod file;
 mod verify;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -53,6 +53,14 @@ pub struct SavedPlan {
     external: Option<(String, String)>,
     sources: Vec<SavedFile>,
     trees: Vec<PathBuf>,
+    /// The directories in the trees, the symlinks with their texts, and what is
+    /// neither of these nor a file.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    directories: BTreeSet<PathBuf>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    links: BTreeMap<PathBuf, PathBuf>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    special: BTreeSet<PathBuf>,
     fetched: BTreeMap<String, SavedFetch>,
     decisions: DecisionLog,
 }
@@ -129,6 +137,9 @@ impl PlanRecording {
             external,
             sources: files.collect(),
             trees: recorded.trees,
+            directories: recorded.directories,
+            links: recorded.links,
+            special: recorded.special,
             fetched: fetched.collect(),
             decisions: self.decisions.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         }
@@ -244,11 +255,16 @@ impl SavedPlan {
         });
         let files = self.sources.iter().map(|saved| &saved.path);
         // Files are put back below a private directory, which none may leave.
-        if !files.chain(&self.trees).chain(fetched_trees).all(|path| is_plain(path)) {
+        let entries = self.directories.iter().chain(self.links.keys()).chain(&self.special);
+        let mut all = files.chain(&self.trees).chain(fetched_trees).chain(entries);
+        if !all.all(|path| is_plain(path)) {
             return Err(SavedPlanError::Damaged);
         }
         let mut recorded = RecordedSources::default();
         recorded.trees.clone_from(&self.trees);
+        recorded.directories.clone_from(&self.directories);
+        recorded.links.clone_from(&self.links);
+        recorded.special.clone_from(&self.special);
         for saved in &self.sources {
             let digest: Digest = saved.sha256.parse().map_err(|_| SavedPlanError::Damaged)?;
             let content = saved.content.as_deref().map(file::decode_base64).transpose()?;

@@ -78,9 +78,12 @@ impl Selection {
 }
 
 /// Whether a selector names a resource: as `type#name` or `type#alias`, by its
-/// alias or by a tag. A trailing `*` stands for anything.
+/// alias or by a tag, with or without `tag#`. A trailing `*` stands for anything.
 fn is_match(selector: &str, resource: &dyn AnyResource) -> bool {
-    let names = names(resource);
+    let (names, selector) = match selector.strip_prefix("tag#") {
+        Some(tag) => (resource.common().tags.clone(), tag),
+        None => (names(resource), selector),
+    };
     match selector.strip_suffix('*') {
         Some(start) => names.iter().any(|name| name.starts_with(start)),
         None => names.iter().any(|name| name == selector),

@@ -241,6 +241,7 @@ impl DirectorySession {
             events,
             warnings: Vec::new(),
             errors: Vec::new(),
+            owed: Vec::new(),
         })
     }
 

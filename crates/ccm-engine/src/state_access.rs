@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use ccm_host::{Error as HostError, Host, LockError, LockHolder, RunLock, StateDir};
 
+use ccm_state::history::Limits;
+
 use crate::chain;
 use crate::history::HistoryInfo;
 use crate::options::RunOptions;
@@ -78,7 +80,7 @@ impl StateRequest {
 
 /// The state directory of a run that may change the machine.
 #[derive(Debug)]
-pub struct StateAccess {
+pub(crate) struct StateAccess {
     directory: Option<StateDir>,
     timeout: Duration,
     is_required: bool,
@@ -94,7 +96,7 @@ impl StateAccess {
     ///
     /// Fails if other users can change the directory, and if there is none and the
     /// request needs one. Otherwise a run without one gets a warning.
-    pub fn open(
+    pub(crate) fn open(
         request: &StateRequest,
         session: Option<PathBuf>,
         options: &mut RunOptions,
@@ -108,6 +110,9 @@ impl StateAccess {
         options.state.session = session;
         options.state.history = (!request.has_no_history).then(HistoryInfo::default);
         let host = &options.host;
+        if !request.has_no_history && request.path.is_some() {
+            host.keep_images(Limits::default().content);
+        }
         if request.is_read_only || mode.noop || mode.health_check_only {
             options.state.directory = request.read_only(host);
             return Ok(access);
@@ -131,23 +136,6 @@ impl StateAccess {
         Ok(access)
     }
 
-    /// Opens the directory and takes its lock, which lasts as long as the second
-    /// value.
-    ///
-    /// # Errors
-    ///
-    /// As [`StateAccess::open`] and [`StateAccess::lock`].
-    pub fn begin(
-        request: &StateRequest,
-        session: Option<PathBuf>,
-        options: &mut RunOptions,
-        waiting: &mut dyn FnMut(&str),
-    ) -> Result<(Self, Option<RunLock>), StateError> {
-        let mut access = Self::open(request, session, options)?;
-        let lock = access.lock(options, waiting)?;
-        Ok((access, lock))
-    }
-
     /// Takes the lock, for as long as the result lives. A run without a lock that
     /// works keeps no records, because another run may write the same ones.
     ///
@@ -155,7 +143,7 @@ impl StateAccess {
     ///
     /// Fails if another run goes on for too long, and without a lock if the
     /// request needs one.
-    pub fn lock(
+    pub(crate) fn lock(
         &mut self,
         options: &mut RunOptions,
         waiting: &mut dyn FnMut(&str),
@@ -168,7 +156,7 @@ impl StateAccess {
     }
 
     /// Whether there is a directory without a lock that works.
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.is_locked && self.directory.is_none()
     }
 
@@ -177,7 +165,7 @@ impl StateAccess {
     /// # Errors
     ///
     /// As [`StateAccess::lock`].
-    pub fn take_lock(
+    pub(crate) fn take_lock(
         &mut self,
         host: &Host,
         waiting: &mut dyn FnMut(&str),
@@ -239,5 +227,75 @@ pub fn wait_for(holder: Option<&LockHolder>) -> String {
     match holder {
         Some(holder) => format!("waiting for another run: {holder}"),
         None => "waiting for another run".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests set their stage")]
+mod tests {
+    use ccm_host::{Cancel, System};
+
+    use super::*;
+    use crate::engine::Engine;
+
+    fn request(path: PathBuf) -> StateRequest {
+        StateRequest { path: Some(path), ..StateRequest::default() }
+    }
+
+    fn options() -> RunOptions {
+        Engine::new(System::default(), &[]).options(Cancel::default())
+    }
+
+    #[test]
+    fn a_run_creates_its_directory_and_a_preview_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let request = request(dir.path().join("state"));
+        let mut preview = options();
+        preview.mode.noop = true;
+        let mut access = StateAccess::open(&request, None, &mut preview).unwrap();
+        assert!(preview.state.directory.is_none());
+        assert!(access.lock(&mut preview, &mut |_| {}).unwrap().is_none());
+        assert!(!access.is_lost());
+        let mut run = options();
+        let mut access = StateAccess::open(&request, None, &mut run).unwrap();
+        assert!(run.state.directory.is_some());
+        assert!(access.lock(&mut run, &mut |_| {}).unwrap().is_some());
+        // Now there is something to read.
+        StateAccess::open(&request, None, &mut preview).unwrap();
+        assert!(preview.state.directory.is_some());
+        let mut without = options();
+        let off = StateRequest { is_off: true, ..request };
+        StateAccess::open(&off, None, &mut without).unwrap();
+        assert!(without.state.directory.is_none() && without.state.history.is_none());
+    }
+
+    #[test]
+    fn the_second_run_waits_and_then_gives_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let request = request(dir.path().join("state"));
+        let (mut first, mut second) = (options(), options());
+        let mut holder = StateAccess::open(&request, None, &mut first).unwrap();
+        let lock = holder.lock(&mut first, &mut |_| {}).unwrap();
+        let mut access = StateAccess::open(&request, None, &mut second).unwrap();
+        let mut said = Vec::new();
+        let refused = access.lock(&mut second, &mut |text| said.push(text.to_owned()));
+        assert!(matches!(refused, Err(StateError::Lock(LockError::Busy { .. }))), "{refused:?}");
+        assert!(refused.unwrap_err().hint().unwrap().contains("--lock-timeout"));
+        drop(lock);
+        assert!(access.lock(&mut second, &mut |_| {}).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_used_is_a_warning_or_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        let request = request(dir.path().join("file/state"));
+        let mut run = options();
+        StateAccess::open(&request, None, &mut run).unwrap();
+        let warning = run.host.take_warnings().concat();
+        assert!(warning.contains("ccm runs without a lock and keeps no records"), "{warning}");
+        let required = StateRequest { is_required: true, ..request };
+        let error = StateAccess::open(&required, None, &mut run).unwrap_err();
+        assert!(error.hint().unwrap().contains("--state-dir"), "{error}");
     }
 }

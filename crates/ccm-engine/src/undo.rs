@@ -1,15 +1,19 @@
 //! Undoes a run: restores what it changed in reverse order, except what was
 //! changed since.
 
+mod blocked;
 mod choice;
 mod judge;
+mod links;
+mod order;
 mod paths;
+mod refresh;
 mod undone;
 
 use std::borrow::Cow;
 use std::time::Instant;
 
-use ccm_model::{Diagnostic, Event, Request, Verb, did_you_mean};
+use ccm_model::{Diagnostic, Event, Request, ResourceRef, Severity, Verb, did_you_mean};
 use ccm_state::history::{RecordedRun, RecordedTurn};
 use serde_json::{Value, json};
 
@@ -19,9 +23,11 @@ use crate::plan::{PlanRecorder, Planned};
 use crate::run::{NoObserver, Observer, Run, Stop};
 use crate::session::NoSession;
 use crate::{Error, chain};
+use blocked::{Pass, blocked};
 pub use choice::find_run;
 pub(crate) use choice::{already_undone, choose_undo};
 use paths::PathUndo;
+use refresh::{Debts, Reaction};
 
 /// Options of an undo.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +36,11 @@ pub struct UndoOptions {
     pub only: Vec<String>,
     /// Also restore what was changed since the run.
     pub force: bool,
+    /// Restore the rest even if the run contains steps that cannot be undone and
+    /// that came after it, or reacted to it.
+    pub partial: bool,
+    /// Also let what reacted to the run react to its undo.
+    pub refresh: bool,
 }
 
 /// Why a run cannot be undone.
@@ -44,6 +55,15 @@ pub enum UndoError {
         name: String,
         /// A name that was perhaps meant.
         hint: Option<String>,
+    },
+    /// The run contains steps that cannot be undone, and that may rely on what
+    /// would be restored.
+    #[error("cannot undo all of the run {id}: nothing was changed{}", listed(steps))]
+    Partial {
+        /// The run.
+        id: String,
+        /// The steps, and what each has to do with the rest.
+        steps: Vec<String>,
     },
     /// There is no such run.
     #[error("{message}")]
@@ -71,6 +91,11 @@ impl UndoError {
             Self::NotChanged { hint, id, .. } => {
                 hint.clone().or_else(|| Some(format!("`ccm history show {id}` lists what it did")))
             }
+            Self::Partial { .. } => Some(
+                "restore the rest with `--partial`, or single resources with `--only TYPE#NAME`; \
+                 ccm leaves the effects of these steps as they are"
+                    .to_owned(),
+            ),
             Self::NoRun { .. } => Some("`ccm history` lists the runs that are kept".to_owned()),
             Self::Data(_) => None,
             Self::Host(error) => error.hint(),
@@ -78,13 +103,20 @@ impl UndoError {
     }
 }
 
+/// One step per line.
+fn listed(steps: &[String]) -> String {
+    steps.iter().map(|step| format!("\n  {step}")).collect()
+}
+
 impl Engine {
-    /// Undoes an earlier run; in noop mode, previews the undo.
+    /// Undoes an earlier run; in noop mode, previews the undo. Where `partial` is
+    /// needed and not set, a preview has the reason among the errors of its
+    /// report, and shows what would be restored with it.
     ///
     /// # Errors
     ///
-    /// Fails if something was selected that the run did not change. Nothing was
-    /// changed then.
+    /// Fails if something was selected that the run did not change, or if
+    /// `partial` is needed. Nothing was changed then.
     pub fn undo(
         &self,
         run: &RecordedRun,
@@ -94,60 +126,129 @@ impl Engine {
     ) -> Result<Planned, UndoError> {
         check_selection(run, undo)?;
         options.host.add_secrets(run.secrets.iter().cloned());
+        let noop = options.mode.noop;
+        // What cannot be undone may show only when it is tried.
+        let is_checked = !noop && !undo.partial;
+        if is_checked && let Some(refusal) = self.refusal(run, undo, options)? {
+            return Err(refusal);
+        }
         let mut recorder = PlanRecorder::new(observer);
         let mut none = NoSession;
         let mut undoing = self.start(options, &mut none, &mut recorder)?;
         undoing.keep_events();
-        let mut stop = None;
-        let mut paths = PathUndo::new(run, options, undoing.host(), undo.force);
-        for (number, turn) in run.turns.iter().enumerate().rev() {
-            if !is_selected(undo, turn) {
-                continue;
-            }
-            if let Some(reason) = options.host.cancel().reason() {
-                stop = Some(Stop::Cancelled(reason));
-                break;
-            }
-            match &turn.state {
-                Some((before, after)) => {
-                    self.undo_state(turn, before, after.as_ref(), undo, &mut undoing);
-                }
-                None => undoing.undo_files(turn, number, &mut paths),
-            }
-        }
+        let (pass, stop) = self.take_back(run, undo, &mut undoing)?;
         let mut finished = undoing.finish();
         finished.report.manifest = format!("undo of {}", run.info.id);
         finished.stop = stop;
-        let plan = recorder.into_plan(&finished, &options.host);
+        let mut plan = recorder.into_plan(&finished, &options.host);
+        let steps = if noop && !undo.partial { blocked(run, undo, &pass) } else { Vec::new() };
+        if !steps.is_empty() {
+            let refusal = UndoError::Partial { id: run.info.id.clone(), steps };
+            let error = Diagnostic {
+                severity: Severity::Error,
+                hint: refusal.hint(),
+                ..Diagnostic::warning(refusal.to_string())
+            };
+            plan.errors.push(error.clone());
+            finished.report.errors.push(error);
+        }
         Ok(Planned { plan, finished })
+    }
+
+    /// Why a run is not undone without `partial`, if so.
+    fn refusal(
+        &self,
+        run: &RecordedRun,
+        undo: &UndoOptions,
+        options: &RunOptions,
+    ) -> Result<Option<UndoError>, UndoError> {
+        let mut preview = self.options(options.host.cancel().clone());
+        preview.mode.noop = true;
+        preview.host.add_secrets(run.secrets.iter().cloned());
+        let undo = UndoOptions { refresh: false, ..undo.clone() };
+        let (mut none, mut nobody) = (NoSession, NoObserver);
+        let mut previewing = self.start(&preview, &mut none, &mut nobody)?;
+        let (pass, _) = self.take_back(run, &undo, &mut previewing)?;
+        let steps = blocked(run, &undo, &pass);
+        let id = || run.info.id.clone();
+        Ok((!steps.is_empty()).then(|| UndoError::Partial { id: id(), steps }))
+    }
+
+    /// Takes the resources of a run back, each in its turn, and lets others react.
+    fn take_back(
+        &self,
+        recorded: &RecordedRun,
+        undo: &UndoOptions,
+        run: &mut Run<'_>,
+    ) -> Result<(Pass, Option<Stop>), UndoError> {
+        let options = run.options().clone();
+        let mut pass = Pass::default();
+        let order = order::order(recorded, &options.host, |turn| is_selected(undo, turn));
+        let reactions = if undo.refresh { self.reactions(recorded, &options) } else { Vec::new() };
+        let mut debts = Debts::open(recorded, &options);
+        // Those of an undo that was killed before it came to them.
+        let owing: Vec<bool> = reactions.iter().map(|reaction| debts.has(reaction)).collect();
+        debts.owe(&reactions)?;
+        let mut paths = PathUndo::new(recorded, &order, &options, run.host(), undo.force);
+        let mut last = Vec::new();
+        for number in order {
+            if let Some(reason) = options.host.cancel().reason() {
+                return Ok((pass, Some(Stop::Cancelled(reason))));
+            }
+            let turn = &recorded.turns[number];
+            match &turn.state {
+                // What is started reads what the rest of the undo restores.
+                Some(_) if self.reaction_of(turn).is_some() => last.push(number),
+                Some(_) => self.undo_state(turn, number, undo, run, &mut pass),
+                None => run.undo_files(turn, number, &mut paths, &mut pass),
+            }
+        }
+        paths.remove_leftovers();
+        for number in last {
+            self.undo_state(&recorded.turns[number], number, undo, run, &mut pass);
+        }
+        for (reaction, is_owing) in reactions.iter().zip(owing) {
+            let is_due = is_owing || reaction.is_due(&pass);
+            if !is_due || run.react(recorded, reaction) {
+                debts.pay(reaction);
+            }
+        }
+        debts.settle(&pass);
+        debts.close();
+        Ok((pass, None))
     }
 
     /// Brings back the former state of a resource that has one beside files.
     fn undo_state(
         &self,
         turn: &RecordedTurn,
-        before: &Value,
-        after: Option<&Value>,
+        number: usize,
         undo: &UndoOptions,
         run: &mut Run<'_>,
+        pass: &mut Pass,
     ) {
-        if after == Some(before) {
+        let Some((before, after)) = &turn.state else { return };
+        if after.as_ref() == Some(before) {
+            pass.back.insert(number);
             if let Some(verb) = turn.event.as_ref().and_then(|event| event.verbs.first())
+                && !undo.refresh
                 && matches!(verb, Verb::Restarted | Verb::Reloaded)
             {
                 let name = display(turn);
                 let word = if *verb == Verb::Reloaded { "reload" } else { "restart" };
                 run.warn(&format!(
-                    "{name} was {word}ed by the run; {word} it if it reads files that are restored"
+                    "{name} was {word}ed by the run; {word} it if it reads files that are \
+                     restored, or undo with `--refresh`"
                 ));
             }
             return;
         }
         let is_there = |wanted: &Value| self.is_in_state(turn, wanted, run.options());
+        let is_back = is_there(before);
         if !undo.force
             && let Some(after) = after
+            && !is_back
             && !is_there(after)
-            && !is_there(before)
         {
             let left = words(after);
             let reason = format!("it is no longer as the run left it ({left})");
@@ -155,8 +256,23 @@ impl Engine {
             return;
         }
         match request(turn, before) {
-            Ok(source) => run.undo_by_request(turn, &source),
-            Err(reason) => run.conflict(turn, vec![reason]),
+            Ok(source) => {
+                if let Some(verbs) = run.undo_by_request(turn, &source) {
+                    pass.back.insert(number);
+                    if !is_back {
+                        pass.restored.insert(number);
+                    }
+                    if verbs.contains(&Verb::Started) {
+                        pass.started.insert(number);
+                    }
+                } else {
+                    pass.lost.insert(number, "its former state cannot be restored".to_owned());
+                }
+            }
+            Err(reason) => {
+                run.conflict(turn, vec![reason.clone()]);
+                pass.lost.insert(number, reason);
+            }
         }
     }
 
@@ -242,7 +358,13 @@ fn check_selection(run: &RecordedRun, undo: &UndoOptions) -> Result<(), UndoErro
 
 impl Run<'_> {
     /// Takes back the changes of files, or says why not.
-    fn undo_files(&mut self, turn: &RecordedTurn, number: usize, paths: &mut PathUndo<'_>) {
+    fn undo_files(
+        &mut self,
+        turn: &RecordedTurn,
+        number: usize,
+        paths: &mut PathUndo<'_>,
+        pass: &mut Pass,
+    ) {
         let begin = Instant::now();
         let noop = self.options().mode.noop;
         if turn.paths.is_empty() && turn.lost.is_empty() {
@@ -263,6 +385,18 @@ impl Run<'_> {
             what => format!("cannot be undone: {what}: {reason}"),
         };
         errors.extend(turn.lost.iter().map(name));
+        if !undone.is_nothing() {
+            pass.restored.insert(number);
+        }
+        if errors.is_empty() {
+            pass.back.insert(number);
+        }
+        if undone.is_held {
+            pass.held.insert(number);
+        }
+        if undone.has_lost {
+            pass.lost.insert(number, errors.first().cloned().unwrap_or_default());
+        }
         if errors.is_empty() && undone.is_nothing() {
             return;
         }
@@ -279,11 +413,18 @@ impl Run<'_> {
         self.add(event);
     }
 
-    /// Takes back a resource by asking for what it was.
-    fn undo_by_request(&mut self, turn: &RecordedTurn, source: &ccm_yaml::Source) {
+    /// Takes back a resource by asking for what it was. If it is that now, returns
+    /// what was done to it.
+    fn undo_by_request(
+        &mut self,
+        turn: &RecordedTurn,
+        source: &ccm_yaml::Source,
+    ) -> Option<Vec<Verb>> {
         let event = Request::parse(source).and_then(|request| self.ensure(request));
         match event {
             Ok(event) => {
+                let is_done = !event.failed && turn.lost.is_empty();
+                let verbs = event.verbs.clone();
                 self.keep(event);
                 let lost: Vec<String> = turn
                     .lost
@@ -293,12 +434,45 @@ impl Run<'_> {
                 if !lost.is_empty() {
                     self.conflict(turn, lost);
                 }
+                is_done.then_some(verbs)
             }
             Err(error) => {
                 let reasons = error.messages().map(|(message, _)| message).collect();
                 self.conflict(turn, reasons);
+                None
             }
         }
+    }
+
+    /// Lets a resource react to what was restored. Returns whether it has.
+    fn react(&mut self, run: &RecordedRun, reaction: &Reaction) -> bool {
+        let because = refresh::references(run, &reaction.causes);
+        let event = request(&reaction.turn, &reaction.properties)
+            .and_then(|source| self.reacting(&source, because));
+        match event {
+            Ok(event) => {
+                let is_done = !event.failed;
+                self.keep(event);
+                is_done
+            }
+            Err(reason) => {
+                self.conflict(&reaction.turn, vec![reason]);
+                false
+            }
+        }
+    }
+
+    fn reacting(
+        &mut self,
+        source: &ccm_yaml::Source,
+        because: Vec<ResourceRef>,
+    ) -> Result<Event, String> {
+        let wrong = |error: ccm_model::RequestError| {
+            let messages: Vec<String> = error.messages().map(|(message, _)| message).collect();
+            messages.join("; ")
+        };
+        let request = Request::parse(source).map_err(wrong)?;
+        self.ensure_because(request, because).map_err(wrong)
     }
 
     /// Says why something is left as it is.

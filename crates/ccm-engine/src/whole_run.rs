@@ -230,11 +230,7 @@ impl Engine {
 }
 
 /// Opens the session that a request names, if it names one.
-///
-/// # Errors
-///
-/// Returns why it cannot be used.
-pub fn open_session<E>(
+pub(crate) fn open_session<E>(
     request: Option<SessionRequest>,
     host: &Host,
 ) -> Result<Option<DirectorySession>, RunError<E>> {
@@ -267,7 +263,8 @@ impl PreparedRun<'_> {
         }
     }
 
-    /// What an undo will leave as it is, with the reasons.
+    /// What an undo will leave as it is, with the reasons; nothing if it will stop
+    /// before it changes anything.
     ///
     /// # Errors
     ///
@@ -277,6 +274,9 @@ impl PreparedRun<'_> {
         let mut preview = self.engine.options(self.options.host.cancel().clone());
         preview.mode.noop = true;
         let Planned { finished, .. } = self.engine.undo(run, undo, &preview, &mut NoObserver)?;
+        if !finished.report.errors.is_empty() {
+            return Ok(Vec::new());
+        }
         let failed = finished.report.events.iter().filter(|event| event.failed);
         let lines = failed.flat_map(|event| {
             event.error.iter().map(move |error| format!("{}#{}: {error}", event.kind, event.name))
@@ -295,7 +295,7 @@ impl PreparedRun<'_> {
         let session = session.as_mut().map(|session| session as &mut dyn Session);
         let is_preview = options.mode.noop;
         let path;
-        let (plan, mut finished) = match work {
+        let (plan, finished) = match work {
             Work::Manifest(manifest) => {
                 path = manifest.path.clone();
                 if is_preview {
@@ -313,16 +313,13 @@ impl PreparedRun<'_> {
                 path = PathBuf::new();
                 let Planned { plan, mut finished } =
                     engine.undo(&run, &undo, &options, observer)?;
-                if finished.report.events.is_empty() && finished.stop.is_none() {
+                if finished.report.events.is_empty() && finished.is_without_errors() {
                     let directory = options.state.directory.as_ref();
                     finished.post_message = Some(already_undone(&run.info.id, directory));
                 }
                 (is_preview.then_some(plan), finished)
             }
         };
-        if !finished.is_without_errors() {
-            finished.post_message = None;
-        }
         let is_whole = !matches!(finished.stop, Some(Stop::Cancelled(_)));
         let saved = match (recording, &plan) {
             (Some((recording, Selectors { only, skip })), Some(plan)) if is_whole => {

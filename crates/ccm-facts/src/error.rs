@@ -1,6 +1,5 @@
 //! Errors of facts.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ccm_model::Finding;
@@ -20,21 +19,13 @@ pub enum Error {
         #[from]
         source: ccm_host::Error,
     },
-    /// The text is neither JSON nor YAML.
+    /// The text is neither JSON nor YAML, or no map.
     #[error("{}: {}", place(document, finding), finding.message)]
     Syntax {
         /// The facts file, which ccm ignores then.
         document: Arc<Source>,
         /// Why the parser rejects it, and where.
         finding: Box<Finding>,
-    },
-    /// The document is a list or a scalar.
-    #[error("{} holds {found}, not a map of facts", path.display())]
-    NotAMap {
-        /// The facts file, which ccm ignores then.
-        path: PathBuf,
-        /// The type of the file's content.
-        found: &'static str,
     },
     /// An argument that is not `name=value`.
     #[error("`{argument}` is not a fact")]
@@ -52,7 +43,6 @@ impl Error {
                 Some("replace the symlink with the file itself".to_owned())
             }
             Self::Read { source } => source.hint(),
-            Self::NotAMap { .. } => Some("write facts as `name: value`".to_owned()),
             Self::Argument { .. } => Some("write it as `name=value` or `a.b=value`".to_owned()),
             Self::Syntax { finding, .. } => finding.hint.clone(),
         }

@@ -26,13 +26,17 @@ pub fn read_file(host: &Host, path: &Path) -> Result<Facts> {
 /// The facts in a text. An empty one has none.
 pub(crate) fn parse(path: &Path, text: String) -> Result<Facts> {
     let source = Arc::new(Source::new(path.display().to_string(), text));
-    let value = if is_json(path, source.text()) { from_json(&source) } else { from_yaml(&source) };
-    match value? {
-        Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
-        Value::Nil => Ok(Facts::new()),
-        Value::Array(_) => Err(Error::NotAMap { path: path.to_owned(), found: "a list" }),
-        _ => Err(Error::NotAMap { path: path.to_owned(), found: "a single value" }),
-    }
+    let is_json = is_json(path, source.text());
+    let (value, span) = if is_json { from_json(&source) } else { from_yaml(&source) }?;
+    let found = match value {
+        Value::Map(map) => return Ok(Arc::unwrap_or_clone(map)),
+        Value::Nil => return Ok(Facts::new()),
+        Value::Array(_) => "a list",
+        _ => "a single value",
+    };
+    let hint = Some("write facts as `name: value`".to_owned());
+    let finding = Finding::error(span, format!("facts must be a map, not {found}"));
+    Err(syntax(&source, finding.hint(hint)))
 }
 
 fn is_json(path: &Path, text: &str) -> bool {
@@ -43,24 +47,26 @@ fn is_json(path: &Path, text: &str) -> bool {
     }
 }
 
-fn from_json(source: &Arc<Source>) -> Result<Value> {
+fn from_json(source: &Arc<Source>) -> Result<(Value, Span)> {
     let text = source.text();
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     if body.trim().is_empty() {
-        return Ok(Value::Nil);
+        return Ok((Value::Nil, Span::default()));
     }
     let before = text.len() - body.len();
-    json::decode(body, json::Numbers::Ints).map_err(|error| {
+    let start = (text.len() - body.trim_start().len()) as u32;
+    let value = json::decode(body, json::Numbers::Ints).map_err(|error| {
         let start = u32::try_from(before + error.offset).unwrap_or(u32::MAX);
         syntax(source, Finding::error(Span { start, end: start + 1 }, error.reason))
-    })
+    })?;
+    Ok((value, Span { start, end: start + 1 }))
 }
 
-fn from_yaml(source: &Arc<Source>) -> Result<Value> {
+fn from_yaml(source: &Arc<Source>) -> Result<(Value, Span)> {
     let node = ccm_yaml::parse(source).map_err(|error| {
         syntax(source, Finding::error(error.span, error.message).hint(error.hint))
     })?;
-    Ok(ccm_yaml::to_value(&node))
+    Ok((ccm_yaml::to_value(&node), node.span))
 }
 
 fn syntax(source: &Arc<Source>, finding: Finding) -> Error {
@@ -108,8 +114,8 @@ mod tests {
     fn errors_point_at_their_place() {
         assert_eq!(read("f.yaml", "a: 1\na: 2\n"), "f.yaml:2:1: duplicate key `a`");
         assert!(read("f.json", "{\n  \"a\": ,\n}").starts_with("f.json:2:8: "));
-        assert_eq!(read("f.json", "[1]"), "f.json holds a list, not a map of facts");
-        assert_eq!(read("f.yaml", "text"), "f.yaml holds a single value, not a map of facts");
+        assert_eq!(read("f.json", "[1]"), "f.json:1:1: facts must be a map, not a list");
+        assert_eq!(read("f.yaml", "text"), "f.yaml:1:1: facts must be a map, not a single value");
     }
 
     #[test]

@@ -141,9 +141,9 @@ fn other_names_are_left_alone() {
 fn malformed_files_are_reported_and_skipped() {
     for (name, text, words) in [
         ("facts.json", "{\"mine\": ", "facts.json:1:10"),
-        ("facts.d/a.json", "[1]", "holds a list"),
+        ("facts.d/a.json", "[1]", "a.json:1:1: facts must be a map, not a list"),
         ("facts.d/a.yaml", "mine: 1\nmine: 2\n", "a.yaml:2:1: duplicate key `mine`"),
-        ("facts.yaml", "just text\n", "holds a single value"),
+        ("facts.yaml", "just text\n", "facts.yaml:1:1: facts must be a map, not a single value"),
         ("facts.yaml", "a: [1\n", "facts.yaml"),
     ] {
         let path = format!("etc/{name}");

@@ -72,22 +72,26 @@ impl Document {
 
     fn read(source: &Arc<Source>, data_key: &str) -> Result<Self, Error> {
         let text = source.text();
-        let wrong = |span, message, hint| Error::Located {
+        let located = |span, error| Error::Located {
             document: Arc::clone(source),
             span,
-            error: Box::new(Error::Syntax { message, hint }),
+            error: Box::new(error),
         };
+        let wrong = |span, message, hint| located(span, Error::Syntax { message, hint });
         if text.trim_start().starts_with(['{', '[']) {
             let value = json::decode(text, json::Numbers::Ints).map_err(|error| {
                 let start = error.offset as u32;
                 wrong(Span { start, end: start + 1 }, error.reason.to_owned(), None)
             })?;
-            return Self::new(value, Annotations::default(), data_key);
+            let start = (text.len() - text.trim_start().len()) as u32;
+            let read = Self::new(value, Annotations::default(), data_key);
+            return read.map_err(|error| located(Span { start, end: start + 1 }, error));
         }
         let (root, comments) = parse_annotated(source)
             .map_err(|error| wrong(error.span, error.message, error.hint))?;
         let annotations = Annotations::read(&root, &comments, data_key);
-        Self::new(to_value(&root), annotations, data_key)
+        let read = Self::new(to_value(&root), annotations, data_key);
+        read.map_err(|error| located(root.span, error))
     }
 
     /// The data of a manifest, or of anything else that was read already. Only

@@ -25,14 +25,6 @@ pub enum Error {
         /// The type of the document.
         found: &'static str,
     },
-    /// The same of a document that was read from somewhere.
-    #[error("{name} is not hierarchical data: it must be a map, not {found}")]
-    NotAMapIn {
-        /// The path or URL of the document, without credentials.
-        name: String,
-        /// The type of the document.
-        found: &'static str,
-    },
     /// A section has the wrong shape.
     #[error("`{section}` must be {wanted}")]
     Shape {

@@ -25,11 +25,7 @@ impl<'a> DataSource<'a> {
     /// with `CCM_STRICT=1` it is an error.
     pub fn load(&self, host: &Host) -> Result<Document, Error> {
         let text = host.read_source(self.0, MAX_SIZE)?;
-        let name = redact_credentials(self.0);
-        Document::parse(&name, &text).map_err(|error| match error {
-            Error::NotAMap { found } => Error::NotAMapIn { name: name.into_owned(), found },
-            error => error,
-        })
+        Document::parse(&redact_credentials(self.0), &text)
     }
 
     /// Reads an optional file.

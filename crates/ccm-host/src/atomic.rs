@@ -267,7 +267,7 @@ impl Written {
 
 /// The bits that a file has when its attributes are set. Those beyond the nine
 /// permissions vouched for the owner.
-fn resulting_mode(have: &Stat, wanted: &Attributes) -> u32 {
+pub(crate) fn resulting_mode(have: &Stat, wanted: &Attributes) -> u32 {
     let is_same_owner = (have.uid, have.gid) == (wanted.uid, wanted.gid);
     (have.mode & if is_same_owner { 0o7000 } else { 0o1000 }) | wanted.mode
 }

@@ -170,6 +170,22 @@ impl Host {
         }
     }
 
+    /// Whether two open files hold the same. `paths` are where they are.
+    pub fn is_same(&self, files: [&File; 2], paths: [&Path; 2]) -> Result<bool> {
+        let mut buffer = self.inner.buffer.hold();
+        buffer.resize(2 * Self::CHUNK, 0);
+        let (one, other) = buffer.split_at_mut(Self::CHUNK);
+        loop {
+            let count = fill(files[0], paths[0], one)?;
+            if fill(files[1], paths[1], other)? != count || one[..count] != other[..count] {
+                return Ok(false);
+            }
+            if count < Self::CHUNK {
+                return Ok(true);
+            }
+        }
+    }
+
     /// The digest of an open file of a known size, from its beginning to its end.
     pub fn digest(&self, file: &File, path: &Path, size: u64) -> Result<Digest> {
         let mut buffer = self.inner.buffer.hold();
@@ -187,6 +203,20 @@ impl Host {
             }
         }
     }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill(file: &File, path: &Path, buffer: &mut [u8]) -> Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let count = rustix::io::retry_on_intr(|| rustix::io::read(file, &mut buffer[filled..]))
+            .map_err(Error::io("read", path))?;
+        if count == 0 {
+            break;
+        }
+        filled += count;
+    }
+    Ok(filled)
 }
 
 impl Host {
@@ -231,11 +261,18 @@ mod tests {
             let mut other = bytes.clone();
             other.push(0);
             assert!(!holds(&other), "{size}");
+            let other_path = dir.path().join("g");
+            let is_same = |bytes: &[u8]| {
+                std::fs::write(&other_path, bytes).unwrap();
+                let (one, other) = (host.open(&path).unwrap().0, host.open(&other_path).unwrap().0);
+                host.is_same([&one, &other], [&path, &other_path]).unwrap()
+            };
+            assert!(is_same(&bytes) && !is_same(&other), "{size}");
             if let Some(last) = bytes.last() {
                 *other.last_mut().unwrap() = *last;
                 let mut changed = bytes.clone();
                 *changed.last_mut().unwrap() ^= 1;
-                assert!(!holds(&changed), "{size}");
+                assert!(!holds(&changed) && !is_same(&changed), "{size}");
             }
         }
     }

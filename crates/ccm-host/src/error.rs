@@ -90,6 +90,23 @@ pub enum Error {
         /// How deep ccm goes.
         limit: usize,
     },
+    /// A directory tree with more entries than ccm reads.
+    #[error("{} contains too much: the limit is {limit} files and directories", path.display())]
+    TooMany {
+        /// The directory at which ccm gave up.
+        path: PathBuf,
+        /// How many entries there may be.
+        limit: usize,
+    },
+    /// Something that would be removed for good, because the history cannot keep
+    /// it.
+    #[error("cannot remove {}: {reason}", path.display())]
+    NotKept {
+        /// The path that stays as it is.
+        path: PathBuf,
+        /// Why it cannot be restored later.
+        reason: String,
+    },
     /// A symlink of another user that points to something this user does not
     /// own. ccm does not follow it as root.
     #[error(
@@ -419,6 +436,7 @@ impl Error {
             Self::Network { hint, .. } => hint.clone(),
             Self::Exposed { path, .. } => Some(format!("chmod 600 {}", path.display())),
             Self::Untrusted { doubt, .. } => Some(doubt.hint()),
+            Self::NotKept { .. } => Some("remove it yourself, or run with --no-history".to_owned()),
             Self::Unrecorded { .. } => {
                 Some("free some space in the state directory, or run with --no-history".to_owned())
             }

@@ -21,6 +21,8 @@ use crate::{Error, Host, RecordedFetch, Result};
 
 /// How long a server may send nothing.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+/// Why an offline system does not connect.
+pub(crate) const OFFLINE: &str = "ccm makes no connection in a check";
 /// How long a text may take: these are small.
 const TEXT_TIMEOUT: Duration = Duration::from_mins(1);
 

@@ -39,6 +39,8 @@ pub struct Stat {
     pub size: u64,
     /// When its content last changed.
     pub mtime: jiff::Timestamp,
+    /// When it last changed in any way, its name included.
+    pub ctime: jiff::Timestamp,
     /// The file system it lies on.
     pub dev: u64,
     /// The inode number, unique within `dev`.
@@ -54,6 +56,7 @@ impl Stat {
             _ => FileKind::Other,
         };
         let mtime = jiff::Timestamp::new(stat.st_mtime, stat.st_mtime_nsec as i32);
+        let ctime = jiff::Timestamp::new(stat.st_ctime, stat.st_ctime_nsec as i32);
         Self {
             kind,
             uid: stat.st_uid,
@@ -61,6 +64,7 @@ impl Stat {
             mode: stat.st_mode & 0o7777,
             size: stat.st_size as u64,
             mtime: mtime.unwrap_or_default(),
+            ctime: ctime.unwrap_or_default(),
             dev: stat.st_dev,
             ino: stat.st_ino,
         }

@@ -1,13 +1,16 @@
 //! An open directory, read without following symlinks.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::atomic::is_temporary_name;
+use crate::beneath::{self, Links};
 use crate::file::{check_regular, read_all, utf8};
 use crate::trust::{file_doubt, folder_doubt, step_doubt};
 use crate::walk::Walk;
@@ -22,6 +25,22 @@ pub struct Folder {
     path: PathBuf,
     guard: Guard,
 }
+
+/// Something below a folder.
+#[derive(Clone, Debug)]
+pub struct FolderEntry {
+    /// Where it is below the folder.
+    pub place: PathBuf,
+    /// Its kind; a symlink is a symlink.
+    pub kind: FileKind,
+    /// Attributes of a regular file.
+    pub stat: Option<Stat>,
+    /// The text of a symlink.
+    pub target: Option<PathBuf>,
+}
+
+/// Directories inside one another that are walked.
+const MAX_DEPTH: usize = 200;
 
 /// Whether what is read through a folder may be changed by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +64,28 @@ impl Host {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory =
             rustix::fs::open(path, flags, Mode::empty()).map_err(Error::io("open", path))?;
-        Ok(Some(Folder {
-            host: self.clone(),
-            directory,
-            path: path.to_owned(),
-            guard: Guard::None,
-        }))
+        Ok(Some(self.folder_of(directory, path)))
+    }
+
+    /// The same by way of [`Host::open_managed`].
+    pub(crate) fn open_managed_folder(&self, path: &Path) -> Result<Option<Folder>> {
+        match self.stat(path)? {
+            None => return Ok(None),
+            Some(stat) if stat.kind != FileKind::Directory => {
+                return Err(Error::NotADirectory { path: path.to_owned() });
+            }
+            Some(_) => {}
+        }
+        let directory = self.open_managed(&self.on_disk(path, true))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(&directory, ".", flags, Mode::empty())
+            .map_err(Error::io("open", path))?;
+        Ok(Some(self.folder_of(directory, path)))
+    }
+
+    fn folder_of(&self, directory: OwnedFd, path: &Path) -> Folder {
+        let path = path.to_owned();
+        Folder { host: self.clone(), directory, path, guard: Guard::None }
     }
 }
 
@@ -154,6 +189,86 @@ impl Folder {
         check_regular(&path, stat)?;
         self.judge(&path, || file_doubt(&file, &stat, &path))?;
         Ok((read_all(file.into(), stat, &path, limit)?, stat))
+    }
+
+    /// Opens a regular file below this directory; no symlink is followed.
+    pub fn open_beneath(&self, place: &Path) -> Result<(File, Stat)> {
+        let path = self.path.join(place);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match beneath::open(&self.directory, place, flags, Links::Refuse) {
+            Ok(file) => file,
+            Err(Errno::LOOP | Errno::XDEV) => return Err(Error::Symlink { path }),
+            Err(errno) => return Err(Error::io("open", &path)(errno)),
+        };
+        let stat = Stat::of(&file, &path)?;
+        check_regular(&path, stat)?;
+        self.judge(&path, || file_doubt(&file, &stat, &path))?;
+        Ok((file.into(), stat))
+    }
+
+    /// The text of a symlink in it.
+    pub fn read_link(&self, name: &OsStr) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        let stat = rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(Error::io("inspect", &path))?;
+        let stat = Stat::new(&stat);
+        self.judge(&path, || (stat.uid != 0).then(|| Doubt::new(&path, &stat)))?;
+        let target = rustix::fs::readlinkat(&self.directory, name, Vec::new())
+            .map_err(Error::io("read the link", &path))?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Everything below this directory, each before what is in it and in the
+    /// order of names. Symlinks are not followed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if something cannot be listed, or there is more than the limit.
+    pub fn walk(&self, limit: usize) -> Result<Vec<FolderEntry>> {
+        let mut found = Vec::new();
+        self.walk_into(Path::new(""), 0, limit, &mut found)?;
+        Ok(found)
+    }
+
+    fn walk_into(
+        &self,
+        place: &Path,
+        depth: usize,
+        limit: usize,
+        found: &mut Vec<FolderEntry>,
+    ) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(Error::TooDeep { path: self.path.clone(), limit: MAX_DEPTH });
+        }
+        for (name, kind) in self.entries()? {
+            // What another program is about to put in place is not there yet.
+            if is_temporary_name(name.as_bytes()) {
+                continue;
+            }
+            if found.len() == limit {
+                return Err(Error::TooMany { path: self.path.clone(), limit });
+            }
+            let inner = place.join(&name);
+            let mut entry = FolderEntry { place: inner, kind, stat: None, target: None };
+            match kind {
+                FileKind::File => entry.stat = Some(self.stat_of(&name)?),
+                FileKind::Symlink => entry.target = Some(self.read_link(&name)?),
+                FileKind::Directory | FileKind::Other => {}
+            }
+            let is_directory = kind == FileKind::Directory;
+            let inner = entry.place.clone();
+            found.push(entry);
+            if is_directory && let Some(below) = self.folder(&name)? {
+                below.walk_into(&inner, depth + 1, limit, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stat_of(&self, name: &OsStr) -> Result<Stat> {
+        rustix::fs::statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map(|stat| Stat::new(&stat))
+            .map_err(Error::io("inspect", &self.path.join(name)))
     }
 
     /// Whether what is read is judged: as root, and not of a private copy.
@@ -268,6 +383,31 @@ mod tests {
         let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
         assert!(matches!(folder.folder(name("link")), Err(Error::Symlink { .. })));
         assert!(matches!(folder.read_text(name("file"), 10), Err(Error::Symlink { .. })));
+    }
+
+    #[test]
+    fn a_walk_sees_everything_and_follows_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::create_dir_all(at("b/c")).unwrap();
+        std::fs::write(at("b/c/f"), "text").unwrap();
+        std::fs::write(at("a"), "").unwrap();
+        symlink("b", at("l")).unwrap();
+        symlink("c/f", at("b/near")).unwrap();
+        let folder = Host::new().open_folder(dir.path()).unwrap().unwrap();
+        let shown = |entry: &FolderEntry| {
+            let target = entry.target.as_ref().map(|target| format!(" -> {}", target.display()));
+            format!("{}{}", entry.place.display(), target.unwrap_or_default())
+        };
+        let all: Vec<String> = folder.walk(6).unwrap().iter().map(shown).collect();
+        assert_eq!(all, ["a", "b", "b/c", "b/c/f", "b/near -> c/f", "l -> b"]);
+        assert!(matches!(folder.walk(5), Err(Error::TooMany { limit: 5, .. })));
+        let (file, stat) = folder.open_beneath(Path::new("b/c/f")).unwrap();
+        assert_eq!((std::io::read_to_string(file).unwrap(), stat.size), ("text".into(), 4));
+        for link in ["l/c/f", "b/near", "../x"] {
+            assert!(folder.open_beneath(Path::new(link)).is_err(), "{link}");
+        }
+        assert!(matches!(folder.open_beneath(Path::new("b")), Err(Error::NotAFile { .. })));
     }
 
     #[test]

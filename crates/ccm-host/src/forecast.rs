@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
+pub(crate) use in_place::is_mount_root;
 pub use lookup::PredictedEntries;
 pub(crate) use lookup::Seen;
 
@@ -268,6 +269,9 @@ impl Host {
         let (parent, place) = self.predicted_parent(path)?;
         self.check_replaceable(path, &parent)?;
         self.check_owner(path, &Attributes { uid, gid, mode: 0 })?;
+        if let Some(have) = self.lstat(path)? {
+            self.check_keepable(path, &have)?;
+        }
         let size = target.as_os_str().len() as u64;
         let wanted = Attributes { uid, gid, mode: 0o777 };
         let stat = self.new_stat(FileKind::Symlink, &wanted, size, parent.dev);
@@ -362,6 +366,7 @@ impl Host {
         }
         let Some(have) = self.lstat(path)? else { return Ok(()) };
         let (parent, place) = self.predicted_parent(path)?;
+        self.check_keepable(path, &have)?;
         match self.check_replaceable(path, &parent) {
             Err(Error::MountedFile { path }) => return Err(Error::MountPoint { path }),
             checked => checked?,
@@ -440,7 +445,8 @@ impl Host {
 
     fn new_stat(&self, kind: FileKind, wanted: &Attributes, size: u64, dev: u64) -> Stat {
         let Attributes { uid, gid, mode } = *wanted;
-        Stat { kind, uid, gid, mode, size, mtime: self.now(), dev, ino: 0 }
+        let now = self.now();
+        Stat { kind, uid, gid, mode, size, mtime: now, ctime: now, dev, ino: 0 }
     }
 
     fn record(&self, place: PathBuf, what: Predicted) {

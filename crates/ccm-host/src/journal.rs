@@ -83,6 +83,20 @@ impl DigestsByInode {
     }
 }
 
+/// As long as it lives, ccm changes nothing whose former content the history
+/// cannot keep. Without a history it has no effect.
+#[derive(Debug)]
+pub struct MustKeep(Host);
+
+impl Drop for MustKeep {
+    fn drop(&mut self) {
+        self.0.inner.must_keep.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Why the history does not keep something.
+const NO_SPECIAL_FILES: &str = "ccm cannot create sockets, FIFOs and devices";
+
 fn has_other_names(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 1)
 }
@@ -118,6 +132,41 @@ impl Host {
         self.inner.kept.set(DigestsByInode::default());
         self.inner.is_recorded.store(journal.is_some(), Ordering::Relaxed);
         self.inner.journal.set(journal);
+    }
+
+    /// The run keeps a history, or the run that is previewed does: contents up to
+    /// this size.
+    pub fn keep_images(&self, limit: u64) {
+        self.inner.max_image.store(limit, Ordering::Relaxed);
+    }
+
+    /// From now on, a change fails if the history cannot keep what was there. In
+    /// a preview, so does its prediction.
+    #[must_use]
+    pub fn must_keep(&self) -> MustKeep {
+        self.inner.must_keep.fetch_add(1, Ordering::Relaxed);
+        MustKeep(self.clone())
+    }
+
+    /// Fails if something must be kept and cannot be, as its attributes tell.
+    ///
+    /// # Errors
+    ///
+    /// Says why it cannot be kept.
+    pub fn check_keepable(&self, path: &Path, stat: &Stat) -> Result<()> {
+        let limit = self.inner.max_image.load(Ordering::Relaxed);
+        if limit == 0 || self.inner.must_keep.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let reason = match stat.kind {
+            FileKind::Other => NO_SPECIAL_FILES.to_owned(),
+            FileKind::File if stat.size > limit => {
+                let limit = limit >> 20;
+                format!("it is larger than {limit} MiB, and ccm could not restore it later")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::NotKept { path: path.to_owned(), reason })
     }
 
     /// Where changes are recorded, if they are.
@@ -221,8 +270,12 @@ impl Host {
         path: &Path,
     ) -> Result<Image> {
         let mut is_read = false;
+        let must_keep = self.inner.must_keep.load(Ordering::Relaxed) > 0;
+        let not_kept =
+            |reason: &str| Error::NotKept { path: path.to_owned(), reason: reason.into() };
         let image = self.image_at(parent, name, path, |file, stat| {
             is_read = true;
+            self.check_keepable(path, stat)?;
             let has_other_names = has_other_names(file);
             let mut kept = self.inner.kept.hold();
             if let Some(digest) = kept.find(stat) {
@@ -238,11 +291,16 @@ impl Host {
             if has_other_names {
                 self.inner.kept.hold().add(stat, digest);
             }
+            if must_keep && digest.is_none() {
+                return Err(not_kept("the history of this run is full"));
+            }
             Ok(digest)
         })?;
         match &image {
-            Image::Other => {
-                journal.give_up(path, "ccm cannot create sockets, FIFOs and devices")?;
+            Image::Other if must_keep => return Err(not_kept(NO_SPECIAL_FILES)),
+            Image::Other => journal.give_up(path, NO_SPECIAL_FILES)?,
+            Image::File { .. } if !is_read && must_keep => {
+                return Err(not_kept("its content cannot be read"));
             }
             Image::File { .. } if !is_read => {
                 journal.give_up(path, "its former content could not be read")?;
@@ -400,30 +458,43 @@ impl Host {
         &self,
         path: &Path,
         target: &Path,
-        (uid, gid): (u32, u32),
+        owner: (u32, u32),
     ) -> Result<()> {
         let (parent, name) = self.open_parent(path)?;
-        self.sweep(&parent, path.parent().unwrap_or(Path::new("/")));
+        self.replace_with_symlink_in(&parent, name, path, target, owner)?;
+        self.forget_parent();
+        Ok(())
+    }
+
+    /// The same in a directory that is held open; `path` is where it leads.
+    pub(crate) fn replace_with_symlink_in(
+        &self,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        target: &Path,
+        (uid, gid): (u32, u32),
+    ) -> Result<()> {
+        self.sweep(parent, path.parent().unwrap_or(Path::new("/")));
         let temporary = self.random_name(".ccm-");
-        self.record_change(&*parent, name, path, |_| {
+        self.record_change(parent, name, path, |_| {
             Some(Image::Symlink { uid, gid, target: target.to_owned() })
         })?;
-        rustix::fs::symlinkat(target, &*parent, &*temporary)
+        rustix::fs::symlinkat(target, parent, &*temporary)
             .map_err(Error::io("create a symlink in", path.parent().unwrap_or(path)))?;
         let (uid, gid) = Attributes { uid, gid, mode: 0 }.ids();
         let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let made = rustix::fs::chownat(&*parent, &*temporary, Some(uid), Some(gid), flags)
+        let made = rustix::fs::chownat(parent, &*temporary, Some(uid), Some(gid), flags)
             .map_err(Error::io("set the owner of", path))
             .and_then(|()| {
-                rustix::fs::renameat(&*parent, &*temporary, &*parent, name)
+                rustix::fs::renameat(parent, &*temporary, parent, name)
                     .map_err(|errno| not_renamed(path, errno))
             });
         if let Err(error) = made {
-            let _ = rustix::fs::unlinkat(&*parent, &*temporary, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(parent, &*temporary, AtFlags::empty());
             return Err(error);
         }
-        self.forget_parent();
-        let dev = Stat::of(&*parent, path)?.dev;
+        let dev = Stat::of(parent, path)?.dev;
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.inner.barrier.hold().directory_changed(directory, dev);
         Ok(())
@@ -432,7 +503,10 @@ impl Host {
 
 /// Why something is left as it is.
 fn unrecorded(path: &Path) -> impl FnOnce(Error) -> Error {
-    move |source| Error::Unrecorded { path: path.to_owned(), source: Box::new(source) }
+    move |source| match source {
+        kept @ Error::NotKept { .. } => kept,
+        source => Error::Unrecorded { path: path.to_owned(), source: Box::new(source) },
+    }
 }
 
 #[cfg(test)]

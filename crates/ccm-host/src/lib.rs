@@ -73,13 +73,13 @@ pub use fetch::{
     Body, Fetch, Fetched, Fetchers, Progress, Request, Validators, local_path, url_scheme,
 };
 pub use file::{FileKind, Stat};
-pub use folder::Folder;
+pub use folder::{Folder, FolderEntry};
 pub use forecast::{MissedFile, NewContent, PredictedEntries, Reach, Supplier};
 pub use http::{HttpAnswer, HttpError, HttpRequest, Tls, TlsPart, Url};
 pub use incoming::Incoming;
 pub use input::StandardInput;
 pub use inspect::{Inspected, NodeKind};
-pub use journal::{FormerFile, Image, Journal, Place, path_text};
+pub use journal::{FormerFile, Image, Journal, MustKeep, Place, path_text};
 pub use listen::{ListenSocket, SocketFile};
 pub use machine::{Space, Uname};
 pub use network::{Interface, InterfaceAddress};
@@ -160,6 +160,10 @@ struct Inner {
     /// Contents of files with several names that are in the journal.
     kept: Lock<journal::DigestsByInode>,
     is_recorded: AtomicBool,
+    /// The largest content that the history of this run keeps; 0 without one.
+    max_image: AtomicU64,
+    /// How many callers want no change whose former content is not kept.
+    must_keep: AtomicU64,
 }
 
 /// As long as it lives, the values of a resource are redacted.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ccm_model::{RegistryEntry, RegistryQuery};
 
+use crate::fetch::OFFLINE;
 use crate::lock::Lock;
 use crate::{Error, Host, RecordedFetch, Result};
 
@@ -134,6 +135,10 @@ impl Host {
         let answer = match self.replayed_fetch(&name).and_then(|text| question.recorded(text)) {
             Some(found) => Ok(found),
             None => match self.inner.system.lookup() {
+                Some(_) if self.inner.system.is_offline() => Err(Error::Network {
+                    message: format!("{function} needs a network connection, and {OFFLINE}"),
+                    hint: None,
+                }),
                 Some(lookup) => find(lookup),
                 None => Err(Error::Network {
                     message: format!(
@@ -245,6 +250,15 @@ mod tests {
     fn without_a_network_the_error_says_so() {
         let error = Host::new().kv_get("B", "k").unwrap_err();
         assert_eq!(error.to_string(), "kvGet needs a network connection, and none is configured");
+    }
+
+    #[test]
+    fn an_offline_system_asks_nobody() {
+        let lookup = Arc::new(Counting::default());
+        let host = System::default().with_lookup(lookup).offline().begin(Cancel::default());
+        let error = host.kv_get("B", "k").unwrap_err().to_string();
+        let wanted = "kvGet needs a network connection, and ccm makes no connection in a check";
+        assert_eq!(error, wanted);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The files that decide what a run does, recorded for a saved plan and
 //! replayed when the plan is applied.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -11,9 +11,10 @@ use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
 
 /// Contents up to this size are recorded, all together.
 const MAX_RECORDED: u64 = 64 << 20;
-/// Directory trees of templates have fewer files and are not as deep.
-const MAX_FILES: usize = 20_000;
-const MAX_DEPTH: usize = 50;
+/// Directory trees that are rendered or copied have no more files and are not
+/// deeper.
+const MAX_FILES: usize = 100_000;
+const MAX_DEPTH: usize = 200;
 
 /// The files and downloads that a run has read.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,12 @@ pub struct RecordedSources {
     pub files: BTreeMap<PathBuf, RecordedFile>,
     /// Directories of which everything was recorded.
     pub trees: Vec<PathBuf>,
+    /// The directories in them.
+    pub directories: BTreeSet<PathBuf>,
+    /// The symlinks in them, with their texts.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    /// The sockets, FIFOs and devices in them, which nothing can be made of.
+    pub special: BTreeSet<PathBuf>,
     /// Downloads, by the digest of their URL.
     pub fetched: BTreeMap<String, RecordedFetch>,
     size: u64,
@@ -119,10 +126,24 @@ impl Host {
             self.replace_unsynced(&to, Content::Bytes(content), &attributes)?;
             files.insert(path.clone(), to);
         }
-        for tree in &recorded.trees {
+        for tree in recorded.trees.iter().chain(&recorded.directories) {
             self.create_directory(&copy(tree), &private)?;
         }
-        let trees = recorded.trees.iter().map(|tree| (tree.clone(), copy(tree))).collect();
+        // Last, so that nothing is written through them.
+        for (link, target) in &recorded.links {
+            self.replace_with_symlink(&copy(link), target, (uid, gid))?;
+        }
+        // A tree whose files are too large for the plan, or not files, is read from
+        // its place.
+        let is_whole = |tree: &&PathBuf| {
+            let lacks = |(path, file): (&PathBuf, &RecordedFile)| {
+                path.starts_with(tree) && file.content.is_none()
+            };
+            let is_special = |path: &PathBuf| path.starts_with(tree);
+            !recorded.files.iter().any(lacks) && !recorded.special.iter().any(is_special)
+        };
+        let trees = recorded.trees.iter().filter(is_whole);
+        let trees = trees.map(|tree| (tree.clone(), copy(tree))).collect();
         let fetched = recorded.fetched.iter().map(|(url, fetched)| {
             let fetched = match fetched {
                 RecordedFetch::Tree(tree) => RecordedFetch::Tree(copy(tree)),
@@ -228,14 +249,31 @@ impl Host {
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { continue };
                 if kind.is_dir() && depth < MAX_DEPTH {
+                    self.record_entry(|recorded| {
+                        recorded.directories.insert(path.clone());
+                    });
                     pending.push((path, depth + 1));
-                } else if kind.is_file() && count < MAX_FILES {
+                } else if kind.is_symlink() {
+                    let target = std::fs::read_link(&path).unwrap_or_default();
+                    self.record_entry(|recorded| drop(recorded.links.insert(path, target)));
+                } else if !kind.is_file() {
+                    self.record_entry(|recorded| {
+                        recorded.special.insert(path);
+                    });
+                } else if count < MAX_FILES {
                     count += 1;
                     if let Ok((file, stat)) = self.open(&path) {
                         let _ = self.record_file(&path, &file, stat);
                     }
                 }
             }
+        }
+    }
+
+    /// Records something in a tree that is no regular file.
+    fn record_entry(&self, record: impl FnOnce(&mut RecordedSources)) {
+        if let Some(recorded) = &mut self.inner.sources.hold().recorded {
+            record(recorded);
         }
     }
 }

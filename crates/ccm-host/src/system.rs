@@ -16,6 +16,7 @@ pub struct System {
     fetchers: Fetchers,
     lookup: Option<Arc<dyn Lookup>>,
     publisher: Option<Arc<dyn Publish>>,
+    is_offline: bool,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +61,17 @@ impl System {
     pub fn with_publisher(mut self, publisher: Arc<dyn Publish>) -> Self {
         self.publisher = Some(publisher);
         self
+    }
+
+    /// The same for checks: it knows the same schemes, and connects to nothing.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.is_offline = true;
+        self
+    }
+
+    pub(crate) fn is_offline(&self) -> bool {
+        self.is_offline
     }
 
     pub(crate) fn lookup(&self) -> Option<&dyn Lookup> {

@@ -3,6 +3,7 @@
 //! Symlinks are followed only within the tree. Nothing outside it is read,
 //! written or removed.
 
+mod copy;
 mod files;
 
 use std::ffi::OsStr;
@@ -32,6 +33,7 @@ pub struct Tree {
     host: Host,
     root: OwnedFd,
     path: PathBuf,
+    links: Links,
 }
 
 /// The type of an entry in a tree.
@@ -65,7 +67,7 @@ impl Host {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(directory, ".", flags, Mode::empty())
             .map_err(Error::io("open", path))?;
-        Ok(Tree { host: self.clone(), root, path: path.to_owned() })
+        Ok(Tree { host: self.clone(), root, path: path.to_owned(), links: Links::Follow })
     }
 
     /// Opens the tree at a path; `None` if nothing exists there. Follows
@@ -142,18 +144,34 @@ impl Tree {
 
     /// Replaces a path atomically with a regular file of this content. Its
     /// directory must exist.
-    pub fn replace(&self, place: &Path, content: &[u8], wanted: &Attributes) -> Result<()> {
+    pub fn replace(&self, place: &Path, content: Content<'_>, wanted: &Attributes) -> Result<()> {
         let path = self.path.join(place);
         let (parent, name) = self.parent(place).map_err(|errno| match errno {
             Errno::NOENT | Errno::NOTDIR => not_a_directory(&path),
             Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
             errno => Error::io("open", &path)(errno),
         })?;
-        self.host.replace_in(&parent, name, &path, Content::Bytes(content), wanted)
+        self.host.replace_in(&parent, name, &path, content, wanted)
     }
 
     /// Makes a place a directory that all can enter; its parent must be there.
     pub fn make_directory(&self, place: &Path) -> Result<()> {
+        let (uid, gid) = self.host.whoami();
+        let wanted = Attributes { uid, gid, mode: 0o755 };
+        if self.make(place, &wanted, false)? {
+            return Ok(());
+        }
+        let path = || self.path.join(place);
+        match self.open_at(place, OFlags::PATH | OFlags::DIRECTORY) {
+            Ok(_) => Ok(()),
+            Err(Errno::XDEV | Errno::LOOP) => Err(Error::LeadsOutside { path: path() }),
+            Err(_) => Err(Error::NotADirectory { path: path() }),
+        }
+    }
+
+    /// Makes a directory where nothing is; false if something is there. With
+    /// `sets_owner`, it does not get the group of a setgid directory above.
+    fn make(&self, place: &Path, wanted: &Attributes, sets_owner: bool) -> Result<bool> {
         let path = self.path.join(place);
         let (parent, name) = self.parent(place).map_err(|errno| match errno {
             Errno::XDEV | Errno::LOOP => Error::LeadsOutside { path: path.clone() },
@@ -162,30 +180,28 @@ impl Tree {
         self.host.record_directory(&parent, name, &path)?;
         match rustix::fs::mkdirat(&parent, name, mode(0o700)) {
             Ok(()) => {}
-            Err(Errno::EXIST) => {
-                return match self.open_at(place, OFlags::PATH | OFlags::DIRECTORY) {
-                    Ok(_) => Ok(()),
-                    Err(Errno::XDEV | Errno::LOOP) => Err(Error::LeadsOutside { path }),
-                    Err(_) => Err(Error::NotADirectory { path }),
-                };
-            }
+            Err(Errno::EXIST) => return Ok(false),
             Err(errno) => return Err(Error::io("create directory", &path)(errno)),
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&parent, name, flags, Mode::empty())
             .map_err(Error::io("open", &path))?;
         // A directory of another user may have made it a gift of its lists.
-        let (uid, gid) = self.host.whoami();
-        let wanted = Attributes { uid, gid, mode: 0o755 };
-        if is_foreign(&Stat::of(&parent, &path)?, &wanted) {
+        if is_foreign(&Stat::of(&parent, &path)?, wanted) {
             remove_lists(&made, FileKind::Directory)
                 .map_err(Error::io("remove access lists of", &path))?;
         }
-        rustix::fs::fchmod(&made, mode(0o755)).map_err(Error::io("set the mode of", &path))?;
+        if sets_owner {
+            let (uid, gid) = wanted.ids();
+            rustix::fs::fchown(&made, Some(uid), Some(gid))
+                .map_err(Error::io("set the owner of", &path))?;
+        }
+        rustix::fs::fchmod(&made, mode(wanted.mode))
+            .map_err(Error::io("set the mode of", &path))?;
         self.host.complete_record(&path, &made, None)?;
         let dev = Stat::of(&made, &path)?.dev;
         self.host.inner.barrier.hold().file_changed(&path, dev);
-        Ok(())
+        Ok(true)
     }
 
     /// Whether a place is a directory, or a link to one in the tree.
@@ -299,8 +315,12 @@ impl Tree {
             let inner = place.join(&name);
             let below = match beneath::open_directory(directory, Path::new(&name)) {
                 Ok(below) => below,
-                // A mount; or gone, or swapped for a link, since the listing.
-                Err(Errno::XDEV | Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                Err(Errno::XDEV) => {
+                    found.mounts.push(inner);
+                    continue;
+                }
+                // Gone, or swapped for a link, since the listing.
+                Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
                 Err(Errno::ACCESS) => {
                     let error = || Error::io("open", &path.join(&name))(Errno::ACCESS);
                     found.unknown.get_or_insert_with(error);
@@ -316,7 +336,7 @@ impl Tree {
 
     /// Opens what a place leads to, as long as that is in the tree.
     fn open_at(&self, place: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        beneath::open(&self.root, place, flags, Links::Follow)
+        beneath::open(&self.root, place, flags, self.links)
     }
 
     fn parent<'p>(&self, place: &'p Path) -> rustix::io::Result<(OwnedFd, &'p Path)> {
@@ -335,6 +355,8 @@ pub struct Entries {
     pub files: Vec<PathBuf>,
     /// Directories, each before what is in it.
     pub directories: Vec<PathBuf>,
+    /// Directories that something is mounted on. They are not entered.
+    pub mounts: Vec<PathBuf>,
     /// Why there may be more in it, where a directory could not be listed.
     pub unknown: Option<Error>,
 }
@@ -391,7 +413,7 @@ mod tests {
         let (dir, tree) = fixture();
         let outside = dir.path().join("out");
         let place = Path::new;
-        let error = tree.replace(place("away/f"), b"x", &mine()).unwrap_err();
+        let error = tree.replace(place("away/f"), Content::Bytes(b"x"), &mine()).unwrap_err();
         assert!(matches!(error, Error::LeadsOutside { .. }), "{error}");
         assert!(tree.make_directory(place("away/d")).is_err());
         assert!(tree.is_directory(place("away")).is_err());
@@ -400,10 +422,10 @@ mod tests {
         assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"outside");
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
         // The link itself is in the tree.
-        tree.replace(place("f"), b"new", &mine()).unwrap();
+        tree.replace(place("f"), Content::Bytes(b"new"), &mine()).unwrap();
         assert_eq!(std::fs::read(outside.join("f")).unwrap(), b"outside");
         assert_eq!(std::fs::read(dir.path().join("in/f")).unwrap(), b"new");
-        tree.replace(place("near/h"), b"h", &mine()).unwrap();
+        tree.replace(place("near/h"), Content::Bytes(b"h"), &mine()).unwrap();
         assert_eq!(std::fs::read(dir.path().join("in/sub/h")).unwrap(), b"h");
     }
 

@@ -111,6 +111,21 @@ impl Host {
     /// Opens a directory whose files decide what is done; `None` when there is
     /// nothing. Everything that is read through it is judged too.
     pub fn open_trusted_folder(&self, path: &Path, refuse: Refuse) -> Result<Option<Folder>> {
+        self.open_source_folder(path, refuse, false)
+    }
+
+    /// The same for a directory that is copied. As root, no symlink of another
+    /// user leads to what that user does not own: its files could be secret.
+    pub fn open_copied_folder(&self, path: &Path, refuse: Refuse) -> Result<Option<Folder>> {
+        self.open_source_folder(path, refuse, true)
+    }
+
+    fn open_source_folder(
+        &self,
+        path: &Path,
+        refuse: Refuse,
+        is_copied: bool,
+    ) -> Result<Option<Folder>> {
         if let Some(by) = self.predicted_below(path) {
             let error = Error::Unpredictable { path: path.to_owned(), by };
             self.note_missed(&error);
@@ -120,7 +135,9 @@ impl Host {
         if let Some(copy) = self.replayed_tree(&absolute) {
             return self.open_folder(&copy);
         }
-        let Some(folder) = self.open_folder(path)? else { return Ok(None) };
+        let folder =
+            if is_copied { self.open_managed_folder(path)? } else { self.open_folder(path)? };
+        let Some(folder) = folder else { return Ok(None) };
         self.record_tree(&absolute);
         if !self.is_root() {
             return Ok(Some(folder));

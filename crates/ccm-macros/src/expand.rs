@@ -244,3 +244,71 @@ fn with_common(input: &DeriveInput, common: &Field) -> TokenStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> DeriveInput {
+        syn::parse_str(text).unwrap()
+    }
+
+    fn code(expanded: Result<TokenStream>) -> String {
+        expanded.unwrap().to_string().replace(' ', "")
+    }
+
+    #[test]
+    fn mistakes_are_errors_that_say_what_to_write() {
+        for (text, wanted) in [
+            ("enum Kind { One }", "properties and settings are structs"),
+            ("struct Own(String);", "properties need named fields"),
+            ("struct Own { content: String }", "a property needs a doc comment"),
+            (
+                "struct Own { /** Content */ #[property(templat = never)] content: String }",
+                "unknown property attribute",
+            ),
+            (
+                "struct Own { /** Content */ #[property(template = twice)] content: String }",
+                "deferred, never or keys",
+            ),
+            (
+                "struct Own { /** Mode */ #[property(default = \"0644\")] mode: String }",
+                "only settings have `default`, `one_of` and `check`",
+            ),
+        ] {
+            let error = properties(&input(text)).unwrap_err().to_string();
+            assert_eq!(error, wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_in_the_table_once_and_in_order() {
+        let text = "struct Own {
+            /// Desired contents
+            content: Option<String>,
+            /// Owning user
+            owner: String,
+        }";
+        let code = code(properties(&input(text)));
+        let at = |word: &str| code.find(word).unwrap_or_else(|| panic!("{word}: {code}"));
+        assert!(at("name:\"content\"") < at("name:\"owner\""));
+        assert!(code.contains("Desiredcontents") && code.contains("Owninguser"));
+        for implemented in ["ccm_model::FieldsforOwn", "FromNodeforOwn", "SerializeforOwn"] {
+            assert_eq!(code.matches(implemented).count(), 1, "{implemented}: {code}");
+        }
+        assert!(!code.contains("Propertiesfor"), "without a common field: {code}");
+    }
+
+    #[test]
+    fn settings_have_defaults_and_no_resource() {
+        let text = "struct Config {
+            /// Time between runs
+            #[property(default = \"5m\")]
+            interval: String,
+        }";
+        let code = code(settings(&input(text)));
+        assert!(code.contains("implDefaultforConfig"), "{code}");
+        assert!(code.contains("\"5m\""), "{code}");
+        assert!(!code.contains("Serialize"), "{code}");
+    }
+}

@@ -23,9 +23,25 @@ pub struct Change {
     /// Number of added lines
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub added: Option<u64>,
-    /// Number of removed lines
+    /// Number of removed lines, or the removed members
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed: Option<u64>,
+    pub removed: Option<Removed>,
+    /// The members of a directory that are created
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub created: Vec<String>,
+    /// The members of a directory that are updated
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub updated: Vec<String>,
+}
+
+/// What is removed: lines of a text, or members of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Removed {
+    /// So many lines
+    Lines(u64),
+    /// These members
+    Members(Vec<String>),
 }
 
 /// The value of a property in a change.
@@ -63,8 +79,45 @@ impl Change {
     /// Sets how many lines a text gains and loses.
     #[must_use]
     pub fn lines(mut self, (added, removed): (u64, u64)) -> Self {
-        (self.added, self.removed) = (Some(added), Some(removed));
+        (self.added, self.removed) = (Some(added), Some(Removed::Lines(removed)));
         self
+    }
+
+    /// Sets the members of a directory that are created, updated and removed.
+    #[must_use]
+    pub fn members(mut self, [created, updated, removed]: [Vec<String>; 3]) -> Self {
+        (self.created, self.updated) = (created, updated);
+        self.removed = (!removed.is_empty()).then_some(Removed::Members(removed));
+        self
+    }
+
+    /// How many lines a text gains and loses; `None` if it is not known.
+    pub fn line_counts(&self) -> Option<(u64, u64)> {
+        match self.removed {
+            Some(Removed::Lines(removed)) => Some((self.added?, removed)),
+            _ => None,
+        }
+    }
+
+    /// The members that are removed.
+    pub fn removed_members(&self) -> &[String] {
+        match &self.removed {
+            Some(Removed::Members(members)) => members,
+            _ => &[],
+        }
+    }
+
+    /// How many members are created, updated and removed, in words; `None` for
+    /// a change of something else.
+    pub fn member_counts(&self) -> Option<String> {
+        let counts = [
+            (self.created.len(), "created"),
+            (self.updated.len(), "updated"),
+            (self.removed_members().len(), "removed"),
+        ];
+        let words = counts.into_iter().filter(|(count, _)| *count > 0);
+        let words: Vec<String> = words.map(|(count, word)| format!("{count} {word}")).collect();
+        (!words.is_empty()).then(|| words.join(", "))
     }
 
     /// A change whose values must not be shown.
@@ -156,6 +209,10 @@ mod tests {
             (
                 Change::of("enable").from(false).to(true),
                 r#"{"property":"enable","from":false,"to":true}"#,
+            ),
+            (
+                Change::of("files").members([vec!["a".into()], vec!["b".into()], vec!["c".into()]]),
+                r#"{"property":"files","removed":["c"],"created":["a"],"updated":["b"]}"#,
             ),
             (
                 Change::of("removed").from(vec!["a".to_owned(), "b".to_owned()]),

@@ -36,6 +36,9 @@ pub struct Event {
     /// empty for the first manifest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
+    /// The item of a `for_each` that the resource was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<Box<ItemPlace>>,
     /// The outcome in one word, since the event was recorded; see
     /// [`Event::outcome`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,6 +113,22 @@ pub struct Event {
     /// Unmet requirements, for which ccm skipped the resource.
     #[schemars(with = "Vec<String>")]
     pub unmet_requirements: Vec<ResourceRef>,
+}
+
+/// The place of a resource in the loops that made it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct ItemPlace {
+    /// The place of the item, from 0.
+    pub index: usize,
+    /// Its key, in a loop over a map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The name of the items of the loop.
+    #[serde(rename = "as")]
+    pub name: String,
+    /// The item of the loop around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Box<ItemPlace>>,
 }
 
 impl Event {

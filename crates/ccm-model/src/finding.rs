@@ -44,6 +44,8 @@ pub struct Finding {
     pub hint: Option<String>,
     /// The probable correct spelling at this location.
     pub suggestion: Option<String>,
+    /// Where the data of the loop's item is that it was found for, in the manifest.
+    pub item: Option<Span>,
 }
 
 impl Finding {
@@ -57,6 +59,7 @@ impl Finding {
             resource: None,
             hint: None,
             suggestion: None,
+            item: None,
         }
     }
 

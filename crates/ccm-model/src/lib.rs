@@ -39,10 +39,10 @@ mod summary;
 
 pub use ccm_macros::{Properties, Settings};
 pub use ccm_yaml::{Node, Span};
-pub use change::{Change, ChangeValue, Verb};
+pub use change::{Change, ChangeValue, Removed, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
-pub use event::{Event, OwedReaction, SessionStart};
+pub use event::{Event, ItemPlace, OwedReaction, SessionStart};
 pub use event_id::EventId;
 pub use excerpt::excerpt;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};
@@ -61,7 +61,7 @@ pub use registration::{
     RegistryMessageError, RegistryQuery, RegistrySubject, Ttl, TtlError, Whole, entries_of,
     prometheus_file_sd,
 };
-pub use report::Report;
+pub use report::{Report, StillOwed};
 pub use request::{Request, RequestError, Response};
 pub use resolve::{
     Resolve, Stage, TemplateError, TemplatePlace, Templates, has_placeholder,

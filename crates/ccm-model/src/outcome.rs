@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChangeValue, Event, Verb};
+use crate::{Event, Verb};
 
 /// What became of a resource, or in a preview what would become of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -96,17 +96,16 @@ impl Outcome {
         if !event.changed {
             return Self::Stable;
         }
-        let is_created = event.changes.iter().any(|change| {
-            let absent = |value: &ChangeValue| value.to_string() == "absent";
-            change.property == "ensure"
-                && change.from.as_ref().is_none_or(absent)
-                && !change.to.as_ref().is_some_and(absent)
-        });
         match event.verbs.first() {
             Some(Verb::Executed) => Self::Run,
             Some(Verb::Removed) => Self::Remove,
             Some(Verb::Created | Verb::Installed) => Self::Create,
-            Some(Verb::Rendered) if is_created => Self::Create,
+            // A directory that is there already has no change of `ensure`.
+            Some(Verb::Rendered)
+                if event.changes.iter().any(|change| change.property == "ensure") =>
+            {
+                Self::Create
+            }
             _ => Self::Change,
         }
     }

@@ -91,6 +91,9 @@ pub struct PlannedResource {
     /// Unified diff of a text file
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// The resources of its manifest are counted instead of it
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aggregate: bool,
     /// The resources of the manifest that it applies
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<PlannedResource>,
@@ -115,6 +118,7 @@ impl PlannedResource {
             error: (!event.error.is_empty()).then(|| event.error.join("\n")),
             location: event.location.clone(),
             diff: diff.map(str::to_owned),
+            aggregate: event.aggregate,
             children: Vec::new(),
         }
     }

@@ -108,6 +108,14 @@ impl Redactor {
             self.replace(&mut check.output);
         }
         for change in &mut event.changes {
+            let removed = match &mut change.removed {
+                Some(crate::Removed::Members(members)) => Some(members),
+                _ => None,
+            };
+            let members = [Some(&mut change.created), Some(&mut change.updated), removed];
+            for member in members.into_iter().flatten().flatten() {
+                self.replace(member);
+            }
             for value in [&mut change.from, &mut change.to].into_iter().flatten() {
                 match value {
                     ChangeValue::Text(text) => self.replace(text),

@@ -32,6 +32,11 @@ impl ResourceRef {
     pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Self {
         Self { kind: kind.into(), name: name.into() }
     }
+
+    /// Whether it stands for all earlier resources with a tag: `tag#sites`.
+    pub fn is_tag(&self) -> bool {
+        self.kind == "tag"
+    }
 }
 
 impl FromStr for ResourceRef {

@@ -1,12 +1,13 @@
 //! The report of a run.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Diagnostic, Event, Summary};
 
 /// What `--report-file` and `--json` write.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The name of this format
     pub protocol: &'static str,
@@ -28,6 +29,23 @@ pub struct Report {
     /// Why nothing was run
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Diagnostic>,
+    /// What subscribers owe after the run
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub owed: Vec<StillOwed>,
+}
+
+/// A reaction that a later run must make up for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StillOwed {
+    /// The resource that must react, as `type#name`
+    pub subscriber: String,
+    /// The child manifests on the way to it
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// The first change that it must react to, as `type#name`
+    pub by: String,
+    /// When that change was about to be made
+    pub since: Timestamp,
 }
 
 impl Report {
@@ -46,6 +64,7 @@ impl Report {
             events: Vec::new(),
             warnings: Vec::new(),
             errors,
+            owed: Vec::new(),
         }
     }
 }

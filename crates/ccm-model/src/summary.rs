@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::is_zero;
 use crate::{Counts, Event, Health};
 
 /// How many resources became what.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Summary {
     /// Events of the run, one for each time that a resource was managed.
@@ -52,6 +53,7 @@ pub struct Summary {
     pub end: Timestamp,
     /// From start to end.
     #[serde(with = "crate::event::nanoseconds")]
+    #[schemars(with = "u64")]
     pub duration: Duration,
     /// Whether nothing at all was really done.
     #[serde(skip)]
@@ -61,7 +63,7 @@ pub struct Summary {
 }
 
 /// Results of health checks by status.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HealthChecks {
     /// Checks with the result OK.
     pub ok: usize,

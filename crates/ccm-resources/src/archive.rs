@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use ccm_archive::Format;
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, Prediction, ProviderDef, ResourceType,
-    Result, Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Extent, Findings, ManagedPath, Prediction,
+    ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_host::{Attributes, Digest, Stat};
 use ccm_model::{Change, Common, Stage, Verb, redact_credentials};
@@ -434,6 +434,13 @@ impl Declare for Archive {
     fn can_create(want: &Properties, path: &Path) -> bool {
         let parent = want.extract_parent.as_ref();
         want.common.ensure == "present" && parent.is_some_and(|parent| path.starts_with(parent))
+    }
+
+    fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
+        let own =
+            [(Some(&want.common.name), Extent::Itself), (want.creates.as_ref(), Extent::Itself)];
+        let all = own.into_iter().chain([(want.extract_parent.as_ref(), Extent::Tree)]);
+        all.filter_map(|(path, extent)| Some(ManagedPath { path: path?.into(), extent })).collect()
     }
 }
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Ensure, Error, Findings, Former, ONLY_IN_THE_RUN, Prediction,
-    ProviderDef, ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Ensure, Error, Extent, Findings, Former, ManagedPath,
+    ONLY_IN_THE_RUN, Prediction, ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_host::{Command, Environment, Exit, Host, Identity, Output, Reach};
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb, duration, has_placeholder, shellquote};
@@ -470,6 +470,12 @@ impl Declare for Exec {
     /// Its command can do anything.
     fn can_create(_want: &Properties, _path: &Path) -> bool {
         true
+    }
+
+    /// Without the file that it creates, it would run again.
+    fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
+        let managed = |path: &String| ManagedPath { path: path.into(), extent: Extent::Itself };
+        want.creates.iter().map(managed).collect()
     }
 }
 

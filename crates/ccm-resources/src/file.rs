@@ -2,13 +2,14 @@
 
 mod changes;
 mod command_line;
+mod copy;
 mod diff;
 mod link;
 pub(crate) mod mode;
 mod posix;
 #[cfg(test)]
 mod tests;
-mod validate;
+pub(crate) mod validate;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,12 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Diffs, Ensure, Error, Findings, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Error, Extent, Findings, ManagedPath, Prediction,
+    ProviderDef, ResourceType, Result, Step, Trigger,
 };
-use ccm_host::{Attributes, Digest, Stat};
+use ccm_host::{Attributes, Digest, FileKind, Stat};
 use ccm_model::{Change, Common, Properties as _, Stage, Verb};
+use ccm_template::Resolver;
 use serde::{Deserialize, Serialize, Serializer};
+
+use copy::CopyState;
+pub use copy::{Copy, Member};
 
 /// The `file` type.
 pub struct File;
@@ -40,9 +45,17 @@ pub struct Properties {
         group = "Content"
     )]
     pub(crate) content: Option<String>,
-    /// Local file to copy, relative to the manifest
+    /// Local file to copy, or with `directory` the directory to copy, relative to
+    /// the manifest
     #[property(template = deferred, value = "FILE", format = Path, group = "Content")]
     pub(crate) source: Option<String>,
+    /// With `directory` and `source`, remove what the source does not have and no
+    /// other resource declares
+    #[property(group = "Content")]
+    pub(crate) purge: bool,
+    /// With `purge`, let an empty source empty the directory
+    #[property(group = "Content")]
+    pub(crate) allow_empty: bool,
     /// Text of the symlink: the path that it points to; only with `link`
     #[property(value = "PATH", format = Path, group = "Content")]
     pub(crate) target: Option<String>,
@@ -77,6 +90,11 @@ pub struct Properties {
 impl Properties {
     fn path(&self) -> &Path {
         Path::new(&self.common.name)
+    }
+
+    /// Whether a directory is copied.
+    fn copies_directory(&self) -> bool {
+        self.common.ensure == "directory" && self.source.is_some()
     }
 
     fn manages_content(&self) -> bool {
@@ -130,7 +148,12 @@ pub trait Provider {
     /// Makes a directory, its parents too, or sets its attributes.
     fn create_directory(&mut self, path: &Path, attributes: &Attributes) -> Result<()>;
     /// Makes a symlink with this text and owner in place of what is there.
-    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32)) -> Result<()>;
+    /// With `force`, the history must keep what was there.
+    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32), force: bool) -> Result<()>;
+    /// Writes and removes what makes a directory a copy.
+    fn copy(&mut self, copy: &Copy) -> Result<()>;
+    /// A digest of these files in a directory.
+    fn digest_of(&mut self, directory: &Path, places: Vec<&Path>) -> String;
     /// Removes what is there, with everything in it if `force`.
     fn remove(&mut self, path: &Path, force: bool) -> Result<()>;
     /// A digest of what is at a path: of a file's content, of the names in a
@@ -164,6 +187,8 @@ pub struct State {
     is_link: bool,
     /// The symlink that was found.
     link: Option<link::Link>,
+    /// The directory, compared with its source.
+    copy: Option<Box<CopyState>>,
     checksum: Option<Digest>,
     /// Whether reports show the digest: one of a text that others cannot read
     /// would let them guess it.
@@ -225,7 +250,10 @@ impl State {
         match (want.common.ensure.as_str(), self.found) {
             ("absent", found) => found == CurrentFile::Nothing,
             ("link", _) => link::is_stable(want, self),
-            ("directory", CurrentFile::Directory { .. }) => self.attributes_match(),
+            ("directory", CurrentFile::Directory { .. }) => {
+                let is_copy = |copy: &CopyState| copy.obstacle.is_none() && !copy.differs(want);
+                self.attributes_match() && self.copy.as_deref().is_none_or(is_copy)
+            }
             ("present", CurrentFile::File | CurrentFile::Symlink) => {
                 self.content != ContentState::Differs && self.attributes_match()
             }
@@ -285,6 +313,12 @@ impl Serialize for State {
             target_exists: Option<bool>,
             #[serde(skip_serializing_if = "Option::is_none")]
             target_kind: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            files_total: Option<usize>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            files_different: Option<usize>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            files_foreign: Option<usize>,
         }
         let kind = self.link.as_ref().and_then(|link| link.kind);
         let stat = self.stat.as_ref();
@@ -303,6 +337,9 @@ impl Serialize for State {
             target: self.link.as_ref().map(|link| link.target.to_string_lossy()),
             target_exists: kind.map(|kind| kind != posix::NO_TARGET),
             target_kind: kind.filter(|kind| *kind != posix::NO_TARGET),
+            files_total: self.copy.as_ref().map(|copy| copy.total),
+            files_different: self.copy.as_ref().map(|copy| copy.different_files()),
+            files_foreign: self.copy.as_ref().map(|copy| copy.foreign_files()),
         };
         Outer { metadata }.serialize(to)
     }
@@ -340,7 +377,17 @@ pub enum Action {
     /// Make a directory, or set its owner, group and mode.
     CreateDirectory { path: PathBuf, attributes: Attributes },
     /// Make a symlink, or replace what is there by one.
-    Link { path: PathBuf, target: PathBuf, owner: u32, group: u32 },
+    Link {
+        path: PathBuf,
+        target: PathBuf,
+        owner: u32,
+        group: u32,
+        /// It replaces something else, which the history must keep.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
+    },
+    /// Make a directory a copy of another.
+    Copy(Copy),
     /// Remove a file or link.
     Remove { path: PathBuf },
     /// Remove an empty directory.
@@ -359,6 +406,7 @@ impl fmt::Display for Action {
             Self::SetAttributes { .. } => "Would have updated attributes",
             Self::CreateDirectory { .. } => "Would have created directory",
             Self::Link { .. } => "Would have created symlink",
+            Self::Copy(_) => "Would have copied the directory",
             Self::Remove { .. } => "Would have removed the file",
             Self::RemoveDirectory { .. } => "Would have removed the directory",
             Self::RemoveTree { .. } => "Would have recursively removed the directory",
@@ -408,16 +456,24 @@ fn check_link(want: &Properties, findings: &mut Findings) {
 /// The command that checks content gets the path of the content.
 fn check_command(want: &Properties, findings: &mut Findings) {
     let Some(command) = want.validate.as_deref() else { return };
-    if want.common.ensure != "link" && !want.manages_content() {
+    if want.copies_directory() {
+        findings.add("validate", "only the content of a single file can be checked");
+    } else if want.common.ensure != "link" && !want.manages_content() {
         findings.add("validate", "there is no `content` or `source` to check");
     }
-    match ccm_model::shellquote::split(command) {
-        Err(error) => findings.add("validate", error.to_string()),
-        Ok(words) if !words.iter().skip(1).any(|word| word.contains(validate::PLACE)) => {
-            let hint = "`{}` stands for the path of the file, as in `visudo -cf {}`";
-            findings.add_with_hint("validate", "the command does not contain `{}`", hint);
-        }
-        Ok(_) => {}
+    validate::check(command, findings);
+}
+
+/// Only a copy of a directory can be purged.
+fn check_copy(want: &Properties, findings: &mut Findings) {
+    if want.common.ensure == "directory" && want.content.is_some() {
+        findings.add("content", "a directory has no content");
+    }
+    if want.purge && !want.copies_directory() {
+        findings.add("purge", "only `ensure: directory` with a `source` can be purged");
+    }
+    if want.allow_empty && !want.purge {
+        findings.add("allow_empty", "it has no meaning without `purge: true`");
     }
 }
 
@@ -471,10 +527,7 @@ impl Declare for File {
                 }
             }
         }
-        if common.ensure == "directory" && want.manages_content() {
-            let property = if want.content.is_some() { "content" } else { "source" };
-            findings.add(property, "a directory has no content");
-        }
+        check_copy(want, findings);
         if want.source.as_deref().is_some_and(|source| source.is_empty() || source.contains('\0')) {
             findings.add("source", "is not a path");
         }
@@ -484,6 +537,7 @@ impl Declare for File {
     fn takes_default(property: &str, ensure: &str) -> bool {
         match property {
             "target" => ensure == "link",
+            "purge" | "allow_empty" => ensure == "directory",
             property => ensure != "link" || !NOT_OF_LINKS.contains(&property),
         }
     }
@@ -499,7 +553,34 @@ impl Declare for File {
     }
 
     fn can_create(want: &Properties, path: &Path) -> bool {
-        want.common.ensure == "present" && path == Path::new(&want.common.name)
+        match want.common.ensure.as_str() {
+            "present" => path == want.path(),
+            _ => want.copies_directory() && path.starts_with(want.path()),
+        }
+    }
+
+    fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
+        let extent = match want.source.as_ref().filter(|_| want.copies_directory()) {
+            // Only the resource itself knows what a template stands for.
+            Some(source) if source.contains("{{") => Extent::Tree,
+            Some(source) => Extent::CopyOf(source.into()),
+            None => Extent::Itself,
+        };
+        vec![ManagedPath { path: want.path().to_owned(), extent }]
+    }
+
+    fn purges(want: &Properties) -> bool {
+        want.purge
+    }
+
+    fn check_source(want: &Properties, templates: &Resolver, path: &Path) -> Vec<String> {
+        let found = templates.host().stat(path).ok().flatten().map(|stat| stat.kind);
+        let message = match (found, want.common.ensure.as_str()) {
+            (Some(FileKind::Directory), "present") => "is a directory; use `ensure: directory`",
+            (Some(FileKind::File), "directory") => "is a file; use `ensure: present`",
+            _ => return Vec::new(),
+        };
+        vec![format!("the source {} {message}", path.display())]
     }
 }
 
@@ -545,7 +626,13 @@ impl ResourceType for File {
             return Ok(match have.found {
                 CurrentFile::Directory { .. } if have.is_link => return Err(through_link()),
                 CurrentFile::Nothing | CurrentFile::Directory { .. } => {
-                    vec![changes::step(want, have, Action::CreateDirectory { path, attributes })]
+                    let is_made = have.found != CurrentFile::Nothing && have.attributes_match();
+                    let make = Action::CreateDirectory { path, attributes };
+                    let make = (!is_made).then(|| changes::step(want, have, make));
+                    let copy = have.copy.as_deref();
+                    let copy =
+                        copy.map(|copy| copy::decide(want, copy, &attributes)).transpose()?;
+                    make.into_iter().chain(copy.flatten()).collect()
                 }
                 CurrentFile::File | CurrentFile::Symlink | CurrentFile::Other => {
                     return Err(Error::Refused {
@@ -599,7 +686,10 @@ impl ResourceType for File {
             }
             Action::SetAttributes { path, attributes } => on.set_attributes(path, attributes),
             Action::CreateDirectory { path, attributes } => on.create_directory(path, attributes),
-            Action::Link { path, target, owner, group } => on.link(path, target, (*owner, *group)),
+            Action::Link { path, target, owner, group, force } => {
+                on.link(path, target, (*owner, *group), *force)
+            }
+            Action::Copy(copy) => on.copy(copy),
             Action::Remove { path } | Action::RemoveDirectory { path } => on.remove(path, false),
             Action::RemoveTree { path } => on.remove(path, true),
         }
@@ -607,13 +697,23 @@ impl ResourceType for File {
 
     /// What is to be removed counts with everything in it. A saved plan belongs
     /// to its owner alone, so it has digests of everything.
-    fn evidence(on: &mut Self::Provider, _want: &Properties, have: &State) -> serde_json::Value {
+    fn evidence(on: &mut Self::Provider, want: &Properties, have: &State) -> serde_json::Value {
         let whole = State { shows_checksum: true, ..have.clone() };
         let mut evidence = serde_json::to_value(whole).unwrap_or_default();
         if have.wanted.is_none()
             && let Some(evidence) = evidence.as_object_mut()
         {
             evidence.insert("content".to_owned(), on.fingerprint(Path::new(&have.name)).into());
+        }
+        if let (Some(copy), Some(evidence)) = (&have.copy, evidence.as_object_mut()) {
+            let places = copy.at_stake(want).collect();
+            evidence.insert("content".to_owned(), on.digest_of(want.path(), places).into());
+            // What is beside a copy matters to a purge alone.
+            if let Some(metadata) = evidence.get_mut("metadata").filter(|_| !want.purge)
+                && let Some(metadata) = metadata.as_object_mut()
+            {
+                metadata.remove("files_foreign");
+            }
         }
         evidence
     }
@@ -639,6 +739,9 @@ impl ResourceType for File {
     /// A change of owner or mode alone is none of the rest, whatever is written.
     fn describe(step: &Step<Action>) -> String {
         let is_made = step.touches("ensure") || step.touches("content");
+        if let Some(text) = copy::describe(step) {
+            return text;
+        }
         match step.verb {
             Verb::Updated if !step.touches("ensure") && step.touches("target") => {
                 "Would have updated target".to_owned()
@@ -662,6 +765,9 @@ impl ResourceType for File {
         }
         if have.content == ContentState::Differs {
             return Some("content is not what was written".to_owned());
+        }
+        if let Some(reason) = have.copy.as_ref().and_then(|copy| copy.mismatch(want)) {
+            return Some(reason);
         }
         let (attribute, is, should) = have.wrong_attribute()?;
         Some(format!("{attribute} is {is}, should be {should}"))

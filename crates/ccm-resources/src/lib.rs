@@ -14,6 +14,7 @@ pub mod service;
 #[cfg(test)]
 mod testing;
 mod text_diff;
+mod tree;
 
 pub use text_diff::{hidden_part, unified as unified_diff};
 

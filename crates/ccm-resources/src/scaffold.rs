@@ -19,13 +19,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Diffs, Ensure, Findings, ONLY_IN_THE_RUN, Prediction,
-    ProviderDef, ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Diffs, Ensure, Extent, Findings, ManagedPath, ONLY_IN_THE_RUN,
+    Prediction, ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Change, Common, Data, Stage, Verb};
 use ccm_template::Resolver;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::file::validate;
 use compare::FileStatus;
 use glob::Glob;
 use post::Post;
@@ -56,7 +57,8 @@ pub struct Properties {
     /// Closing delimiter of actions in templates
     #[property(template = never, value = "TEXT", group = "Templates")]
     pub(crate) right_delimiter: Option<String>,
-    /// Remove files from the target that the source does not have
+    /// Remove files from the target that the source does not have and no other
+    /// resource declares
     #[property(group = "Result")]
     pub(crate) purge: bool,
     /// Data for the templates; replaces the manifest's data
@@ -65,6 +67,10 @@ pub struct Properties {
     /// Commands to run on rendered files whose names match a pattern
     #[property(value = "PATTERN=COMMAND", group = "Result")]
     pub(crate) post: Vec<Post>,
+    /// Command that checks each rendered file that changes before any file is
+    /// written; `{}` is the path of a private copy
+    #[property(value = "COMMAND", group = "Result")]
+    pub(crate) validate: Option<String>,
 }
 
 /// A template language.
@@ -124,6 +130,9 @@ impl Properties {
 pub trait Provider {
     /// Renders everything and compares it with what is there.
     fn observe(&mut self, want: &Properties, cx: &mut Context<'_>) -> Result<State>;
+    /// Runs the command of a step on a private copy of each file that it writes;
+    /// fails if one of them does.
+    fn validate(&mut self, render: &Render) -> Result<()>;
     /// Makes directories, writes files and removes others.
     fn render(&mut self, render: &Render) -> Result<()>;
     /// Removes files, and directories that this empties.
@@ -240,6 +249,9 @@ pub struct Render {
     write: Vec<(PathBuf, RenderedFile)>,
     /// Files to remove.
     remove: Vec<PathBuf>,
+    /// Command that checks the files first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    validate: Option<String>,
 }
 
 /// Files to remove from a target.
@@ -316,6 +328,9 @@ impl Declare for Scaffold {
                 findings.add(property, "cannot be empty");
             }
         }
+        if let Some(command) = &want.validate {
+            validate::check(command, findings);
+        }
         for (pattern, command) in want.post.iter().flat_map(Post::entries) {
             if pattern.is_empty() {
                 findings.add("post", "a pattern cannot be empty");
@@ -343,6 +358,14 @@ impl Declare for Scaffold {
 
     fn can_create(want: &Properties, path: &Path) -> bool {
         want.common.ensure == "present" && path.starts_with(&want.common.name)
+    }
+
+    fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
+        vec![ManagedPath { path: want.target().to_owned(), extent: Extent::Tree }]
+    }
+
+    fn purges(want: &Properties) -> bool {
+        want.purge
     }
 }
 
@@ -386,6 +409,7 @@ impl ResourceType for Scaffold {
             directories: have.missing_directories.clone(),
             write: write.collect(),
             remove: have.places(foreign),
+            validate: want.validate.clone(),
         };
         let is_stable = render.write.is_empty()
             && render.remove.is_empty()
@@ -411,7 +435,10 @@ impl ResourceType for Scaffold {
 
     fn act(on: &mut Self::Provider, action: &Action, _cx: &mut Context<'_>) -> Result<()> {
         match action {
-            Action::Render(render) => on.render(render),
+            Action::Render(render) => {
+                on.validate(render)?;
+                on.render(render)
+            }
             Action::Remove(remove) => on.remove(remove),
         }
     }
@@ -422,7 +449,10 @@ impl ResourceType for Scaffold {
         _cx: &mut Context<'_>,
     ) -> Result<Prediction> {
         match &step.action {
-            Action::Render(render) => on.predict_render(render)?,
+            Action::Render(render) => {
+                on.validate(render)?;
+                on.predict_render(render)?;
+            }
             Action::Remove(remove) => on.predict_removal(remove)?,
         }
         Ok(Prediction::Exact)

@@ -16,6 +16,7 @@ use ccm_engine::{
 use ccm_host::Host;
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::name;
 
@@ -320,6 +321,15 @@ impl ResourceType for Service {
             former["enable"] = have.enabled.into();
         }
         Former::Properties(former)
+    }
+
+    fn reaction(former: &Value, verbs: &[Verb]) -> Option<Value> {
+        if former["ensure"] != "running" {
+            return None;
+        }
+        let mut reaction = former.clone();
+        reaction["reload"] = verbs.contains(&Verb::Reloaded).into();
+        Some(reaction)
     }
 
     fn is_refresh(step: &Step<Action>) -> bool {

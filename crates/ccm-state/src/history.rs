@@ -17,7 +17,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use ccm_host::Image;
-use ccm_model::{Change, ChangeValue, Event, HealthCheckResult, OwedReaction, ResourceRef, Verb};
+use ccm_model::{
+    Change, ChangeValue, Counts, Event, HealthCheckResult, OwedReaction, ResourceRef, Verb,
+};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,6 +100,9 @@ pub struct RunSummary {
     pub changed: usize,
     /// How many failed.
     pub failed: usize,
+    /// How many have which outcome; `None` if the run was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<Counts>,
     /// How much of it can be taken back.
     pub undo: Undoable,
     /// How many bytes of former content it added.
@@ -183,7 +188,7 @@ struct EventRecord<'a> {
     #[serde(skip_serializing_if = "is_empty")]
     verbs: Cow<'a, [Verb]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    changes: Vec<ChangeRecord<'a>>,
+    changes: Vec<ChangeLine<'a>>,
     #[serde(skip_serializing_if = "is_empty")]
     because: Cow<'a, [ResourceRef]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,24 +217,58 @@ type ChangeRecord<'a> = (
     Option<(u64, u64)>,
 );
 
+/// The same with the members that are created, updated and removed. Most changes
+/// have none, so they are written without.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum ChangeLine<'a> {
+    Plain(ChangeRecord<'a>),
+    Members(Cow<'a, str>, Cow<'a, [String]>, Cow<'a, [String]>, Cow<'a, [String]>),
+}
+
+fn change_line(change: &Change) -> ChangeLine<'_> {
+    if change.member_counts().is_none() {
+        return ChangeLine::Plain(brief_change(change));
+    }
+    ChangeLine::Members(
+        Cow::Borrowed(&change.property),
+        Cow::Borrowed(&change.created),
+        Cow::Borrowed(&change.updated),
+        Cow::Borrowed(change.removed_members()),
+    )
+}
+
+fn change_of(line: ChangeLine<'_>) -> Change {
+    match line {
+        ChangeLine::Plain(record) => whole_change(record),
+        ChangeLine::Members(property, created, updated, removed) => {
+            let members = [created, updated, removed].map(Cow::into_owned);
+            Change::of(property.into_owned()).members(members)
+        }
+    }
+}
+
 fn brief_change(change: &Change) -> ChangeRecord<'_> {
     (
         Cow::Borrowed(&change.property),
         change.from.as_ref().map(Cow::Borrowed),
         change.to.as_ref().map(Cow::Borrowed),
         change.secret,
-        change.added.zip(change.removed),
+        change.line_counts(),
     )
 }
 
 fn whole_change((property, from, to, secret, lines): ChangeRecord<'_>) -> Change {
-    Change {
+    let change = Change {
         property: Cow::Owned(property.into_owned()),
         from: from.map(Cow::into_owned),
         to: to.map(Cow::into_owned),
         secret,
-        added: lines.map(|(added, _)| added),
-        removed: lines.map(|(_, removed)| removed),
+        ..Change::default()
+    };
+    match lines {
+        Some(lines) => change.lines(lines),
+        None => change,
     }
 }
 
@@ -269,7 +308,7 @@ impl<'a> EventRecord<'a> {
             alias: event.alias.as_deref().map(Cow::Borrowed),
             ensure: (Cow::Borrowed(&event.requested_ensure), Cow::Borrowed(&event.final_ensure)),
             verbs: Cow::Borrowed(&event.verbs),
-            changes: event.changes.iter().map(brief_change).collect(),
+            changes: event.changes.iter().map(change_line).collect(),
             because: Cow::Borrowed(&event.because),
             owed: event.owed.as_ref().map(Cow::Borrowed),
             health_checks: Cow::Borrowed(&event.health_check),
@@ -294,7 +333,7 @@ impl<'a> EventRecord<'a> {
             final_ensure: self.ensure.1.into_owned(),
             duration: Duration::from_micros(self.time.1),
             verbs: self.verbs.into_owned(),
-            changes: self.changes.into_iter().map(whole_change).collect(),
+            changes: self.changes.into_iter().map(change_of).collect(),
             because: self.because.into_owned(),
             owed: self.owed.map(Cow::into_owned),
             health_check: self.health_checks.into_owned(),

@@ -26,6 +26,8 @@ pub(crate) const STACK: usize = 8 << 20;
 
 pub(crate) struct App {
     pub(crate) settings: Settings,
+    /// The engine for checks.
+    offline: Engine,
     pub(crate) auth: Auth,
     pub(crate) runs: Runs,
     pub(crate) saving: Mutex<()>,
@@ -55,6 +57,7 @@ pub(crate) struct Listed {
 impl App {
     pub(crate) fn new(settings: Settings) -> Self {
         Self {
+            offline: settings.engine.offline(),
             settings,
             auth: Auth::default(),
             runs: Runs::default(),
@@ -136,7 +139,7 @@ impl App {
     /// Options for work that changes nothing, runs no command and uses no
     /// network.
     pub(crate) fn quiet(&self, cancel: Cancel) -> ApiResult<(&Engine, RunOptions)> {
-        let engine = &self.settings.offline;
+        let engine = &self.offline;
         let mut options = engine.options(cancel);
         options.mode.noop = true;
         options.inputs = (*self.inputs()?).clone();

@@ -51,7 +51,7 @@ struct HistoryEntry {
     counts: Option<Counts>,
     /// Whether it changed nothing: a plan, or a run in noop mode.
     is_preview: bool,
-    /// How many resources a run of the state directory changed.
+    /// How many resources a run of the state directory changed that has no counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<usize>,
     /// How many failed.
@@ -161,7 +161,8 @@ fn state_runs(app: &App, found: &mut Vec<HistoryEntry>) {
             user: Some(info.user.clone()),
             undo_of: info.undo_of.clone(),
             undo: Some(run.undo),
-            changed: Some(run.changed),
+            changed: run.counts.is_none().then_some(run.changed),
+            counts: run.counts,
             failed: run.failed,
             ..HistoryEntry::new(HistoryKind::State, id, &info.manifest)
         });
@@ -270,7 +271,8 @@ pub(crate) fn show(app: &App, id: &str) -> ApiResult<Response> {
         _ => return Err(missing()),
     };
     if let Some(events) = report.get_mut("events").and_then(Value::as_array_mut) {
-        events.iter_mut().for_each(hide_content);
+        let properties = events.iter_mut().filter_map(|event| event.get_mut("properties"));
+        properties.for_each(hide_content);
     }
     app.settings.host.redactor().value(&mut report);
     let unreadable = |error: serde_json::Error| {
@@ -379,7 +381,7 @@ fn state_run(app: &App, id: &str) -> ApiResult<Value> {
     let info = &run.info;
     let resource = |turn: &RecordedTurn| {
         let mut event = serde_json::to_value(&turn.event).unwrap_or_default();
-        hide_content(&mut event);
+        event.get_mut("properties").map(hide_content);
         let paths: Vec<String> =
             turn.paths.iter().map(|change| change.path.to_string_lossy().into_owned()).collect();
         let lost: Vec<Value> = turn

@@ -41,8 +41,6 @@ use app::App;
 pub struct Settings {
     /// Engine for plans and runs.
     pub engine: Engine,
-    /// Engine for checks, without network access.
-    pub offline: Engine,
     /// Reads the facts, data and variables that the command line asks for.
     pub inputs: InputsReader,
     /// The machine, for the files of the directory and for random numbers.

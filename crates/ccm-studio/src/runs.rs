@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ccm_engine::SavedPlan;
+use ccm_engine::{RunExit, SavedPlan};
 use ccm_host::{Cancel, CancelReason, Host};
 use ccm_http::{Bytes, Response, StatusCode, StreamSender};
 use schemars::JsonSchema;
@@ -26,6 +26,7 @@ use crate::watch::{BEAT, event};
 
 use events::Message;
 pub(crate) use observe::hide_content;
+use shown::RunReport;
 pub(crate) use shown::{RunList, RunShown, Started};
 pub(crate) use start::{start, undo};
 
@@ -87,8 +88,9 @@ struct Progress {
     bytes: usize,
     is_cut: bool,
     state: Option<&'static str>,
+    exit: Option<RunExit>,
     /// The plan, or the report.
-    report: Option<Value>,
+    report: Option<RunReport>,
     /// The recorded plan, for applying it.
     saved: Option<SavedPlan>,
     is_stale: bool,
@@ -136,9 +138,15 @@ impl Run {
     }
 
     /// Ends the run in a state.
-    fn finish(&self, state: &'static str, report: Option<Value>, saved: Option<SavedPlan>) {
+    fn finish(
+        &self,
+        state: &'static str,
+        exit: RunExit,
+        report: Option<RunReport>,
+        saved: Option<SavedPlan>,
+    ) {
         let mut progress = lock(&self.progress);
-        progress.state = Some(state);
+        (progress.state, progress.exit) = (Some(state), Some(exit));
         progress.report = report;
         progress.saved = saved;
         lock(&self.cancel).take();
@@ -170,19 +178,21 @@ impl Run {
             path: self.path.clone(),
             digest: self.digest.clone(),
             state: progress.state.unwrap_or("running"),
+            exit: progress.exit.map(RunExit::word),
             started: self.started.clone(),
             diffs: self.diffs,
             stale: progress.is_stale || is_plan && self.begun.elapsed() > MAX_AGE,
             undo_of: of(is_undo),
             plan: of(!is_undo),
             report: report.filter(|_| is_whole).cloned(),
-            summary: report.filter(|_| !is_whole).map(|report| report["summary"].clone()),
+            summary: report.filter(|_| !is_whole).map(RunReport::summary),
         }
     }
 
     /// The report or plan of a run that has one.
     pub(crate) fn report(&self) -> Option<Value> {
-        lock(&self.progress).report.clone()
+        let progress = lock(&self.progress);
+        progress.report.as_ref().map(|report| serde_json::to_value(report).unwrap_or_default())
     }
 
     /// The plan to apply, if it can still be applied.
@@ -249,7 +259,7 @@ impl Runs {
                 shared.add("message", &json!(Message::new(text)));
             }
             if shared.is_running() {
-                shared.finish("failed", None, None);
+                shared.finish("failed", RunExit::Failed, None, None);
             }
         });
         state.thread = Some(thread.map_err(failed)?);

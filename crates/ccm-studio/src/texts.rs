@@ -314,20 +314,26 @@ pub(crate) fn ensure(app: &App, cancel: &Cancel, request: &TextRequest) -> ApiRe
     let mut manifest = engine
         .load_named(&request.path, &path, known.text.clone(), &options)
         .map_err(|error| invalid(engine.types(), &error))?;
-    // The outline and the manifest have the same resources in the same order.
+    // Loops make several resources of one in the outline: the first one stands for it.
     let at = found.iter().position(|entry| match wanted {
         ResourceId::Number(number) => entry.number == *number,
         ResourceId::Name(name) => {
             name.split_once('#').is_some_and(|(kind, name)| entry.is_called(kind, name))
         }
     });
-    let resource = at.and_then(|at| manifest.declarations.resources.get_mut(at));
+    let span = at.and_then(|at| found.get(at)).map(|entry| entry.span);
+    let is_this = |place: ccm_model::Span| {
+        span.is_some_and(|span| span.start <= place.start && place.start < span.end)
+    };
+    let mut resources = manifest.declarations.resources.iter_mut();
+    let resource = resources.find(|resource| resource.span().is_some_and(is_this));
     let kind = resource.as_ref().and_then(|one| find_type(engine.types(), one.kind()));
     let (Some(resource), Some(kind)) = (resource, kind) else {
         return Err(ApiError::not_found("such resource"));
     };
     // What cannot be resolved now stays as it is written.
-    resource.resolve(Stage::Apply, &manifest.templates);
+    let templates = ccm_engine::templates_of(&**resource, &manifest.templates).into_owned();
+    resource.resolve(Stage::Apply, &templates);
     let secrets = resource.secret_values();
     options.host.add_secrets(secrets.run);
     options.host.set_resource_secrets(secrets.resource);

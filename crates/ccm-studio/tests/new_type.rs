@@ -16,7 +16,6 @@ fn a_new_type_is_in_the_table_and_has_a_form() {
     let socket = ListenSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let settings = Settings {
         engine: Engine::new(System::default(), TYPES),
-        offline: Engine::new(System::default(), TYPES),
         inputs: Box::new(|_| Ok(Inputs::default())),
         directory: host.open_tree(&path).unwrap().unwrap(),
         host,

@@ -75,8 +75,12 @@ declare namespace Api {
     secret?: boolean;
     /** Number of added lines */
     added?: number;
-    /** Number of removed lines */
-    removed?: number;
+    /** Number of removed lines, or the removed members */
+    removed?: Removed;
+    /** The members of a directory that are created */
+    created?: string[];
+    /** The members of a directory that are updated */
+    updated?: string[];
   };
 
   /** The value of a property in a change. */
@@ -332,6 +336,86 @@ declare namespace Api {
     digest?: string;
   };
 
+  /** The outcome of one resource, as it is written to sessions and reports. */
+  type Event = {
+    /** The name of this format. */
+    protocol: "io.choria.ccm.v1.transaction.event";
+    /** Sorts in the order of recording. */
+    event_id: string;
+    /** Time at which the resource was done. */
+    timestamp: string;
+    /** The resource's type. */
+    type: string;
+    /** The provider; empty if none was selected. */
+    provider: string;
+    /** Its name. */
+    name: string;
+    /** Its alias. */
+    alias?: string;
+    /**
+     * The child manifests on the way to the resource, as they are written; empty for the first
+     * manifest.
+     */
+    route?: string[];
+    /** The item of a `for_each` that the resource was made for. */
+    item?: ItemPlace;
+    /** The outcome in one word, since the event was recorded; see [`Event::outcome`]. */
+    outcome?: Outcome;
+    /**
+     * Whether it only sums up the events of a child manifest, which stand for it: counts leave
+     * it out.
+     */
+    aggregate?: boolean;
+    /** Of a failed resource: file, line and column at which it is declared. */
+    location?: string;
+    /** Requested `ensure` value. */
+    requested_ensure: string;
+    /** `ensure` value at the end. */
+    final_ensure: string;
+    /** Duration in nanoseconds. */
+    duration: number;
+    /** Properties with secrets redacted; null if not requested. */
+    properties: any;
+    /** State at the end; null if it was not observed or not requested. */
+    status: any;
+    /** Description of the steps that noop mode skipped. */
+    noop_message?: string;
+    /** Verbs of the steps, or in noop mode of the predicted steps, in order. */
+    verbs?: Verb[];
+    /** Changes, or in noop mode predicted changes: each property before and after. */
+    changes: Change[];
+    /** In noop mode: provisional, only the run can decide it. */
+    provisional?: boolean;
+    /** The resources on which a provisional one depends. */
+    waits_for?: string[];
+    /** The changed resources that it subscribes to. */
+    because?: string[];
+    /** An owed reaction to a change in an earlier run. */
+    owed?: OwedReaction;
+    /** Steps that `--offline` leaves to the first boot, such as `start`. */
+    deferred?: string[];
+    /** How often a command was tried, if it ran. */
+    tries?: number;
+    /** Results of its health checks. */
+    health_check?: HealthCheckResult[];
+    /** Whether only health checks ran. */
+    health_check_only?: boolean;
+    /** All errors. */
+    error: string[];
+    /** Whether the resource changed, or in noop mode would have changed. */
+    changed: boolean;
+    /** Whether the resource reacted to a change of a subscribed resource. */
+    refreshed: boolean;
+    /** Whether the resource failed. */
+    failed: boolean;
+    /** Whether ccm skipped the resource. */
+    skipped: boolean;
+    /** Whether this was a dry run (noop mode). */
+    noop: boolean;
+    /** Unmet requirements, for which ccm skipped the resource. */
+    unmet_requirements: string[];
+  };
+
   /** A fact that the hierarchy asks for. */
   type FactUsed = {
     name: string;
@@ -375,12 +459,8 @@ declare namespace Api {
     phase: PhaseForm;
     /** Whether its value must not be shown. */
     secret: boolean;
-    /** Whether it must be set. */
+    /** Whether it must be set, at least with some values of others. */
     required: boolean;
-    /** The values of `ensure` without which it must be set. */
-    required_unless?: string[];
-    /** The property without which it must be set. */
-    required_unless_set?: string;
     /** The properties that exclude it. */
     conflicts: string[];
   };
@@ -604,6 +684,18 @@ declare namespace Api {
     duration?: number;
   };
 
+  /** Results of health checks by status. */
+  type HealthChecks = {
+    /** Checks with the result OK. */
+    ok: number;
+    /** Fine, with a warning. */
+    warning: number;
+    /** Checks with the result CRITICAL. */
+    critical: number;
+    /** Could not be told. */
+    unknown: number;
+  };
+
   /** What has happened, by where it is known from. */
   type History = {
     history: HistoryEntry[];
@@ -622,7 +714,7 @@ declare namespace Api {
     counts?: Counts;
     /** Whether it changed nothing: a plan, or a run in noop mode. */
     is_preview: boolean;
-    /** How many resources a run of the state directory changed. */
+    /** How many resources a run of the state directory changed that has no counts. */
     changed?: number;
     /** How many failed. */
     failed: number;
@@ -682,6 +774,18 @@ declare namespace Api {
     line: number | null;
     /** Whether a template has made it. */
     rendered: boolean;
+  };
+
+  /** The place of a resource in the loops that made it. */
+  type ItemPlace = {
+    /** The place of the item, from 0. */
+    index: number;
+    /** Its key, in a loop over a map. */
+    key?: string;
+    /** The name of the items of the loop. */
+    as: string;
+    /** The item of the loop around it. */
+    parent?: ItemPlace;
   };
 
   /** `message`: words for people. */
@@ -832,6 +936,36 @@ declare namespace Api {
     error?: string;
   };
 
+  /** A plan: what a run of a manifest would do to one machine. */
+  type Plan = {
+    /** The name of this format */
+    protocol: "io.choria.ccm.v1.plan";
+    /** The manifest: its path, or its URL without credentials */
+    manifest: string;
+    /** The machine that it was made for */
+    host: PlanHost;
+    /** Time at which the plan was made */
+    created: string;
+    /** The version of ccm that made it */
+    version: string;
+    /** Number of resources by outcome */
+    summary: Counts;
+    /** The resources, in the order in which they run */
+    resources: PlannedResource[];
+    /** Warnings */
+    warnings: Diagnostic[];
+    /** Why there is no plan */
+    errors?: Diagnostic[];
+  };
+
+  /** The machine that a plan was made for. */
+  type PlanHost = {
+    /** Its host name */
+    name: string;
+    /** Machine ID, or the host name if there is none */
+    id: string;
+  };
+
   /** What a run would do to one resource. */
   type PlannedResource = {
     /** Its type */
@@ -865,6 +999,8 @@ declare namespace Api {
     location?: string;
     /** Unified diff of a text file */
     diff?: string;
+    /** The resources of its manifest are counted instead of it */
+    aggregate?: boolean;
     /** The resources of the manifest that it applies */
     children?: PlannedResource[];
   };
@@ -887,11 +1023,16 @@ declare namespace Api {
     unknown?: boolean;
     /** Suggestion for an unknown property. */
     suggestion?: string;
+    /** Whether it must be set, with the values that others have. */
+    required: boolean;
     editable: boolean;
     reason?: string;
     /** How many aliases elsewhere change with it. */
     aliases?: number;
   };
+
+  /** What is removed: lines of a text, or members of a directory. */
+  type Removed = number | string[];
 
   /** What a template gives. */
   type Rendered = {
@@ -930,6 +1071,28 @@ declare namespace Api {
     value?: any;
   };
 
+  /** What `--report-file` and `--json` write. */
+  type Report = {
+    /** The name of this format */
+    protocol: string;
+    /** What was applied: a manifest or a session */
+    manifest: string;
+    /** Nothing was really done */
+    noop: boolean;
+    /** When the run began */
+    started: string;
+    /** How many resources have which outcome */
+    summary: Summary;
+    /** One event per resource, in run order */
+    events: Event[];
+    /** What is worth knowing and stopped nothing */
+    warnings: Diagnostic[];
+    /** Why nothing was run */
+    errors?: Diagnostic[];
+    /** What subscribers owe after the run */
+    owed?: StillOwed[];
+  };
+
   /** One resource of a plan or run. */
   type Row = {
     /** Its type */
@@ -963,12 +1126,14 @@ declare namespace Api {
     location?: string;
     /** Unified diff of a text file */
     diff?: string;
+    /** The resources of its manifest are counted instead of it */
+    aggregate?: boolean;
     /** The resources of the manifest that it applies */
     children?: PlannedResource[];
+    /** The reason of its outcome in one line. */
+    short: string;
     /** How many child manifests lead to it. */
     depth: number;
-    /** Whether it sums up the rows of a child manifest, which count instead. */
-    aggregate: boolean;
     /** What of the diff is not for everybody to see, such as `12 lines`. */
     hidden?: string;
     /** The time that it took. */
@@ -990,6 +1155,8 @@ declare namespace Api {
     /** The digest of its text. */
     digest: string;
     state: string;
+    /** What its end means: `done`, `failed`, `stopped` or `busy`. */
+    exit?: string;
     started: string;
     /** Which diffs are shown: `public` or `all`. */
     diffs: string;
@@ -1000,24 +1167,30 @@ declare namespace Api {
     /** The plan that is applied. */
     plan?: string;
     /** The plan or report, in the answer about one run. */
-    report?: any;
+    report?: RunReport;
     /** The summary of the plan or report, in a list. */
-    summary?: any;
+    summary?: RunSummary;
   };
 
   /** `finished`: the last event. */
   type RunEnded = {
-    /** The counts of the plan or report; null if there is none. */
-    summary: any;
+    /** The counts of the plan or report, if there is one. */
+    summary?: RunSummary;
     /** Why it ended early: `cancelled` or `failed`. */
     stop?: string;
   };
+
+  /** What a run leaves. */
+  type RunReport = Plan | Report;
 
   /** `started`: the run begins. */
   type RunStarted = {
     /** How many resources the manifest has. */
     total: number;
   };
+
+  /** The counts of a plan or of a report. */
+  type RunSummary = Counts | Summary;
 
   /** The runs of this studio, the last one first. */
   type Runs = {
@@ -1062,6 +1235,18 @@ declare namespace Api {
   /** One step of a path: into a map by key, into a list by index. */
   type Step = string | number;
 
+  /** A reaction that a later run must make up for. */
+  type StillOwed = {
+    /** The resource that must react, as `type#name` */
+    subscriber: string;
+    /** The child manifests on the way to it */
+    route?: string[];
+    /** The first change that it must react to, as `type#name` */
+    by: string;
+    /** When that change was about to be made */
+    since: string;
+  };
+
   /** About this studio. */
   type Studio = {
     version: string;
@@ -1088,6 +1273,47 @@ declare namespace Api {
     plan_minutes: number;
   };
 
+  /** How many resources became what. */
+  type Summary = {
+    /** Events of the run, one for each time that a resource was managed. */
+    total: number;
+    /** Different `type#name` among the events. */
+    unique: number;
+    /** Resources that were in the desired state already. */
+    stable: number;
+    /**
+     * Resources with steps that `--offline` leaves to the first boot. Those with other changes
+     * are counted beside the others.
+     */
+    deferred?: number;
+    /** Changed, or in noop would have been. */
+    changed: number;
+    /** Only previewed within a run that is none, and would have changed. */
+    previewed: number;
+    /** Resources that failed. */
+    failed: number;
+    /** Resources that `control` or an unmet requirement held back. */
+    skipped: number;
+    /** Not chosen by `--only` and `--skip`, and not looked at. */
+    not_selected?: number;
+    /** Reacted to a change elsewhere; counted beside the others. */
+    refreshed: number;
+    /** Skipped because a requirement was not met; counted beside the others. */
+    requirements_unmet: number;
+    /** Results of health checks by status. */
+    health_checks: HealthChecks;
+    /** Resources by outcome. Child manifests count by their resources, not beside them. */
+    outcomes: Counts;
+    /** Error messages in all. */
+    errors: number;
+    /** When the run or session began. */
+    start: string;
+    /** When its last resource was finished. */
+    end: string;
+    /** From start to end. */
+    duration: number;
+  };
+
   /** A part of the text, and what comes into its place. */
   type TextChange = {
     range: [number, number, number, number];
@@ -1097,7 +1323,7 @@ declare namespace Api {
   /** `event`: the turn of a resource is over. */
   type TurnDone = {
     /** The event as sessions record it. */
-    event: any;
+    event: Event;
     row: Row;
     /** The outcomes so far. */
     counts: Counts;

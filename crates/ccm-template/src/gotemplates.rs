@@ -37,7 +37,8 @@ impl Resolver {
         (go, self.members().into())
     }
 
-    /// Facts, data and environment under both of their names.
+    /// Facts, data and environment under both of their names, and the variables
+    /// of loops.
     pub fn members(&self) -> Map {
         let mut members = Map::new();
         for (lower, upper, value) in [
@@ -47,6 +48,9 @@ impl Resolver {
         ] {
             members.insert(lower, value.clone());
             members.insert(upper, value.clone());
+        }
+        for (name, value) in self.item().iter().flat_map(|item| &item.variables) {
+            members.insert(&**name, value.clone());
         }
         members
     }

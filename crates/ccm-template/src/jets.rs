@@ -9,6 +9,8 @@ use jet::{Function, Limits, Loader, Param, Set, Variables};
 
 use crate::budget::Nesting;
 use crate::functions::names_jet;
+use crate::placeholder::{Openers, scan};
+use crate::references::roots_of_text;
 use crate::resolver::Call;
 use crate::table::{self, Language};
 use crate::{Error, Resolver, network};
@@ -83,7 +85,31 @@ impl Resolver {
             .interrupt_if(self.is_cancelled());
         let template = set.parse(name, text)?;
         let (variables, context) = self.nested_scope(nesting);
-        Ok(set.render(&template, &variables, &context)?)
+        let rendered = set.render(&template, &variables, &context)?;
+        self.check_rendered()?;
+        if (left, right) == DELIMITERS {
+            self.warn_of_placeholders(name, text);
+        }
+        Ok(rendered)
+    }
+
+    /// Warns of expressions between the delimiters of the other language, which
+    /// stay as they are.
+    fn warn_of_placeholders(&self, name: &str, text: &str) {
+        let is_known = |root: &String| {
+            ["Data", "Facts", "Environ"].contains(&&**root)
+                || self.item().is_some_and(|item| item.get(root).is_some())
+        };
+        for placeholder in scan(text, Openers::All).filter_map(Result::ok) {
+            let found = &text[placeholder.start..placeholder.end];
+            if roots_of_text(found).iter().any(is_known) {
+                let inner = placeholder.inner.trim();
+                self.host().warn(format!(
+                    "{name}: a Jet template does not resolve `{found}`; write `[[ {inner} ]]`"
+                ));
+                return;
+            }
+        }
     }
 
     /// The same resolver for a template that is given its data by its caller.
@@ -106,7 +132,8 @@ impl Resolver {
         for (name, value) in self.members().iter() {
             let Some(name) = name.as_str() else { continue };
             variables.set(name, value.clone());
-            if name.starts_with(char::is_uppercase) {
+            let is_of_loop = self.item().is_some_and(|item| item.get(name).is_some());
+            if is_of_loop || name.starts_with(char::is_uppercase) {
                 context.insert(name, value.clone());
             }
         }

@@ -33,6 +33,7 @@ mod files;
 mod functions;
 mod gotemplates;
 mod jets;
+mod loops;
 mod missing;
 mod network;
 pub mod placeholder;
@@ -43,7 +44,10 @@ mod scope;
 mod table;
 
 pub use error::Error;
-pub use references::{ExpressionReads, Read, ReadKind, reads_of_expression, reads_of_text};
+pub use loops::{Loop, LoopItem, is_free_name};
+pub use references::{
+    ExpressionReads, Read, ReadKind, reads_of_expression, reads_of_text, roots_of_text,
+};
 pub use resolve::Resolved;
 pub use resolver::Resolver;
 pub use scope::{Facts, Scope};

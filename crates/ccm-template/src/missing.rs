@@ -86,9 +86,8 @@ impl Resolver {
     fn known_beside(&self, member: &str) -> Option<(String, Vec<String>)> {
         let chain = Chain::parse(member)?;
         let mut value = match chain.root {
-            "Data" => self.data(),
-            "Facts" => self.facts().get(),
-            _ => return None,
+            "Environ" => return None,
+            root => self.root(root)?,
         };
         let (_, above) = chain.members.split_last()?;
         for (name, _, _) in above {
@@ -108,16 +107,21 @@ impl Resolver {
         Error::NoValue { expression: expression.to_owned(), member, suggestion }
     }
 
+    /// What an expression can begin with.
+    fn root(&self, name: &str) -> Option<&Value> {
+        match name {
+            "Data" => Some(self.data()),
+            "Facts" => Some(self.facts().get()),
+            "Environ" => Some(self.environ()),
+            _ => self.item()?.get(name),
+        }
+    }
+
     /// The first member of a chain that is not there, and one that is called
     /// almost the same.
     fn first_missing(&self, expression: &str) -> Option<(String, Option<String>)> {
         let chain = Chain::parse(expression)?;
-        let mut value = match chain.root {
-            "Data" => self.data(),
-            "Facts" => self.facts().get(),
-            "Environ" => self.environ(),
-            _ => return None,
-        };
+        let mut value = self.root(chain.root)?;
         for (name, start, end) in chain.members {
             let map = value.as_map()?;
             match map.get(name) {
@@ -164,16 +168,37 @@ impl Resolver {
         let resolver = self.clone();
         move |template, map, member| {
             let is = |value: &Value| matches!(value, Value::Map(own) if Arc::ptr_eq(own, map));
+            let mut variables = resolver.item().into_iter().flat_map(|item| &item.variables);
             let root = if is(resolver.data()) {
                 "Data"
             } else if is(resolver.facts().get()) {
                 "Facts"
+            } else if let Some((name, _)) = variables.rfind(|(_, value)| is(value)) {
+                &**name
             } else {
                 return;
             };
             let meant = closest_key(map, member).map(|meant| format!("{root}.{meant}"));
             let hint = crate::error::did_you_mean(meant.as_deref());
-            resolver.host().warn(format!("{template}: `{root}.{member}` has no value{hint}"));
+            let message = format!("{template}: `{root}.{member}` has no value{hint}");
+            if resolver.host().is_strict() {
+                resolver.unknown().get_or_insert(message);
+            } else {
+                resolver.host().warn(message);
+            }
+        }
+    }
+
+    /// What is wrong with a Jet or Go template that was rendered: with
+    /// `CCM_STRICT=1` that it printed a member that does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first of these members.
+    pub fn check_rendered(&self) -> Result<(), Error> {
+        match self.unknown().take() {
+            Some(message) => Err(Error::File { message }),
+            None => Ok(()),
         }
     }
 

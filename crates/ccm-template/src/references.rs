@@ -1,5 +1,7 @@
 //! Finds what templates read, without resolving them.
 
+use std::collections::BTreeSet;
+
 use crate::functions::{names_file, names_jet};
 use crate::placeholder::{Openers, scan};
 use crate::table::{self, Language};
@@ -13,6 +15,8 @@ pub enum ReadKind {
     Fact,
     /// `Environ`.
     Environment,
+    /// A variable of a loop, whose name is the first key; or another variable.
+    Variable,
     /// A file that a function reads.
     File,
 }
@@ -53,6 +57,21 @@ pub fn reads_of_text(text: &str, openers: Openers) -> Vec<ExpressionReads> {
     placeholders.map(|placeholder| reads_of_expression(placeholder.inner)).collect()
 }
 
+/// The variables that the expressions of a text begin with: `Data`, or those of
+/// loops.
+pub fn roots_of_text(text: &str) -> BTreeSet<String> {
+    let placeholders = scan(text, Openers::All).filter_map(Result::ok);
+    let found = placeholders.map(|placeholder| expr::references(placeholder.inner));
+    found.filter_map(Result::ok).flat_map(roots).collect()
+}
+
+fn roots(found: expr::References) -> impl Iterator<Item = String> {
+    let nested = found.calls.into_iter().flat_map(|call| call.arguments).flatten();
+    // A text in an expression may be a template itself.
+    let nested = nested.flat_map(|text| roots_of_text(&text)).collect::<Vec<_>>();
+    found.members.into_iter().map(|member| member.root).chain(nested)
+}
+
 /// Returns what one expression reads; empty if the expression does not parse.
 pub fn reads_of_expression(expression: &str) -> ExpressionReads {
     let mut reads: Vec<Read> = Vec::new();
@@ -67,9 +86,13 @@ pub fn reads_of_expression(expression: &str) -> ExpressionReads {
             "Data" => ReadKind::Data,
             "Facts" => ReadKind::Fact,
             "Environ" => ReadKind::Environment,
-            _ => continue,
+            _ => ReadKind::Variable,
         };
-        add(Read { kind, path: member.keys, is_complete: member.is_complete });
+        let mut path = member.keys;
+        if kind == ReadKind::Variable {
+            path.insert(0, member.root);
+        }
+        add(Read { kind, path, is_complete: member.is_complete });
     }
     for call in found.calls {
         let Some(Some(argument)) = call.arguments.first() else { continue };
@@ -152,7 +175,7 @@ mod tests {
             ),
             ("jet('[[ data.x ]]')", &[]),
             ("template('{{ Data.x }}')", &["Data x"]),
-            ("WorkingDir + unknown", &[]),
+            ("WorkingDir + unknown", &["Variable WorkingDir", "Variable unknown"]),
             ("not an + expression (", &[]),
         ] {
             assert_eq!(shown(expression), wanted, "{expression}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ccm_host::Host;
@@ -15,7 +15,7 @@ use crate::budget::Nesting;
 use crate::error::beginning;
 use crate::placeholder::{Openers, Placeholder, scan};
 use crate::references::{ReadKind, asks_elsewhere, reads_of_text};
-use crate::{Error, Facts, Resolved, Scope, functions};
+use crate::{Error, Facts, LoopItem, Resolved, Scope, functions};
 
 /// Distinct expressions that are kept compiled. Texts that templates make up
 /// while running could be endless.
@@ -26,25 +26,43 @@ const MAX_PROGRAMS: usize = 20_000;
 pub struct Resolver(Arc<Inner>);
 
 struct Inner {
-    facts: Facts,
-    data: Value,
-    environ: Value,
-    directory: PathBuf,
-    host: Host,
-    beneath: Option<PathBuf>,
+    shared: Shared,
     language: Arc<Language>,
     /// The members of the environment, without facts as long as nobody needs
     /// them.
     vars: Vars<'static>,
     vars_with_facts: OnceLock<Vars<'static>>,
-    document: OnceLock<Document>,
-    document_with_facts: OnceLock<Document>,
+}
+
+/// What a resolver hands on to those made from it, at next to no cost: a
+/// `for_each` makes two for each item.
+#[derive(Clone)]
+struct Shared {
+    facts: Facts,
+    data: Value,
+    environ: Value,
+    /// The variables as expressions see them.
+    environ_with_nil: Value,
+    directory: Arc<Path>,
+    host: Host,
+    beneath: Option<Arc<Path>>,
+    documents: Arc<Documents>,
+    item: Option<Arc<LoopItem>>,
+    /// The first unknown member that a template printed, with `CCM_STRICT=1`.
+    unknown: Arc<Mutex<Option<String>>>,
+}
+
+/// What `lookup` looks through.
+#[derive(Default)]
+struct Documents {
+    plain: OnceLock<Document>,
+    with_facts: OnceLock<Document>,
 }
 
 /// What resolvers of different data share: the names, and compiled expressions.
-struct Language {
+pub(crate) struct Language {
     environment: Environment,
-    restricted: bool,
+    pub(crate) restricted: bool,
     programs: Mutex<HashMap<Box<str>, Arc<Compiled>>>,
 }
 
@@ -90,28 +108,42 @@ impl Resolver {
     /// The same resolver over other data; facts and compiled expressions stay.
     #[must_use]
     pub fn with_data(&self, data: Map) -> Self {
-        let scope = Scope { data, ..self.scope() };
-        Self::build(scope, Arc::clone(&self.0.language))
+        let documents = Arc::default();
+        self.derived(Shared { data: data.into(), documents, ..self.0.shared.clone() })
     }
 
     /// The same resolver, which reads only files in a directory.
     #[must_use]
     pub fn confined(&self, beneath: &Path) -> Self {
-        let scope = Scope { beneath: Some(beneath.to_owned()), ..self.scope() };
-        Self::build(scope, Arc::clone(&self.0.language))
+        self.derived(Shared { beneath: Some(beneath.into()), ..self.0.shared.clone() })
     }
 
     /// The same resolver, which reads files through another handle.
     #[must_use]
     pub fn with_host(&self, host: Host) -> Self {
-        let scope = Scope { host, ..self.scope() };
-        Self::build(scope, Arc::clone(&self.0.language))
+        self.derived(Shared { host, ..self.0.shared.clone() })
+    }
+
+    /// The same resolver within an item of a loop, with its variables.
+    #[must_use]
+    pub fn with_item(&self, item: &Arc<LoopItem>) -> Self {
+        let shared = Shared { item: Some(Arc::clone(item)), ..self.0.shared.clone() };
+        Self::build(shared, Arc::clone(&item.language))
+    }
+
+    /// The item of a loop that it is in, if it is in one.
+    pub fn item(&self) -> Option<&Arc<LoopItem>> {
+        self.0.shared.item.as_ref()
+    }
+
+    pub(crate) fn unknown(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.0.shared.unknown.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Whether a file may be read.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
-        let Some(beneath) = &self.0.beneath else { return true };
-        let host = &self.0.host;
+        let Some(beneath) = &self.0.shared.beneath else { return true };
+        let host = self.host();
         // A file that is not there says so when it is opened.
         let real =
             host.canonicalize(path).or_else(|_| host.canonicalize(path.parent().unwrap_or(path)));
@@ -119,74 +151,69 @@ impl Resolver {
         real.is_ok_and(|real| beneath.is_ok_and(|beneath| real.starts_with(beneath)))
     }
 
-    fn scope(&self) -> Scope {
-        let map = |value: &Value| value.as_map().cloned().unwrap_or_default();
-        Scope {
-            facts: self.0.facts.clone(),
-            data: map(&self.0.data),
-            environ: map(&self.0.environ),
-            directory: self.0.directory.clone(),
-            host: self.0.host.clone(),
-            beneath: self.0.beneath.clone(),
-        }
-    }
-
     fn with_language(scope: Scope, language: Language) -> Self {
-        Self::build(scope, Arc::new(language))
+        let environ = Value::from(scope.environ);
+        let shared = Shared {
+            facts: scope.facts,
+            data: scope.data.into(),
+            environ_with_nil: with_nil(&environ),
+            environ,
+            directory: scope.directory.into(),
+            host: scope.host,
+            beneath: scope.beneath.map(Arc::from),
+            documents: Arc::default(),
+            item: None,
+            unknown: Arc::default(),
+        };
+        Self::build(shared, Arc::new(language))
     }
 
-    fn build(scope: Scope, language: Arc<Language>) -> Self {
-        let (data, environ) = (Value::from(scope.data), Value::from(scope.environ));
+    fn derived(&self, shared: Shared) -> Self {
+        Self::build(shared, Arc::clone(&self.0.language))
+    }
+
+    fn build(shared: Shared, language: Arc<Language>) -> Self {
         let mut vars = language.environment.vars();
-        vars.set("Data", data.clone());
-        vars.set("Environ", with_nil(&environ));
-        vars.set("WorkingDir", scope.directory.to_string_lossy().as_ref());
+        vars.set("Data", shared.data.clone());
+        vars.set("Environ", shared.environ_with_nil.clone());
+        vars.set("WorkingDir", shared.directory.to_string_lossy().as_ref());
         vars.set("DefaultOnMissing", language.restricted);
         vars.set("RestrictFunctions", language.restricted);
-        vars.interrupt_if(is_cancelled(&scope.host));
-        Self(Arc::new(Inner {
-            facts: scope.facts,
-            data,
-            environ,
-            directory: scope.directory,
-            host: scope.host,
-            beneath: scope.beneath,
-            language,
-            vars,
-            vars_with_facts: OnceLock::new(),
-            document: OnceLock::new(),
-            document_with_facts: OnceLock::new(),
-        }))
+        for (name, value) in shared.item.iter().flat_map(|item| &item.variables) {
+            vars.set(name, value.clone());
+        }
+        vars.interrupt_if(is_cancelled(&shared.host));
+        Self(Arc::new(Inner { shared, language, vars, vars_with_facts: OnceLock::new() }))
     }
 
     /// The facts of the scope, gathered when something first reads them.
     pub fn facts(&self) -> &Facts {
-        &self.0.facts
+        &self.0.shared.facts
     }
 
     /// The data, a map.
     pub fn data(&self) -> &Value {
-        &self.0.data
+        &self.0.shared.data
     }
 
     /// The variables of the environment, a map.
     pub fn environ(&self) -> &Value {
-        &self.0.environ
+        &self.0.shared.environ
     }
 
     /// The directory that the paths of files start from.
     pub fn directory(&self) -> &Path {
-        &self.0.directory
+        &self.0.shared.directory
     }
 
     /// The host that files are read through.
     pub fn host(&self) -> &Host {
-        &self.0.host
+        &self.0.shared.host
     }
 
     /// Asks whether the run is cancelled, for the languages to stop then.
     pub fn is_cancelled(&self) -> impl Fn() -> bool + Send + Sync + use<> {
-        is_cancelled(&self.0.host)
+        is_cancelled(self.host())
     }
 
     /// Whether a missing key is the empty string.
@@ -281,7 +308,7 @@ impl Resolver {
         let vars = if compiled.reads_facts {
             self.0.vars_with_facts.get_or_init(|| {
                 let mut vars = self.0.vars.clone();
-                vars.set("Facts", self.0.facts.get().clone());
+                vars.set("Facts", self.facts().get().clone());
                 vars
             })
         } else {
@@ -301,6 +328,16 @@ impl Resolver {
         if let Some(known) = lock().get(expression) {
             return Ok(Arc::clone(known));
         }
+        // In this language a list in a list, which nobody means here.
+        if let Some(inner) = expression.strip_prefix("[[").and_then(|rest| rest.strip_suffix("]]"))
+        {
+            let inner = inner.trim();
+            let is_plain = inner.chars().all(|c| c.is_alphanumeric() || "._".contains(c));
+            if is_plain && inner.contains('.') {
+                let message = format!("`{{{{ {expression} }}}}` is a list in a list");
+                self.host().warn(format!("{message}; write `{{{{ {inner} }}}}`"));
+            }
+        }
         let program = Program::compile(expression, &language.environment)
             .map_err(|error| Error::expression(expression, error))?;
         let compiled = Arc::new(Compiled { reads_facts: program.reads("Facts"), program });
@@ -314,18 +351,17 @@ impl Resolver {
     /// Evaluates a GJSON path over `facts`, `data` and `environ`; `None` if it
     /// matches nothing.
     pub fn lookup(&self, key: &str) -> Result<Option<Value>, Error> {
-        let inner = &*self.0;
+        let documents = &*self.0.shared.documents;
         // The short name that the original's documentation has.
         let long = key.strip_prefix("env.").map(|rest| format!("environ.{rest}"));
         let key = long.as_deref().unwrap_or(key);
         // Facts cost time: paths that begin elsewhere do without.
         let first = key.split(['.', '|']).next().unwrap_or_default();
         let document = if matches!(first, "data" | "environ") {
-            inner.document.get_or_init(|| self.document([]))
+            documents.plain.get_or_init(|| self.document([]))
         } else {
-            inner
-                .document_with_facts
-                .get_or_init(|| self.document([("facts", inner.facts.get().clone())]))
+            let facts = || ("facts", self.facts().get().clone());
+            documents.with_facts.get_or_init(|| self.document([facts()]))
         };
         document
             .lookup(&gjson::Path::compile(key))
@@ -333,7 +369,7 @@ impl Resolver {
     }
 
     fn document<const N: usize>(&self, more: [(&str, Value); N]) -> Document {
-        let members = [("data", self.0.data.clone()), ("environ", self.0.environ.clone())];
+        let members = [("data", self.data().clone()), ("environ", self.environ().clone())];
         let members = members.into_iter().chain(more).map(|(name, value)| {
             // JSON knows no nil maps.
             let is_nil = value.as_map().is_some_and(Map::is_nil);
@@ -364,8 +400,17 @@ fn not_boolean(expression: &str, found: String) -> Error {
 
 impl Language {
     fn new(restricted: bool) -> Self {
+        Self::with_variables(restricted, [])
+    }
+
+    /// A language with more variables.
+    pub(crate) fn with_variables<'a>(
+        restricted: bool,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let base = functions::environment(restricted);
         Self {
-            environment: functions::environment(restricted),
+            environment: names.into_iter().fold(base, |all, name| all.member(name, Type::Any)),
             restricted,
             programs: Mutex::default(),
         }
@@ -375,7 +420,7 @@ impl Language {
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resolver")
-            .field("directory", &self.0.directory)
+            .field("directory", &self.directory())
             .field("restricted", &self.0.language.restricted)
             .finish_non_exhaustive()
     }
@@ -395,19 +440,24 @@ impl Templates for Resolver {
     }
 
     fn reads_secret(&self, text: &str) -> bool {
+        let is_secret = |value: &Value| self.host().redactor().finds_in(&value.to_string());
         let found = reads_of_text(text, Openers::All);
         found.iter().flat_map(|found| &found.reads).any(|read| {
+            let mut keys = read.path.iter();
             let root = match read.kind {
-                ReadKind::Data => self.data(),
-                ReadKind::Fact => self.facts().get(),
-                ReadKind::Environment => self.environ(),
-                ReadKind::File => return false,
+                ReadKind::Data => Some(self.data()),
+                ReadKind::Fact => Some(self.facts().get()),
+                ReadKind::Environment => Some(self.environ()),
+                ReadKind::Variable => {
+                    keys.next().and_then(|name| self.item().and_then(|item| item.get(name)))
+                }
+                ReadKind::File => None,
             };
+            let Some(root) = root else { return false };
             let is_named = read.kind == ReadKind::Environment
                 && read.path.last().is_some_and(|name| is_secret_name(name));
-            let value = read.path.iter().try_fold(root, |value, key| value.get(key));
-            is_named
-                || value.is_some_and(|value| self.host().redactor().finds_in(&value.to_string()))
+            let value = keys.try_fold(root, |value, key| value.get(key));
+            is_named || value.is_some_and(is_secret)
         })
     }
 }

@@ -75,6 +75,12 @@ impl<'a> Node<'a> {
         Self { span: Span::default(), kind: Kind::Mapping(entries) }
     }
 
+    /// The value of a key; none if there is no such key, or this is no map.
+    pub fn entry(&self, name: &str) -> Option<&Self> {
+        let Kind::Mapping(entries) = &self.kind else { return None };
+        entries.iter().find(|entry| entry.key.text == name).map(|entry| &entry.value)
+    }
+
     /// The same, without borrowing from the source.
     pub fn into_owned(self) -> Node<'static> {
         let kind = match self.kind {

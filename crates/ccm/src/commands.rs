@@ -35,7 +35,11 @@ mod why;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use ccm_engine::SourceRef;
+use ccm_host::Host;
+use ccm_model::Report;
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 
@@ -157,7 +161,34 @@ pub(crate) fn has_own_log(matches: &ArgMatches) -> bool {
 }
 
 pub(crate) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
-    dispatch(entries(), ui, matches)
+    dispatch(entries(), ui, matches).inspect_err(|error| {
+        let (mut command, mut leaf) = ("", matches);
+        while let Some((name, matches)) = leaf.subcommand() {
+            (command, leaf) = (name, matches);
+        }
+        print_refusal(ui, command, leaf, error);
+    })
+}
+
+/// With `--json`, standard output holds one document, whatever happens: the errors
+/// of a command that has printed none.
+fn print_refusal(ui: &mut Ui, command: &str, matches: &ArgMatches, error: &Error) {
+    let is_json = matches.try_get_one::<bool>("json").ok().flatten() == Some(&true);
+    // `watch` prints a line per event, and its readers expect nothing else.
+    if !is_json || ui.has_printed() || command == "watch" {
+        return;
+    }
+    let manifest = matches.try_get_one::<PathBuf>("manifest").ok().flatten();
+    let name = manifest.map(|path| SourceRef::new(path).name()).unwrap_or_default();
+    let (host, errors) = (Host::new(), error.diagnostics(&name));
+    match command {
+        "apply" | "undo" => {
+            let noop = matches.get_flag("noop");
+            ui.print_json(&Report::refused(name, noop, host.now(), errors));
+        }
+        "plan" => ui.print_json(&ccm_engine::refused_plan(name, &host, errors)),
+        _ => ui.print_json(&serde_json::json!({ "errors": errors })),
+    }
 }
 
 fn parsers<'e>(entries: impl Iterator<Item = &'e Entry>) -> impl Iterator<Item = Command> {

@@ -9,7 +9,7 @@ use ccm_engine::{
     SelectionError, SessionError, StateError, StatusError, UndoError,
 };
 use ccm_host::LockError;
-use ccm_model::RequestError;
+use ccm_model::{Diagnostic, RequestError, Severity};
 
 use crate::exit::Exit;
 
@@ -105,6 +105,20 @@ impl Error {
         }
     }
 
+    /// Everything that went wrong, as other programs read it. `name` is what the
+    /// command was about.
+    pub(crate) fn diagnostics(&self, name: &str) -> Vec<Diagnostic> {
+        match (self, self.diagnosis()) {
+            (Self::Manifest(error), _) => error.diagnostics(name),
+            (_, Some(diagnosis)) => diagnosis.diagnostics().collect(),
+            _ => vec![Diagnostic {
+                hint: self.hint(),
+                severity: Severity::Error,
+                ..Diagnostic::warning(ccm_engine::chain(self))
+            }],
+        }
+    }
+
     /// The findings to show instead of a message.
     pub(crate) fn diagnosis(&self) -> Option<Diagnosis> {
         match self {
@@ -159,6 +173,7 @@ impl From<EnsureError> for Error {
         match error {
             EnsureError::Request(error) => error.into(),
             EnsureError::Data(error) => error.into(),
+            EnsureError::State(error) => error.into(),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use ccm_agent::Signal;
+use ccm_engine::RunExit;
 use ccm_host::{Cancel, CancelReason};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -81,6 +82,6 @@ fn receive(pipes: &[(i32, UnixStream)], take: &dyn Fn(i32)) {
 fn take(signal: i32, cancel: &Cancel) {
     if !cancel.cancel(CancelReason::Signal(signal)) {
         cancel.abandon();
-        std::process::exit(128 + signal);
+        std::process::exit(RunExit::Interrupted(signal).code(false).into());
     }
 }

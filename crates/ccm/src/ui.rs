@@ -23,6 +23,7 @@ use ccm_model::{Diagnostic, Event, Outcome, Plan, PlanDifference, Report};
 use ccm_resources::TYPES;
 
 use crate::error::Error;
+use crate::exit::Exit;
 use live::Live;
 pub(crate) use plan::PlanView;
 use row::{Row, RowLayout};
@@ -41,6 +42,7 @@ pub(crate) enum ColorChoice {
 }
 
 /// The screen, or whatever stands in its place.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Ui {
     out: BufWriter<io::Stdout>,
     theme: Theme,
@@ -60,6 +62,7 @@ pub(crate) struct Ui {
     slowest: Vec<(Duration, String)>,
     lost: Option<io::Error>,
     reader_is_gone: bool,
+    has_printed: bool,
 }
 
 const SLOWEST: usize = 10;
@@ -94,6 +97,7 @@ impl Ui {
             slowest: Vec::new(),
             lost: None,
             reader_is_gone: false,
+            has_printed: false,
         }
     }
 
@@ -120,6 +124,7 @@ impl Ui {
     pub(crate) fn print_bytes(&mut self, text: &[u8]) {
         self.clear_live();
         // What cannot be written is no reason to stop managing the machine.
+        self.has_printed = true;
         let written = self.out.write_all(text);
         self.remember_loss(written);
         self.flush();
@@ -145,6 +150,11 @@ impl Ui {
         }
     }
 
+    /// Whether something went to standard output.
+    pub(crate) fn has_printed(&self) -> bool {
+        self.has_printed
+    }
+
     /// Whether the reader of standard output has closed it.
     pub(crate) fn reader_is_gone(&self) -> bool {
         self.reader_is_gone
@@ -162,6 +172,16 @@ impl Ui {
     }
 
     /// Says what went wrong, and what to do about it.
+    /// Prints what was lost at the end of a run, which is then no success.
+    pub(crate) fn losses(
+        &mut self,
+        losses: impl IntoIterator<Item = impl Into<Error>>,
+        exit: Exit,
+    ) -> Exit {
+        let count = losses.into_iter().map(|loss| self.error(&loss.into())).count();
+        if count > 0 { exit.or_failed() } else { exit }
+    }
+
     pub(crate) fn error(&mut self, error: &Error) {
         if let Some(diagnosis) = error.diagnosis() {
             self.diagnosis(&diagnosis);

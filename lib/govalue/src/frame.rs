@@ -159,6 +159,8 @@ pub struct Frame<'a> {
     pub title: &'a str,
     /// What it is about.
     pub excerpt: &'a Excerpt,
+    /// Another place that it comes from, and what that is.
+    pub origin: Option<(&'a str, &'a Excerpt)>,
     /// What else there is to say.
     pub note: Option<&'a str>,
     /// Advice on how to fix the problem.
@@ -182,8 +184,12 @@ impl Frame<'_> {
         if let Some(hint) = &hint {
             group = group.element(DrawnLevel::HELP.with_name("hint").message(&**hint));
         }
+        let mut groups = vec![group];
+        if let Some((what, excerpt)) = self.origin {
+            groups.push(excerpt.add_to(Group::with_title(DrawnLevel::NOTE.secondary_title(what))));
+        }
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        renderer.render(&[group])
+        renderer.render(&groups)
     }
 }
 
@@ -229,7 +235,8 @@ mod tests {
     fn a_terminal_obeys_nothing_of_a_frame() {
         let excerpt = Excerpt::new("\x1b[1m", "a\x1b[2J\u{9b}b", Span::new(1, 2));
         let (title, hint) = ("\x1b]0;x", Some("\u{9b}2J"));
-        let frame = Frame { level: Level::Error, title, excerpt: &excerpt, note: hint, hint };
+        let level = Level::Error;
+        let frame = Frame { level, title, excerpt: &excerpt, origin: None, note: hint, hint };
         let text = frame.render(false);
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
     }

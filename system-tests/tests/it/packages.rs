@@ -155,6 +155,103 @@ fn it_installs_works_and_leaves_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// From a release on the loopback interface, as `install.sh` finds it anywhere, to
+/// the first plan; with an agent that runs.
+#[test]
+fn the_script_installs_upgrades_and_leaves_nothing() {
+    if lacks_program("busybox") || lacks_program("strip") {
+        return;
+    }
+    let Some(machine) = Machine::up(Layer::Plain) else { return };
+    let directory = Directory::new("script");
+    let binary = directory.0.join("ccm");
+    let mut strip = Command::new("strip");
+    assert!(strip.arg("-o").arg(&binary).arg(system_tests::ccm()).status().unwrap().success());
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let made = Command::new(format!("{PROJECT}/packaging/tar.sh"))
+        .arg(&binary)
+        .args([&target, directory.0.to_str().unwrap()])
+        .env("CCM_LICENSES", licenses(&directory.0))
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let archive = std::fs::read(String::from_utf8(made.stdout).unwrap().trim()).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let first = format!("ccm-{version}-{target}");
+    machine.put_bytes(&format!("/root/release/{first}.tar.gz"), &archive);
+    machine.put_bytes("/root/install.sh", &std::fs::read(format!("{PROJECT}/install.sh")).unwrap());
+    // The next version is the same program, and has another page.
+    machine.ok(&format!(
+        "cd /root/release; tar -xzf {first}.tar.gz; mv {first} ccm-99.0.0-{target}
+         mv ccm-99.0.0-{target}/share/man/man1/ccm-ensure.1.gz \
+            ccm-99.0.0-{target}/share/man/man1/ccm-renamed.1.gz
+         tar -czf ccm-99.0.0-{target}.tar.gz ccm-99.0.0-{target}; rm -r ccm-99.0.0-{target}
+         sha256sum *.tar.gz > SHA256SUMS; busybox httpd -p 127.0.0.1:8000 -h /root/release
+         umount /usr/local/bin/ccm; rm /usr/local/bin/ccm"
+    ));
+    machine.put("/root/m.yaml", "ccm: {resources: [{exec: [{echo first: {}}]}]}\n");
+    let before = names(&machine);
+    // No compiler and nothing of its tools in the path.
+    let script = |args: &str| {
+        format!(
+            "env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+             CCM_DOWNLOAD=http://127.0.0.1:8000 sh /root/install.sh {args}"
+        )
+    };
+
+    let begin = std::time::Instant::now();
+    let said = machine.ok(&script(&format!("--version {version}")));
+    assert!(said.contains(&format!("Installed ccm {version} (")), "{said}");
+    let plan = machine.ok("env -i HOME=/root /usr/local/bin/ccm plan /root/m.yaml");
+    assert!(plan.contains("1 to run"), "{plan}");
+    let took = begin.elapsed();
+    assert!(took.as_secs() < 30, "{took:?}");
+    machine.ok("cmp <(/usr/local/bin/ccm man) <(zcat /usr/local/share/man/man1/ccm.1.gz)");
+
+    machine.put("/etc/choria/ccm/config.yaml", "manifests: [/root/m.yaml]\nsplay: 0\n");
+    machine.ok("systemctl --quiet enable --now ccm-agent");
+    let pid = || machine.ok("systemctl show --property=MainPID --value ccm-agent");
+    let old = pid();
+    let said = machine.ok(&script("--version 99.0.0"));
+    assert!(said.contains(&format!("Replacing ccm {version} (")), "{said}");
+    assert!(machine.has("/usr/local/share/man/man1/ccm-renamed.1.gz"));
+    ccm_testkit::wait_until("the agent of the next version", || {
+        machine.sh("systemctl is-active ccm-agent").stdout == "active" && pid() != old
+    });
+
+    let said = machine.ok(&script("--uninstall"));
+    assert!(said.contains("Removed ccm from /usr/local."), "{said}");
+    assert_eq!(machine.sh("systemctl is-active ccm-agent").stdout, "inactive");
+    let left: Vec<_> = names(&machine).difference(&before).cloned().collect();
+    assert_eq!(left, ["/etc/choria", "/etc/choria/ccm", "/etc/choria/ccm/config.yaml"]);
+    let gone: Vec<_> = before.difference(&names(&machine)).cloned().collect();
+    assert_eq!(gone, [""; 0], "directories that were there");
+}
+
+/// A command in an overlay can do what it likes. In a machine, as the host would be
+/// the one that learns of a mistake.
+#[test]
+fn what_a_command_does_in_an_overlay_stays_there() {
+    let Some(machine) = Machine::up(Layer::Plain) else { return };
+    let script = std::fs::read(format!("{PROJECT}/packaging/overlay.sh")).unwrap();
+    machine.put_bytes("/root/overlay.sh", &script);
+    machine.ok("mkdir /srv/work");
+    let look = || {
+        machine
+            .ok("stat -c '%n %F %a %t:%T' /dev/* /etc/passwd /usr/sbin/*; ls -A / /etc /run /tmp;
+             grep -c . /proc/self/mountinfo; ps -C sleep -o args= || true")
+    };
+    let before = look();
+    let ran = machine.sh("cd /srv/work && bash /root/overlay.sh -- bash -c '
+            chmod 0 /dev/null /dev/zero; rm -f /dev/* 2> /srv/work/errors
+            rm -rf /etc /usr/share /run/*; echo x > /srv/lost; echo x > kept
+            sleep 1000 & mount -t tmpfs x /srv/work/..'; echo $?");
+    assert!(ran.stdout.ends_with('0'), "{ran:?}");
+    assert_eq!(look(), before);
+    assert!(machine.has("/srv/work/kept") && !machine.has("/srv/lost"), "{ran:?}");
+}
+
 #[test]
 fn lintian_has_no_complaints() {
     if lacks_program("lintian") {

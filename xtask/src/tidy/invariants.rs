@@ -11,6 +11,9 @@ const MUTABLE: [&str; 7] =
 /// Handles to the machine are made where a process begins, and passed on.
 const HANDLES: [&str; 4] = ["Host::new()", "Host::default()", "System::default()", "System::new("];
 
+/// One place adds source schemes, so that every command knows the same ones.
+const SCHEMES: [&str; 2] = [".with_network(", ".with_fetch("];
+
 /// Names of types that mean something else in other places, too.
 const COMMON_WORDS: [&str; 3] = ["apply", "exec", "file"];
 
@@ -46,6 +49,11 @@ pub(super) fn check(name: &str, text: &str, types: &[String], problems: &mut Str
         if !matches!(owner, "ccm" | "ccm-host") {
             for word in HANDLES.iter().filter(|word| line.contains(**word)) {
                 report(word, "only the binary and tests make handles to the machine");
+            }
+        }
+        if owner != "ccm-host" && name != "crates/ccm/src/commands/flags.rs" {
+            for word in SCHEMES.iter().filter(|word| line.contains(**word)) {
+                report(word, "only `with_network` of `flags.rs` adds source schemes");
             }
         }
         // Some kinds of Goss rules are called as types are, and an entry of a
@@ -151,6 +159,10 @@ mod tests {
             assert_eq!(problems(engine, text), 0, "{text}");
         }
         assert_eq!(problems("crates/ccm/src/main.rs", "System::default()"), 0);
+        let scheme = "let system = system.with_fetch(Arc::new(nats));";
+        assert_eq!(problems("crates/ccm-agent/src/agent.rs", scheme), 1);
+        assert_eq!(problems("crates/ccm/src/commands/edit.rs", scheme), 1);
+        assert_eq!(problems("crates/ccm/src/commands/flags.rs", scheme), 0);
         assert_eq!(problems("crates/ccm-resources/src/service.rs", "\"service\""), 0);
         assert_eq!(problems("crates/ccm-engine/src/apply/tests.rs", "Host::new()"), 0);
         assert_eq!(problems("lib/expr/tests/support/mod.rs", "ccm"), 0);

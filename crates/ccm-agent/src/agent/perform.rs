@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use ccm_engine::RunExit;
 use ccm_host::{
     Cancel, CancelReason, Digest, Fetched, Host, Lookup as _, Registry, Request, System,
     WorkerControl,
@@ -41,7 +42,7 @@ pub(super) struct Performance {
     pub(super) register: Option<Registry>,
     pub(super) renewal: Renewal,
     pub(super) registrar: Option<Arc<Registrar>>,
-    pub(super) nats: Nats,
+    pub(super) nats: Arc<Nats>,
     pub(super) system: System,
     pub(super) metrics: Arc<Metrics>,
     pub(super) args: Vec<String>,
@@ -155,8 +156,7 @@ impl Performance {
     /// Makes the run.
     pub(super) fn perform(self, control: &RunControl) -> RunReport {
         // It downloads for the run, which has no connection.
-        let system = self.system.clone().with_fetch(Arc::new(self.nats.clone()));
-        let host = system.begin(control.cancel());
+        let host = self.system.begin(control.cancel());
         let begin = host.since_boot();
         let ended = self.follow(control, &host);
         let took = host.since_boot().saturating_sub(begin);
@@ -179,7 +179,7 @@ impl Performance {
             Ok((Ended::Killed { signal, is_out_of_memory }, _)) => {
                 let because = if is_out_of_memory { ": the machine is out of memory" } else { "" };
                 let error = format!("the run was killed by signal {signal}{because}");
-                let exit = u8::try_from(128 + signal).unwrap_or(1);
+                let exit = RunExit::Interrupted(signal).code(false);
                 failed(RunResult::Killed, exit, vec![error])
             }
             Ok((Ended::Finished(counts), applied)) => {

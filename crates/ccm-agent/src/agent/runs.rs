@@ -55,8 +55,8 @@ impl Agent {
                 health_check_interval: self.config.health_check_interval,
             },
             registrar: self.network.registrar.clone(),
-            nats: self.network.nats.clone(),
-            system: self.system.clone(),
+            nats: Arc::clone(&self.network.nats),
+            system: self.network.system.clone(),
             metrics: Arc::clone(&self.metrics),
             args: self.settings.run_args.clone(),
         };

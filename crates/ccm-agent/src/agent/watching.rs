@@ -221,7 +221,7 @@ impl Agent {
     ) -> Result<Source, AgentError> {
         let (interval, splay) = (self.config.interval, self.config.splay());
         let settings = SourceSettings { kind, url: url.to_owned(), interval, splay, accept };
-        let network = self.network.kept.as_ref().map(|_| &self.network.nats);
+        let network = self.network.kept.as_ref().map(|_| &*self.network.nats);
         Ok(Source::start(settings, &self.cache, &self.network.system, network, events)?)
     }
 

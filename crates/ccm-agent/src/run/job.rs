@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ccm_engine::{
     Diagnosis, Engine, Inputs, Manifest, ManifestError, Observer, RunError, RunExit, RunOptions,
-    RunRequest, RunResult, RunSource, Selectors, StateRequest, Stop,
+    RunRequest, RunResult, RunSource, Selectors, StateRequest,
 };
 use ccm_hiera::Document;
 use ccm_host::{
@@ -298,7 +298,7 @@ pub fn run(
     }
     let mut errors: Vec<String> =
         finished.losses.iter().map(|loss| ccm_engine::chain(loss)).collect();
-    if let Some(Stop::Cancelled(_)) = finished.stop {
+    if exit.is_stopped() {
         errors.push("the run was interrupted".to_owned());
     }
     let invalid = invalid.take();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ccm_engine::{AnyType, Manifest, find_type};
-use ccm_model::{Field, Shape, has_placeholder};
+use ccm_model::{Field, Required, Shape, has_placeholder};
 use ccm_yaml::Source;
 use ccm_yaml::edit::{Document, Step};
 use schemars::JsonSchema;
@@ -68,6 +68,7 @@ pub enum FormError {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Property")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own for the page")]
 struct PropertyForm {
     /// The value that is written; secrets are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +95,8 @@ struct PropertyForm {
     /// Suggestion for an unknown property.
     #[serde(skip_serializing_if = "Option::is_none")]
     suggestion: Option<String>,
+    /// Whether it must be set, with the values that others have.
+    required: bool,
     editable: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -196,7 +199,8 @@ impl ResourceForm {
             // What is resolved later is resolved as it would be now.
             let now = match values.get(name) {
                 Some(Value::String(text)) if has_placeholder(text) => {
-                    let done = manifest.templates.text(text).ok();
+                    let templates = ccm_engine::templates_of(&**resource, &manifest.templates);
+                    let done = templates.text(text).ok();
                     done.map(|done| Value::from(done.text.to_string()))
                 }
                 Some(value) => Some(value.clone()).filter(|value| !holds_placeholder(value)),
@@ -276,6 +280,16 @@ impl Reading<'_> {
             let value = self.as_text(field, defaults.get(key)?, Some(&path));
             Some(DefaultValue { value, origin: "defaults", range: self.range(&path) })
         });
+        let other = |name: &str| own.get(name).or_else(|| defaults.get(name));
+        let required = match field.required {
+            Required::Never => false,
+            Required::Always => true,
+            Required::UnlessSet(name) => other(name).is_none_or(serde_json::Value::is_null),
+            Required::UnlessEnsure(words) => {
+                let ensure = other("ensure").and_then(|value| value.as_str());
+                !ensure.is_some_and(|ensure| words.contains(&ensure))
+            }
+        };
         let is_secret = field.secret || field.secret_values;
         let hidden = is_secret && (value.is_some() || default.is_some());
         let (own, default) = if hidden {
@@ -295,6 +309,7 @@ impl Reading<'_> {
             hidden,
             unknown: false,
             suggestion: None,
+            required,
             editable: reason.is_none(),
             aliases: match (&place, &reason) {
                 (Some(path), None) => self.document.aliases(path),
@@ -317,6 +332,7 @@ impl Reading<'_> {
             hidden: ccm_model::is_secret_name(key),
             unknown: true,
             suggestion,
+            required: false,
             editable: false,
             reason: Some("the type has no such property".to_owned()),
             aliases: 0,

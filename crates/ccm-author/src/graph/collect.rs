@@ -20,15 +20,8 @@ pub fn graph(
     decisions: Option<&Decisions>,
 ) -> Graph {
     let graph = Graph { manifest: manifest.name.clone(), ..Graph::default() };
-    let mut collecting = Collecting {
-        engine,
-        options,
-        decisions,
-        graph,
-        known: HashMap::new(),
-        counts: HashMap::new(),
-    };
-    collecting.manifest(manifest, None, 0);
+    let mut collecting = Collecting { engine, options, decisions, graph, known: HashMap::new() };
+    collecting.manifest(manifest, None, &[]);
     collecting.graph
 }
 
@@ -39,26 +32,31 @@ struct Collecting<'a> {
     graph: Graph,
     /// The node that a reference means: the last one that ran.
     known: HashMap<ResourceRef, usize>,
-    /// How many resources of a name there were at a depth.
-    counts: HashMap<(String, usize), usize>,
 }
 
 impl Collecting<'_> {
-    fn manifest(&mut self, manifest: &Manifest, cluster: Option<usize>, depth: usize) {
+    fn manifest(&mut self, manifest: &Manifest, cluster: Option<usize>, route: &[String]) {
         let host = &self.options.host;
         let resources = &manifest.declarations.resources;
         for resource in resources {
             host.add_secrets(resource.secrets());
         }
         let source = manifest.source();
+        let mut counts = HashMap::new();
         for resource in resources {
             let line = resource.span().map(|span| source.line(span.start));
-            let node = self.node(&**resource, line, cluster, depth);
+            let mut node = self.node(&**resource, line, cluster);
+            if let Some(decisions) = self.decisions {
+                let name = node.display();
+                let count = counts.entry(name.clone()).or_default();
+                node.decision = decisions.nth(&name, route, *count).cloned();
+                *count += 1;
+            }
             let at = self.graph.nodes.len();
             self.graph.nodes.push(node);
             self.references(at, &**resource);
             if let Some(child) = resource.child()
-                && let Err(note) = self.child(manifest, &**resource, &child, at, depth)
+                && let Err(note) = self.child(manifest, &**resource, &child, at, route)
             {
                 self.note(at, note);
             }
@@ -75,11 +73,10 @@ impl Collecting<'_> {
         resource: &dyn AnyResource,
         line: Option<usize>,
         cluster: Option<usize>,
-        depth: usize,
     ) -> Node {
         let common = resource.common();
         let host = &self.options.host;
-        let mut node = Node {
+        Node {
             kind: resource.kind().to_owned(),
             name: redacted(host, &common.name),
             alias: common.alias.as_deref().map(|alias| redacted(host, alias)),
@@ -87,14 +84,7 @@ impl Collecting<'_> {
             line,
             note: None,
             decision: None,
-        };
-        if let Some(decisions) = self.decisions {
-            let name = node.display();
-            let count = self.counts.entry((name.clone(), depth)).or_default();
-            node.decision = decisions.nth(&name, depth, *count).cloned();
-            *count += 1;
         }
-        node
     }
 
     fn references(&mut self, at: usize, resource: &dyn AnyResource) {
@@ -127,18 +117,19 @@ impl Collecting<'_> {
         resource: &dyn AnyResource,
         child: &Child<'_>,
         at: usize,
-        depth: usize,
+        route: &[String],
     ) -> Result<(), String> {
         if self.graph.clusters.len() == MAX_CHILDREN {
             return Err(format!("there are more than {MAX_CHILDREN} child manifests"));
         }
-        let loaded = open_child(self.engine, manifest, resource, child, self.options, depth)?;
+        let loaded = open_child(self.engine, manifest, resource, child, self.options, route.len())?;
         let loaded = loaded.ok_or("skipped by control")?;
         let cluster = self.graph.clusters.len();
         let manifest = redacted(&self.options.host, child.path);
         self.graph.clusters.push(Cluster { manifest, node: at });
         let to = self.graph.nodes.len();
-        self.manifest(&loaded, Some(cluster), depth + 1);
+        let name = self.options.host.redactor().name(child.name).into_owned();
+        self.manifest(&loaded, Some(cluster), &[route, &[name]].concat());
         if to < self.graph.nodes.len() {
             self.graph.edges.push(Edge { from: at, to, kind: EdgeKind::Apply });
         }

@@ -210,7 +210,10 @@ fn change_text(change: &ccm_model::Change) -> String {
     if change.secret {
         return text + " [redacted]";
     }
-    if let (Some(added), Some(removed)) = (change.added, change.removed) {
+    if let Some(counts) = change.member_counts() {
+        return format!("{text} {counts}");
+    }
+    if let Some((added, removed)) = change.line_counts() {
         return text + &format!(" +{added} -{removed} lines");
     }
     if let Some(from) = &change.from {

@@ -1,6 +1,8 @@
 //! Builds an explanation.
 
-use ccm_engine::{AnyType, Engine, Inputs, Manifest, RunOptions, WrittenProperty, find_type};
+use ccm_engine::{
+    AnyType, Engine, Inputs, Manifest, RunOptions, WrittenProperty, find_type, templates_of,
+};
 use ccm_hiera::{Document, EntryState, Explanation};
 use ccm_host::Host;
 use ccm_model::{Field, Outcome, REDACTED, ResourceRef, Stage};
@@ -30,8 +32,8 @@ pub fn why(
     options: &RunOptions,
     decisions: Option<&Decisions>,
 ) -> Result<Why, WhyError> {
-    let WhyFound { mut manifest, target, child, depth, nth, inputs } = found;
-    let place = RunPosition { decisions, depth, nth };
+    let WhyFound { mut manifest, target, child, route, inputs } = found;
+    let place = RunPosition { decisions, route };
     let explained = explained(&manifest, &inputs, &options.host)?;
     for resource in &manifest.declarations.resources {
         options.host.add_secrets(resource.secrets());
@@ -58,8 +60,8 @@ fn resource(
     place: &RunPosition<'_>,
 ) -> Why {
     let written = manifest.written(types, index);
-    let templates = manifest.templates.clone();
     let resource = &mut manifest.declarations.resources[index];
+    let templates = templates_of(&**resource, &manifest.templates).into_owned();
     let failures = resource.resolve(Stage::Apply, &templates);
     let secrets = resource.secret_values();
     templates.host().add_secrets(secrets.run);
@@ -112,20 +114,21 @@ fn resource(
 /// Where a resource is among those of a run, and what the run would do.
 struct RunPosition<'a> {
     decisions: Option<&'a Decisions>,
-    depth: usize,
-    nth: usize,
+    /// The child manifests on the way to it.
+    route: Vec<String>,
 }
 
 impl RunPosition<'_> {
     /// The decision about the resource itself.
     fn decision(&self, name: &str) -> Option<&Decision> {
-        self.decisions?.nth(name, self.depth, self.nth)
+        self.decisions?.nth(name, &self.route, 0)
     }
 
     /// What becomes of a resource that it refers to: one beside it, or one above.
     fn outcome(&self, name: &str) -> Option<Outcome> {
         let decisions = self.decisions?;
-        let found = (0..=self.depth).rev().find_map(|depth| decisions.nth(name, depth, 0));
+        let routes = (0..=self.route.len()).rev().map(|length| &self.route[..length]);
+        let found = routes.into_iter().find_map(|route| decisions.nth(name, route, 0));
         found.map(|decision| decision.outcome)
     }
 }

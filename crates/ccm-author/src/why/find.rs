@@ -1,6 +1,6 @@
 //! Finds the manifest that contains the target of an explanation.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use ccm_engine::{Engine, Inputs, Manifest, RunOptions, child_inputs, is_managed};
@@ -15,10 +15,8 @@ pub struct WhyFound {
     pub target: WhyTarget,
     /// The path of a child manifest, as people know it.
     pub(super) child: Option<String>,
-    /// How deep it lies, and the number of the resource among those of its name at
-    /// that depth.
-    pub(super) depth: usize,
-    pub(super) nth: usize,
+    /// The child manifests on the way to it, as events have them.
+    pub(super) route: Vec<String>,
     /// What the manifest sees.
     pub(super) inputs: Inputs,
 }
@@ -28,8 +26,6 @@ struct Search<'a> {
     engine: &'a Engine,
     options: &'a RunOptions,
     text: &'a str,
-    /// How many resources of a name there were at a depth.
-    counts: HashMap<(String, usize), usize>,
     /// The files on the way to a manifest, so that none is looked into within
     /// itself.
     open: HashSet<PathBuf>,
@@ -51,7 +47,7 @@ pub fn find_why(
     let error = match WhyTarget::find(text, &manifest, engine.types()) {
         Ok(target) => {
             let inputs = options.inputs.clone();
-            return Ok(WhyFound { manifest, target, child: None, depth: 0, nth: 0, inputs });
+            return Ok(WhyFound { manifest, target, child: None, route: Vec::new(), inputs });
         }
         Err(error) => error,
     };
@@ -59,8 +55,8 @@ pub fn find_why(
         return Err(error);
     }
     let open = HashSet::from([manifest.path.clone()]);
-    let mut search = Search { engine, options, text, counts: HashMap::new(), open };
-    search.below(&manifest, &options.inputs, 1).unwrap_or(Err(error))
+    let mut search = Search { engine, options, text, open };
+    search.below(&manifest, &options.inputs, &[]).unwrap_or(Err(error))
 }
 
 impl Search<'_> {
@@ -68,52 +64,42 @@ impl Search<'_> {
         &mut self,
         manifest: &Manifest,
         inputs: &Inputs,
-        depth: usize,
+        route: &[String],
     ) -> Option<Result<WhyFound, WhyError>> {
         let Self { engine, options, .. } = *self;
         let resources = manifest.declarations.resources.iter();
-        for resource in resources.filter(|_| depth <= options.max_depth) {
+        for resource in resources.filter(|_| route.len() < options.max_depth) {
             let Some(child) = resource.child() else { continue };
             let path = manifest.working_directory.join(child.path);
             let is_managed = is_managed(&**resource, &manifest.templates).unwrap_or(false);
             if !is_managed || !self.open.insert(path.clone()) {
                 continue;
             }
+            let name = options.host.redactor().name(child.name).into_owned();
+            let route = [route, &[name]].concat();
             let below = child_inputs(inputs, &child, &manifest.templates);
             if let Ok(found) = engine.load_child(manifest, &child, inputs, options) {
                 match WhyTarget::find(self.text, &found, engine.types()) {
-                    Ok(target) => return Some(Ok(self.found(found, target, below, depth))),
+                    Ok(target) => {
+                        let child = Some(found.display_name(&found.path));
+                        let inputs = below;
+                        return Some(Ok(WhyFound {
+                            manifest: found,
+                            target,
+                            child,
+                            route,
+                            inputs,
+                        }));
+                    }
                     Err(error) if !error.is_elsewhere => return Some(Err(error)),
                     Err(_) => {}
                 }
-                for resource in &found.declarations.resources {
-                    let key = (resource.display(), depth);
-                    *self.counts.entry(key).or_default() += 1;
-                }
-                if let Some(found) = self.below(&found, &below, depth + 1) {
+                if let Some(found) = self.below(&found, &below, &route) {
                     return Some(found);
                 }
             }
             self.open.remove(&path);
         }
         None
-    }
-
-    fn found(
-        &self,
-        manifest: Manifest,
-        target: WhyTarget,
-        inputs: Inputs,
-        depth: usize,
-    ) -> WhyFound {
-        let nth = match target {
-            WhyTarget::Resource { index, .. } => {
-                let resource = &manifest.declarations.resources[index];
-                self.counts.get(&(resource.display(), depth)).copied().unwrap_or_default()
-            }
-            WhyTarget::Data { .. } => 0,
-        };
-        let child = Some(manifest.display_name(&manifest.path));
-        WhyFound { manifest, target, child, depth, nth, inputs }
     }
 }

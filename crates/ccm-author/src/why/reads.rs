@@ -22,7 +22,7 @@ impl Lookup<'_> {
         let mut reads: Vec<WhyRead> = Vec::new();
         for ExpressionReads { expression, reads: inner } in found {
             for read in inner {
-                let mut read = self.read(&read);
+                let Some(mut read) = self.read(&read) else { continue };
                 read.expression = Some(expression.clone());
                 if is_secret {
                     (read.value, read.expression) = (hidden(&read.value), None);
@@ -37,8 +37,8 @@ impl Lookup<'_> {
         reads
     }
 
-    /// One thing that is read.
-    pub(super) fn read(&self, read: &Read) -> WhyRead {
+    /// One thing that is read; nothing for a variable of the expression itself.
+    pub(super) fn read(&self, read: &Read) -> Option<WhyRead> {
         let key = match (read.path.join("."), read.is_complete) {
             (key, false) => key + "[…]",
             // All of it.
@@ -49,12 +49,33 @@ impl Lookup<'_> {
             kind,
             key: key.clone(),
             value,
+            data: None,
             origin: None,
             overrode: Vec::new(),
             merged: Vec::new(),
             expression: None,
         };
-        match read.kind {
+        Some(match read.kind {
+            ReadKind::Variable => {
+                let (root, keys) = read.path.split_first()?;
+                let item = self.templates.item()?;
+                let value = json(at(item.get(root)?, keys));
+                let found = read_of(WhyReadKind::Item, value);
+                // What the data says of where it comes from, and whether to show it.
+                let behind = item.called(root).and_then(|item| item.data.clone());
+                match behind {
+                    Some(behind) => {
+                        let data = self.data(&[&behind[..], keys].concat());
+                        WhyRead {
+                            kind: found.kind,
+                            key: found.key,
+                            data: Some(data.key.clone()),
+                            ..data
+                        }
+                    }
+                    None => found,
+                }
+            }
             ReadKind::File => read_of(WhyReadKind::File, Value::Null),
             ReadKind::Fact => {
                 let facts = self.templates.facts();
@@ -78,7 +99,7 @@ impl Lookup<'_> {
                 let data = self.data(&read.path);
                 WhyRead { key: key.clone(), ..data }
             }
-        }
+        })
     }
 
     /// One data key, with where its value comes from.
@@ -92,6 +113,7 @@ impl Lookup<'_> {
             kind,
             key,
             value,
+            data: None,
             origin: last.as_ref().map(place),
             overrode: origin.overrode.iter().rev().map(place).collect(),
             merged: supplied.iter().rev().map(place).collect(),

@@ -6,7 +6,7 @@ use ccm_model::Finding;
 use ccm_template::Resolver;
 use ccm_yaml::Source;
 
-use crate::resource::{AnyResource, PropertyError};
+use crate::resource::{AnyResource, PropertyError, templates_of};
 
 /// Finds expressions that do not compile, or that can be neither true nor
 /// false. An expression that several resources get from `defaults` is reported
@@ -19,10 +19,17 @@ pub(super) fn check(
     let mut findings = Vec::new();
     let mut seen = HashSet::new();
     for resource in resources {
-        let Some(control) = &resource.common().control else { continue };
-        let expressions = [("control.if", &control.r#if), ("control.unless", &control.unless)];
+        let controls = resource.block().map_or(&[][..], |block| &block.control);
+        let controls = controls.iter().chain(&resource.common().control);
+        let expressions = controls.flat_map(|control| {
+            [("control.if", &control.r#if), ("control.unless", &control.unless)]
+        });
         for (property, expression) in expressions {
             let Some(expression) = expression else { continue };
+            if seen.contains(&expression.span.start) {
+                continue;
+            }
+            let templates = templates_of(&**resource, templates);
             let Err(error) = templates.check_condition(&expression.value) else { continue };
             if seen.insert(expression.span.start) {
                 let failure = PropertyError { property, span: Some(expression.span), error };

@@ -13,6 +13,7 @@ use ccm_model::{
 use ccm_template::{Resolver, Scope};
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 
+use super::block::FindingsByItem;
 use super::{
     Declarations, Diagnosis, Manifest, ManifestError, RemoteSource, control, doubted, jet_file,
     references, structure,
@@ -254,7 +255,8 @@ impl ManifestLoader<'_> {
         templates: &Resolver,
     ) -> (Declarations, Vec<Finding>) {
         let mut declared = Declarations::default();
-        let (mut findings, jet_file) = structure::read(root, self.types, &mut declared);
+        let (mut findings, jet_file) =
+            structure::read(root, self.reading(source, Some(templates)), &mut declared);
         let messages = [
             ("pre_message", &mut declared.pre_message),
             ("post_message", &mut declared.post_message),
@@ -289,7 +291,8 @@ impl ManifestLoader<'_> {
     ) -> Vec<Finding> {
         let mut findings = match ccm_yaml::parse_lenient(rendered) {
             Ok((root, duplicates)) => {
-                let mut findings = structure::read_resources(root, self.types, declared);
+                let with = self.reading(rendered, Some(templates));
+                let mut findings = structure::read_resources(root, with, declared);
                 findings.extend(duplicates.into_iter().map(syntax_finding));
                 findings
             }
@@ -297,6 +300,14 @@ impl ManifestLoader<'_> {
         };
         self.check(declared, rendered, templates, &mut findings);
         findings
+    }
+
+    fn reading<'t>(
+        self,
+        source: &'t Source,
+        templates: Option<&'t Resolver>,
+    ) -> structure::Surroundings<'t> {
+        structure::Surroundings { types: self.types, templates, source }
     }
 
     /// Resolves the templates of the resources and checks everything.
@@ -307,17 +318,37 @@ impl ManifestLoader<'_> {
         templates: &Resolver,
         findings: &mut Vec<Finding>,
     ) {
+        let mut of_items = FindingsByItem::default();
         for resource in &mut declared.resources {
             if self.host.cancel().is_cancelled() {
                 return;
             }
-            findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
+            let Some(item) = resource.item().cloned() else {
+                findings.extend(resolve_and_check(&mut **resource, templates, Some(source)));
+                continue;
+            };
+            let templates = templates.with_item(&item);
+            let mut found = resolve_and_check(&mut **resource, &templates, Some(source));
+            if resource.has_name() && self.host.redactor().finds_in(&resource.common().name) {
+                let message = "the name would show a secret of the item";
+                found.push(Finding::error(resource.property_span("name"), message));
+            }
+            for finding in found {
+                of_items.add(finding, &item);
+            }
         }
+        findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
         if declared.resources.is_empty() && findings.is_empty() {
-            findings.push(Finding::error(Span::default(), "there are no resources"));
+            findings.push(if declared.has_loops {
+                let message = "there are no resources: no `for_each` has items";
+                Finding::warning(Span::default(), message)
+            } else {
+                Finding::error(Span::default(), "there are no resources")
+            });
         }
         declared.repeated =
-            references::check(source, &declared.resources, self.types, self.has_history, findings);
+            references::check(source, declared, self.types, self.has_history, findings);
+        references::expand_tags(&mut declared.resources);
         declared.control_errors = control::check(source, &declared.resources, templates);
     }
 
@@ -326,7 +357,7 @@ impl ManifestLoader<'_> {
     /// of them.
     fn check_without_data(self, root: Node<'_>, source: &Source) -> Vec<Finding> {
         let mut declared = Declarations::default();
-        let (mut findings, _) = structure::read(root, self.types, &mut declared);
+        let (mut findings, _) = structure::read(root, self.reading(source, None), &mut declared);
         let without_data = Resolver::new(Scope::new(self.host));
         findings.extend(control::check(source, &declared.resources, &without_data));
         let mut are_all_settled = true;
@@ -339,7 +370,7 @@ impl ManifestLoader<'_> {
         }
         if are_all_settled {
             let (types, has_history) = (self.types, self.has_history);
-            references::check(source, &declared.resources, types, has_history, &mut findings);
+            references::check(source, &declared, types, has_history, &mut findings);
         }
         findings
     }

@@ -2,20 +2,22 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ccm_model::{Finding, ResourceRef, closest};
+use ccm_model::{Finding, ResourceRef, Severity, closest};
 use ccm_yaml::Source;
 
+use super::Declarations;
 use crate::resource::{AnyResource, AnyType};
 
 /// Adds what is wrong to `findings`. Returns the resources, by index, whose name
 /// or alias another one has too, each with its line.
 pub(super) fn check(
     source: &Source,
-    resources: &[Box<dyn AnyResource>],
+    declarations: &Declarations,
     types: &[&'static dyn AnyType],
     has_history: bool,
     findings: &mut Vec<Finding>,
 ) -> HashMap<usize, usize> {
+    let resources = &declarations.resources[..];
     let mut repeated = HashMap::new();
     let line = |resource: &dyn AnyResource| resource.span().map(|span| source.line(span.start));
     let mut declared: HashMap<(&str, &str), usize> = HashMap::with_capacity(resources.len());
@@ -37,6 +39,25 @@ pub(super) fn check(
                 continue;
             }
             let line = line(&*resources[first]);
+            let items = same.map(|resource| resource.item());
+            let is_same_text = same[0].span() == same[1].span();
+            if let ("name", [Some(one), Some(other)], true) = (word, items, is_same_text) {
+                let span = resource.property_span(word);
+                // What is wrong with the name itself has been said, and for two
+                // items is enough.
+                if findings
+                    .iter()
+                    .any(|known| known.span == span && known.severity == Severity::Error)
+                {
+                    continue;
+                }
+                let name = resource.display();
+                let (one, other) = (one.label(), other.label());
+                let message =
+                    format!("{name} is made by item {one} and item {other} of this for_each");
+                findings.push(Finding::error(span, message));
+                continue;
+            }
             let message = match word {
                 "name" => format!("{}#{name} is declared twice", resource.kind()),
                 _ => format!("the alias `{name}` is taken by another {}", resource.kind()),
@@ -53,10 +74,18 @@ pub(super) fn check(
     }
     // Only the first resource of a name counts below: the others are errors.
     let mut nested = has_history;
+    let mut tags = Tags { declarations, seen: BTreeSet::new(), blocks: 0 };
     for (index, resource) in resources.iter().enumerate() {
         let lists = [("require", &*resource.common().require), ("subscribe", resource.subscribe())];
         for (property, references) in lists {
             for (item, reference) in references.iter().enumerate() {
+                if reference.is_tag() {
+                    if let Some(finding) = tags.check(reference, index) {
+                        let span = resource.reference_span(property, item);
+                        findings.push(Finding { span, ..finding }.of(resource.display()));
+                    }
+                    continue;
+                }
                 let known = declared.get(&(&*reference.kind, &*reference.name)).copied();
                 if known.is_some_and(|at| at < index) {
                     continue;
@@ -84,8 +113,79 @@ pub(super) fn check(
             }
         }
         nested |= resource.child().is_some();
+        tags.seen.extend(resource.common().tags.iter().map(String::as_str));
     }
     repeated
+}
+
+/// The tags that references can name.
+struct Tags<'d> {
+    declarations: &'d Declarations,
+    /// Those of the resources and blocks so far.
+    seen: BTreeSet<&'d str>,
+    /// How many blocks that is.
+    blocks: usize,
+}
+
+impl Tags<'_> {
+    /// What is wrong with a reference to a tag in the resource of this index.
+    fn check(&mut self, reference: &ResourceRef, index: usize) -> Option<Finding> {
+        let name = &*reference.name;
+        let Declarations { block_tags, resources, .. } = self.declarations;
+        let own =
+            resources[index].block().is_some_and(|block| block.tags.iter().any(|t| t == name));
+        if own {
+            let message = format!("{reference} names the tag of the block that it stands in");
+            let hint = "refer to one resource of the block by its name".to_owned();
+            return Some(Finding::error(None, message).hint(hint));
+        }
+        while let Some((_, tags)) = block_tags.get(self.blocks).filter(|(at, _)| *at <= index) {
+            self.seen.extend(tags.iter().map(String::as_str));
+            self.blocks += 1;
+        }
+        if self.seen.contains(name) {
+            return None;
+        }
+        let later = resources.get(index..).unwrap_or_default();
+        let is_later = later.iter().any(|other| other.common().tags.iter().any(|tag| tag == name));
+        let message = format!("no earlier resource has the tag `{name}`");
+        let finding = Finding::error(None, message);
+        if is_later {
+            return Some(finding.hint("resources run in the order written: move it up".to_owned()));
+        }
+        let meant = closest(name, self.seen.iter().copied());
+        let hint = meant.map(|meant| format!("did you mean `{meant}`?"));
+        let suggestion = meant.map(|meant| format!("tag#{meant}"));
+        Some(Finding { suggestion, ..finding.hint(hint) })
+    }
+}
+
+/// Puts the earlier resources with a tag in the place of each reference to it, so
+/// that nobody else needs to know tags.
+pub(super) fn expand_tags(resources: &mut [Box<dyn AnyResource>]) {
+    let lists = resources
+        .iter()
+        .flat_map(|resource| resource.common().require.iter().chain(resource.subscribe()));
+    let named = lists.filter(|reference| reference.is_tag());
+    let mut tagged: HashMap<String, Vec<ResourceRef>> =
+        named.map(|reference| (reference.name.clone(), Vec::new())).collect();
+    if tagged.is_empty() {
+        return;
+    }
+    for resource in resources {
+        resource.expand_tags(&|reference| match tagged.get(&reference.name) {
+            Some(members) if reference.is_tag() => members.clone(),
+            _ => vec![reference.clone()],
+        });
+        let member = ResourceRef::new(resource.kind(), &*resource.common().name);
+        for tag in &resource.common().tags {
+            if let Some(members) =
+                tagged.get_mut(tag).filter(|members| members.last() != Some(&member))
+            {
+                members.push(member.clone());
+            }
+        }
+    }
 }
 
 fn is_type(types: &[&'static dyn AnyType], name: &str) -> bool {

@@ -1,11 +1,14 @@
 //! The structure of a manifest: the forms in which it can list resources.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use ccm_model::{Finding, Node, Reader, Span, property_hint};
-use ccm_yaml::{Entry, Key, Kind, Scalar};
+use ccm_model::{Control, Finding, Node, Reader, Span, property_hint};
+use ccm_template::Resolver;
+use ccm_yaml::{Entry, Key, Kind, Scalar, Source};
 
 use super::Declarations;
+use super::block::{self, Block, MAX_ITEMS, MAX_LOOPS, MAX_RESOURCES, Words};
 use crate::resource::{AnyResource, AnyType};
 use crate::type_hints::type_hint;
 
@@ -21,29 +24,38 @@ const CCM: [&str; 5] =
 /// In a block of resources, not a name but what all of them share.
 const DEFAULTS: &str = "defaults";
 
+/// What a tree is read with.
+#[derive(Clone, Copy)]
+pub(super) struct Surroundings<'t> {
+    pub(super) types: &'t [&'static dyn AnyType],
+    /// What loops are written out with. Without it each has one unknown item.
+    pub(super) templates: Option<&'t Resolver>,
+    /// The text of the tree.
+    pub(super) source: &'t Source,
+}
+
 /// Reads the whole tree; gives back what is wrong with it, and where the
 /// resources are if not in it.
 pub(super) fn read(
     root: Node<'_>,
-    types: &[&'static dyn AnyType],
+    with: Surroundings<'_>,
     into: &mut Declarations,
 ) -> (Vec<Finding>, Option<JetFile>) {
-    let mut reading = Reading::new(types);
+    let mut reading = Reading::new(with);
     reading.top(root, into);
-    into.resources = reading.resources;
-    (reading.reader.findings, reading.jet_file)
+    let jet_file = reading.jet_file.take();
+    (reading.finish(into), jet_file)
 }
 
 /// Reads a list of resources that stands alone.
 pub(super) fn read_resources(
     root: Node<'_>,
-    types: &[&'static dyn AnyType],
+    with: Surroundings<'_>,
     into: &mut Declarations,
 ) -> Vec<Finding> {
-    let mut reading = Reading::new(types);
+    let mut reading = Reading::new(with);
     reading.resources(root);
-    into.resources = reading.resources;
-    reading.reader.findings
+    reading.finish(into)
 }
 
 /// Reads the tree once more, to tell where the properties of one resource are
@@ -51,11 +63,11 @@ pub(super) fn read_resources(
 /// resources that stands alone.
 pub(super) fn read_written(
     root: Node<'_>,
-    types: &[&'static dyn AnyType],
+    with: Surroundings<'_>,
     is_list: bool,
     index: usize,
 ) -> Vec<WrittenProperty> {
-    let mut reading = Reading::new(types);
+    let mut reading = Reading::new(with);
     reading.watched = Some(index);
     if is_list {
         reading.resources(root);
@@ -102,8 +114,18 @@ fn add_texts(node: &Node<'_>, into: &mut Vec<String>) {
 
 struct Reading<'t> {
     types: &'t [&'static dyn AnyType],
+    source: &'t Source,
     reader: Reader,
     resources: Vec<Box<dyn AnyResource>>,
+    /// The block that is being read, and what its expressions see.
+    block: Option<Arc<Block>>,
+    templates: Option<Resolver>,
+    /// The tags of blocks that have been read, even of empty loops.
+    block_tags: Vec<(usize, Vec<String>)>,
+    has_loops: bool,
+    is_full: bool,
+    /// The items of all loops so far.
+    items: usize,
     jet_file: Option<JetFile>,
     /// The resource whose properties are kept as written.
     watched: Option<usize>,
@@ -111,15 +133,29 @@ struct Reading<'t> {
 }
 
 impl<'t> Reading<'t> {
-    fn new(types: &'t [&'static dyn AnyType]) -> Self {
+    fn new(with: Surroundings<'t>) -> Self {
         Self {
-            types,
+            types: with.types,
+            source: with.source,
             reader: Reader::default(),
             resources: Vec::new(),
+            block: None,
+            templates: with.templates.cloned(),
+            block_tags: Vec::new(),
+            has_loops: false,
+            is_full: false,
+            items: 0,
             jet_file: None,
             watched: None,
             written: Vec::new(),
         }
+    }
+
+    fn finish(self, into: &mut Declarations) -> Vec<Finding> {
+        into.resources = self.resources;
+        into.block_tags = self.block_tags;
+        into.has_loops = self.has_loops;
+        self.reader.findings
     }
 }
 
@@ -231,12 +267,13 @@ impl Reading<'_> {
         }
     }
 
-    /// `- type: …`
+    /// `- type: …`, and the words of a block beside it.
     fn resource_entry(&mut self, node: Node<'_>) {
-        let Kind::Mapping(mut entries) = node.kind else {
+        let Kind::Mapping(entries) = node.kind else {
             self.reader.wrong_type::<()>(&node, "a map with the resource type as its key");
             return;
         };
+        let (words, mut entries) = Words::take(entries);
         if entries.len() > 1 {
             let names: Vec<_> =
                 entries.iter().map(|entry| format!("`{}`", entry.key.text)).collect();
@@ -246,10 +283,28 @@ impl Reading<'_> {
             self.reader.findings.push(finding);
             return;
         }
-        let Some(Entry { key, value }) = entries.pop() else {
-            self.error(node.span, "an entry needs a resource type as its key");
+        let Some(entry) = entries.pop() else {
+            let message = if words.is_empty() {
+                "an entry needs a resource type as its key"
+            } else {
+                "an entry needs a resource type or `resources` beside these words"
+            };
+            self.error(node.span, message);
             return;
         };
+        if words.is_empty() {
+            self.typed_entry(entry);
+        } else {
+            self.block_entry(words, &entry);
+        }
+    }
+
+    /// One type with its resources, or a list of entries.
+    fn typed_entry(&mut self, Entry { key, value }: Entry<'_>) {
+        if key.text == "resources" {
+            self.resources(value);
+            return;
+        }
         let Some(kind) = self.types.iter().copied().find(|kind| kind.name() == key.text) else {
             let names: Vec<_> = self.types.iter().map(|kind| kind.name()).collect();
             self.unknown(&key, "resource type", &names);
@@ -266,6 +321,129 @@ impl Reading<'_> {
                 self.error(key.span, message);
             }
         }
+    }
+
+    /// An entry with `for_each`, `tags` or `control` beside its type.
+    fn block_entry(&mut self, words: Words<'_>, entry: &Entry<'_>) {
+        let mut block = self.block.as_deref().cloned().unwrap_or_default();
+        if let Some(tags) = words.tags.filter(|node| !node.is_null()) {
+            let tags: Vec<String> = self.reader.read(tags).unwrap_or_default();
+            block.tags.extend(tags);
+        }
+        if let Some(control) = words.control.filter(|node| !node.is_null()) {
+            block.control.extend(self.reader.read::<Control>(control));
+        }
+        if !block.tags.is_empty() {
+            self.block_tags.push((self.resources.len(), block.tags.clone()));
+        }
+        let name = words.name.and_then(|(key, node)| {
+            if words.for_each.is_none() {
+                self.error(key.span, "`as` names the items of a `for_each`, which is missing");
+            }
+            let span = node.span;
+            let name: String = self.reader.read(node)?;
+            let wrong = block::check_as(&name, span, &block);
+            let is_right = wrong.is_none();
+            self.reader.findings.extend(wrong);
+            is_right.then_some(name)
+        });
+        let outer = self.block.clone();
+        match words.for_each {
+            Some((key, node)) => self.repeat(&key, &node, name.as_deref(), &block, entry),
+            None => {
+                self.block = Some(Arc::new(block));
+                self.typed_entry(entry.clone());
+            }
+        }
+        self.block = outer;
+    }
+
+    /// Reads the entry of a loop once for each item.
+    fn repeat(
+        &mut self,
+        key: &Key<'_>,
+        node: &Node<'_>,
+        name: Option<&str>,
+        block: &Block,
+        entry: &Entry<'_>,
+    ) {
+        self.has_loops = true;
+        if block.depth() == MAX_LOOPS {
+            let message = format!("`for_each` can be nested {MAX_LOOPS} levels deep, no deeper");
+            self.error(key.span, message);
+            return;
+        }
+        if name.is_none() && block.item.as_ref().is_some_and(|outer| &*outer.name == "Item") {
+            let message = "`Item` is now the item of this loop, and hides the outer one";
+            let hint = "name the items of each loop with `as`".to_owned();
+            self.reader.findings.push(Finding::warning(key.span, message).hint(hint));
+        }
+        let outer = self.templates.clone();
+        let Some(templates) = &outer else {
+            // Without data, the shape of the block is all that can be checked.
+            self.block = None;
+            self.typed_entry(entry.clone());
+            return;
+        };
+        let items = match block::items(node, templates, Some(self.source)) {
+            Ok(items) => items,
+            Err(finding) => {
+                self.reader.findings.push(*finding);
+                return;
+            }
+        };
+        let count = items.len();
+        let has_keys = matches!(items, block::Items::Map(_));
+        let text = node.scalar().map(|scalar| &*scalar.text);
+        let looped = templates.begin_loop(name, has_keys).over(templates, text, count);
+        let reads = Arc::new(block::reads_of(node));
+        let mut known = Vec::new();
+        for (index, (item_key, value)) in items.into_pairs().into_iter().enumerate() {
+            // Items make nothing where the loops in them are empty, and take time.
+            self.items += 1;
+            if self.items > MAX_ITEMS {
+                if !self.is_full {
+                    self.is_full = true;
+                    let message = format!("the loops have more than {MAX_ITEMS} items");
+                    self.error(key.span, message);
+                }
+                break;
+            }
+            if templates.host().cancel().is_cancelled() {
+                break;
+            }
+            if self.resources.len() >= MAX_RESOURCES {
+                if !self.is_full {
+                    self.is_full = true;
+                    let per_item = self.resources.len().div_ceil(index.max(1));
+                    let message = format!(
+                        "for_each makes {} resources; the limit is {MAX_RESOURCES}",
+                        per_item.saturating_mul(count)
+                    );
+                    self.error(key.span, message);
+                }
+                break;
+            }
+            let item = looped.item(index, item_key.as_deref(), value);
+            let mut inner = block.clone();
+            inner.enter_loop(Arc::clone(&item), Arc::clone(&reads));
+            self.templates = Some(templates.with_item(&item));
+            self.block = Some(Arc::new(inner));
+            let before = self.reader.findings.len();
+            self.typed_entry(entry.clone());
+            // The same text is wrong in the same way for every item.
+            if self.reader.findings.len() > before {
+                let found = self.reader.findings.split_off(before);
+                for finding in found {
+                    let place = (finding.span.map(|span| span.start), finding.message.clone());
+                    if !known.contains(&place) {
+                        known.push(place);
+                        self.reader.findings.push(finding);
+                    }
+                }
+            }
+        }
+        self.templates = outer;
     }
 
     /// A list of single-key maps.
@@ -362,6 +540,13 @@ impl Reading<'_> {
         defaults: usize,
         span: Span,
     ) {
+        if let Some(block) = self.block.as_ref().filter(|block| block.is_first()) {
+            let own = properties.iter().find(|entry| entry.key.text == "name");
+            let own = own.and_then(|entry| Some((&*entry.value.scalar()?.text, entry.value.span)));
+            let written = name.as_ref().map(|key| (&*key.text, key.span)).or(own);
+            let wrong = written.and_then(|(text, span)| block.check_name(text, span));
+            self.reader.findings.extend(wrong);
+        }
         if let Some(Key { text, span }) = name {
             let scalar = Scalar { text, plain: false };
             let value = Node { span, kind: Kind::Scalar(scalar) };
@@ -374,7 +559,11 @@ impl Reading<'_> {
             self.written =
                 written.map(|(at, entry)| WrittenProperty::new(entry, at >= own)).collect();
         }
-        self.resources.push(kind.declare(properties, Some(span), &mut self.reader));
+        let mut resource = kind.declare(properties, Some(span), &mut self.reader);
+        if let Some(block) = &self.block {
+            resource.enter(block);
+        }
+        self.resources.push(resource);
     }
 }
 

@@ -171,7 +171,7 @@ pub(super) fn decode_base64(text: &str) -> Result<Vec<u8>, SavedPlanError> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
     use crate::decision_log::DecisionLog;
@@ -189,6 +189,9 @@ mod tests {
             external: None,
             sources: Vec::new(),
             trees: Vec::new(),
+            directories: BTreeSet::new(),
+            links: BTreeMap::new(),
+            special: BTreeSet::new(),
             fetched: BTreeMap::new(),
             decisions: DecisionLog::default(),
         }

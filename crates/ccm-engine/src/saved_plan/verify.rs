@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_host::{Digest, FileKind, Host, RecordedSources};
@@ -44,6 +44,8 @@ pub enum VerifyError {
     Selection(#[from] SelectionError),
 }
 
+const GONE: &str = "is gone since the plan was made";
+
 impl Engine {
     /// Makes a saved plan again and compares. `options` must have the plan's
     /// inputs and replay its sources. Nothing is changed.
@@ -77,8 +79,9 @@ impl Engine {
 }
 
 impl SavedPlan {
-    /// The files that are still there and hold something else. One that is gone
-    /// does not matter as long as the plan has its content.
+    /// The files that are still there and hold something else, and what is gone
+    /// from a tree. A file of its own that is gone does not matter as long as the
+    /// plan has its content.
     pub fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
         changed_sources(host, sources)
     }
@@ -86,6 +89,10 @@ impl SavedPlan {
 
 fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
     let mut differences = Vec::new();
+    // Of a tree that was downloaded, only the plan has anything left.
+    let left: Vec<&PathBuf> =
+        sources.trees.iter().filter(|tree| host.exists_now(tree).unwrap_or(false)).collect();
+    let is_gone_from_tree = |path: &Path| left.iter().any(|tree| path.starts_with(tree));
     for (path, recorded) in &sources.files {
         let is_in_tree = || sources.trees.iter().any(|tree| path.starts_with(tree));
         let reason = match (now(host, path), recorded.content.is_some()) {
@@ -99,16 +106,36 @@ fn changed_sources(host: &Host, sources: &RecordedSources) -> Vec<Difference> {
             (Some(_), _) => "has changed since the plan was made".to_owned(),
             // What has its name now is not what was planned, whatever the plan has.
             (None, _) if is_there(host, path) => "is no longer a regular file".to_owned(),
+            (None, true) if is_gone_from_tree(path) => GONE.to_owned(),
             (None, true) => continue,
             (None, false) => "is gone, and is too large to be in the plan".to_owned(),
         };
         differences.push(Difference { subject: path.display().to_string(), reason });
     }
+    for (path, target) in &sources.links {
+        let reason = match host.read_link(path) {
+            Ok(now) if now == *target => continue,
+            Ok(_) => "has changed since the plan was made".to_owned(),
+            Err(_) if host.lstat(path).is_ok_and(|found| found.is_some()) => {
+                "is no longer a symlink".to_owned()
+            }
+            Err(_) if is_gone_from_tree(path) => GONE.to_owned(),
+            Err(_) => continue,
+        };
+        differences.push(Difference { subject: path.display().to_string(), reason });
+    }
     for tree in &sources.trees {
         let below = host.tree_on_disk(tree).ok().flatten().and_then(|tree| tree.entries().ok());
-        for place in below.map(|entries| entries.files).unwrap_or_default() {
+        let Some(below) = below else { continue };
+        let is_known = |path: &Path| {
+            sources.files.contains_key(path)
+                || sources.links.contains_key(path)
+                || sources.directories.contains(path)
+                || sources.special.contains(path)
+        };
+        for place in below.files.into_iter().chain(below.directories) {
             let path = tree.join(place);
-            if !sources.files.contains_key(&path) {
+            if !is_known(&path) {
                 let reason = "is new since the plan was made".to_owned();
                 differences.push(Difference { subject: path.display().to_string(), reason });
             }

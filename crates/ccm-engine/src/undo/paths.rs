@@ -1,12 +1,14 @@
 //! Restores files, directories and symlinks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use ccm_host::{Attributes, Content, Digest, FileKind, Host, Image, NewContent};
 use ccm_state::history::{self, PathChange, RecordedRun, RecordedTurn};
 
 use super::judge::{Verdict, is_about_attributes, is_directory, is_given, is_known, judge};
+use super::links::Links;
+use super::order::is_removed;
 use super::undone::Undone;
 use crate::chain;
 use crate::options::RunOptions;
@@ -34,6 +36,24 @@ pub(super) struct PathUndo<'r> {
     half_made: HashSet<PathBuf>,
     /// Places of which nothing is left to take back.
     settled: HashSet<PathBuf>,
+    /// Symlinks that lead to what is removed.
+    links: Links,
+}
+
+/// Why a path is not as it was.
+enum Refusal {
+    /// It is not as the run left it, or something else is in the way.
+    Conflict(String),
+    /// What it was is not known any more.
+    Lost(String),
+    /// A symlink that stays leads to its resource.
+    Pointed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Conflict(reason)
+    }
 }
 
 /// Where a change stands: the resource, and the change among its changes.
@@ -42,6 +62,7 @@ type Position = (usize, usize);
 impl<'r> PathUndo<'r> {
     pub(super) fn new(
         run: &'r RecordedRun,
+        order: &[usize],
         options: &RunOptions,
         preview: &Host,
         force: bool,
@@ -76,9 +97,34 @@ impl<'r> PathUndo<'r> {
             predicted: HashMap::new(),
             contents: HashMap::new(),
             half_made: half_made(run, options),
+            links: Links::of(run, order, &options.host),
             befores,
             sizes,
             settled,
+        }
+    }
+
+    /// Removes the temporary files that a killed run has left beside what it has
+    /// changed, and in the tree that its last resource was writing: what it was
+    /// about to put in place there is in no journal yet.
+    pub(super) fn remove_leftovers(&self) {
+        if self.noop || self.run.finished.is_some() {
+            return;
+        }
+        let changes = self.run.turns.iter().flat_map(|turn| &turn.paths);
+        let parents = changes.filter_map(|change| change.place.parent());
+        let mut directories: BTreeSet<PathBuf> = parents.map(Path::to_owned).collect();
+        let last = self.run.turns.last().map(|turn| PathBuf::from(&turn.name));
+        if let Some(root) = last.filter(|name| name.is_absolute())
+            && let Ok(Some(tree)) = self.host.open_tree(&root)
+            && let Ok(entries) = tree.entries()
+        {
+            directories.extend(entries.directories.iter().map(|place| root.join(place)));
+            directories.insert(root);
+        }
+        for directory in directories {
+            // One that is gone has nothing in it.
+            let _ = self.host.remove_leftovers(&directory);
         }
     }
 
@@ -87,11 +133,20 @@ impl<'r> PathUndo<'r> {
         let mut undone = Undone::default();
         for (at, change) in turn.paths.iter().enumerate().rev() {
             let path = &change.path;
-            if let Err(reason) = self.undo_path(change, (number, at), &mut undone) {
-                // A resource that is the path itself names it already.
-                let is_own = Path::new(&turn.name) == path;
-                let name = if is_own { String::new() } else { format!("{}: ", path.display()) };
-                undone.errors.push(format!("{name}{reason}"));
+            let Err(refusal) = self.undo_path(change, (number, at), &mut undone) else { continue };
+            self.links.stays(&change.place);
+            // A resource that is the path itself names it already.
+            let is_own = Path::new(&turn.name) == path;
+            let name = if is_own { String::new() } else { format!("{}: ", path.display()) };
+            undone.has_lost |= matches!(refusal, Refusal::Lost(_));
+            undone.is_held |= matches!(refusal, Refusal::Pointed(_));
+            match refusal {
+                // All of a resource stays for the same reason.
+                Refusal::Pointed(reason) if undone.errors.contains(&reason) => {}
+                Refusal::Pointed(reason) => undone.errors.push(reason),
+                Refusal::Conflict(reason) | Refusal::Lost(reason) => {
+                    undone.errors.push(format!("{name}{reason}"));
+                }
             }
         }
         undone
@@ -102,7 +157,7 @@ impl<'r> PathUndo<'r> {
         change: &PathChange,
         position: Position,
         undone: &mut Undone,
-    ) -> Result<(), String> {
+    ) -> Result<(), Refusal> {
         let PathChange { path, place, before, after, .. } = change;
         if after.as_ref() == Some(before) || self.settled.contains(place) {
             return Ok(());
@@ -121,8 +176,11 @@ impl<'r> PathUndo<'r> {
             Verdict::Conflict(_)
                 if is_directory(before) && is_directory(&now) && self.half_made.contains(place) => {
             }
-            Verdict::Conflict(reason) if !self.force => return Err(reason),
+            Verdict::Conflict(reason) if !self.force => return Err(reason.into()),
             Verdict::Conflict(_) | Verdict::Restore => {}
+        }
+        if now != Image::Absent && is_removed(change) {
+            self.check_links(change, position)?;
         }
         self.check_restorable(change)?;
         if *before != Image::Absent {
@@ -142,11 +200,12 @@ impl<'r> PathUndo<'r> {
             let sizes = self.sizes.get(place.as_path()).map_or(&[][..], Vec::as_slice);
             let is = self.host.image_of_sizes(path, sizes).map_err(|error| chain(&error))?;
             if !matches!(judge(change, &is), Verdict::Nothing) {
-                return Err("the restored state is not what was recorded".to_owned());
+                return Err("the restored state is not what was recorded".to_owned().into());
             }
         }
+        self.links.restored(place, &wanted, &self.host);
         undone.restored.push((path.clone(), now, wanted));
-        loss.map_or(Ok(()), Err)
+        loss.map_or(Ok(()), |loss| Err(loss.into()))
     }
 
     /// What is at a path, in a preview after what was undone so far.
@@ -234,16 +293,24 @@ impl<'r> PathUndo<'r> {
             .any(|(_, before)| is_known(before) && now.is_like(before))
     }
 
+    /// Fails if a symlink that stays leads to what is to be removed.
+    fn check_links(&self, change: &PathChange, (turn, _): Position) -> Result<(), Refusal> {
+        let found = self.links.pointing_to(&change.path, &change.place, turn);
+        let Some((link, target)) = found else { return Ok(()) };
+        let (link, target) = (link.display(), target.display());
+        let reason = format!("not removed, because the symlink {link} points to {target}");
+        Err(Refusal::Pointed(reason))
+    }
+
     /// Fails if what was there before was not kept.
-    fn check_restorable(&mut self, change: &PathChange) -> Result<(), String> {
+    fn check_restorable(&mut self, change: &PathChange) -> Result<(), Refusal> {
+        let lost = |why: &str| Err(Refusal::Lost(format!("cannot be undone: {why}")));
         match &change.before {
-            Image::Other => Err("cannot be undone: it was a socket, FIFO or device".to_owned()),
+            Image::Other => lost("it was a socket, FIFO or device"),
             Image::File { .. } if is_about_attributes(change) => Ok(()),
-            Image::File { digest: None, .. } => {
-                Err("cannot be undone: its former content was not kept".to_owned())
-            }
+            Image::File { digest: None, .. } => lost("its former content was not kept"),
             Image::File { digest: Some(digest), .. } if !self.has_content(*digest) => {
-                Err("cannot be undone: its former content is no longer in the history".to_owned())
+                lost("its former content is no longer in the history")
             }
             _ => Ok(()),
         }

@@ -12,6 +12,10 @@ pub(super) struct Undone {
     pub(super) restored: Vec<(PathBuf, Image, Image)>,
     /// What is left as it is, and why.
     pub(super) errors: Vec<String>,
+    /// Something of it stays because a symlink leads to it.
+    pub(super) is_held: bool,
+    /// Something of it cannot be restored, whatever its present state is.
+    pub(super) has_lost: bool,
 }
 
 impl Undone {

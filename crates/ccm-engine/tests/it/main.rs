@@ -12,5 +12,6 @@ mod lifecycle;
 mod loader;
 mod nested;
 mod owed;
+mod whole_run;
 
 use bed::Bed;

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
-use super::{Body, Request, Validators};
+use super::{Body, OFFLINE, Request, Validators, local_path};
 use crate::file::mode;
 use crate::{Digest, Error, Host, Incoming, Result};
 
@@ -97,18 +97,26 @@ impl Host {
 
     /// Fetches into a private file without a name.
     pub fn fetch_file(&self, request: &Request<'_>) -> Result<Fetched> {
-        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        let body = self.begin_fetch(request)?;
         self.receive_file(request, body, &self.temp_dir())
     }
 
     /// The same on the file system of a directory; `None` if the server has
     /// nothing but what [`Request::with_validators`] names.
     pub fn fetch_new(&self, request: &Request<'_>, directory: &Path) -> Result<Option<Fetched>> {
-        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        let body = self.begin_fetch(request)?;
         if body.is_unchanged {
             return Ok(None);
         }
         self.receive_file(request, body, directory).map(Some)
+    }
+
+    fn begin_fetch(&self, request: &Request<'_>) -> Result<Body> {
+        let fetch = self.fetchers().find(request.url)?;
+        if self.inner.system.is_offline() && local_path(request.url).is_none() {
+            return Err(request.failed(OFFLINE));
+        }
+        fetch.open(request, self)
     }
 
     fn receive_file(
@@ -132,7 +140,7 @@ impl Host {
         request: &Request<'_>,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<(u64, Digest)> {
-        let body = self.fetchers().find(request.url)?.open(request, self)?;
+        let body = self.begin_fetch(request)?;
         self.receive(request, body, take)
     }
 

@@ -102,6 +102,20 @@ fn unknown_schemes_have_one_error() {
 }
 
 #[test]
+fn an_offline_system_knows_the_schemes_and_connects_to_nothing() {
+    let host = System::default().with_fetch(Arc::new(Memory)).offline().begin(Cancel::default());
+    for url in ["mem://x", "http://127.0.0.1:9/x"] {
+        assert!(host.fetchers().check(url).is_ok(), "{url}");
+        let error = host.fetch_text(url, 100).unwrap_err().to_string();
+        assert!(error.ends_with(": ccm makes no connection in a check"), "{error}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("f"), "text").unwrap();
+    let url = format!("file://{}/f", dir.path().display());
+    assert_eq!(host.fetch_text(&url, 100).unwrap(), "text");
+}
+
+#[test]
 fn the_last_implementation_of_a_scheme_wins() {
     #[derive(Debug)]
     struct Other;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -197,6 +198,11 @@ impl Host {
                 }
                 is_empty = false;
                 self.check_mutable(&entry.path())?;
+                if self.inner.must_keep.load(Ordering::Relaxed) > 0
+                    && let Some(stat) = super::lookup::look_on_disk(&entry.path(), false)?
+                {
+                    self.check_keepable(&entry.path(), &stat)?;
+                }
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     pending.push(entry.path());
                 }

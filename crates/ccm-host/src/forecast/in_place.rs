@@ -68,7 +68,7 @@ impl Host {
 }
 
 /// Whether something is mounted there; `None` where the kernel does not tell.
-fn is_mount_root(found: &Statx) -> Option<bool> {
+pub(crate) fn is_mount_root(found: &Statx) -> Option<bool> {
     let is_told = found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
     is_told.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }

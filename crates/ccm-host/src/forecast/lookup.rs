@@ -490,7 +490,7 @@ enum Ahead {
     OnDisk(Option<Stat>),
 }
 
-fn look_on_disk(path: &Path, follows: bool) -> Result<Option<Stat>> {
+pub(super) fn look_on_disk(path: &Path, follows: bool) -> Result<Option<Stat>> {
     let flags = if follows { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
     match rustix::fs::statat(CWD, path, flags) {
         Ok(stat) => Ok(Some(Stat::new(&stat))),

@@ -82,7 +82,7 @@ impl Tree {
         }
         let Some(place) = self.real_place(place, stat)? else { return Ok(Saved::Gone) };
         let wanted = Attributes { uid: stat.uid, gid: stat.gid, mode: stat.mode & 0o777 };
-        self.replace(&place, content, &wanted)?;
+        self.replace(&place, Content::Bytes(content), &wanted)?;
         self.host.sync()?;
         Ok(Saved::Done)
     }

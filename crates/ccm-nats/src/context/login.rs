@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_is_no_seed_is_refused_without_a_panic() {
-        let good = KeyPair::new_user().seed().unwrap();
+        let good = KeyPair::new_user().unwrap().seed();
         assert!(pair(&good).is_some());
         let mut wrong = good.clone();
         wrong.replace_range(20..21, if &good[20..21] == "A" { "B" } else { "A" });

@@ -44,6 +44,7 @@ fn have(
         mode: 0o644,
         size: 0,
         mtime: jiff::Timestamp::UNIX_EPOCH,
+        ctime: jiff::Timestamp::UNIX_EPOCH,
         dev: 0,
         ino: 0,
     };

@@ -39,6 +39,7 @@ pub(super) fn decide(want: &Properties, have: &State) -> Result<Vec<Step<Action>
         target: target.into(),
         owner: attributes.uid,
         group: attributes.gid,
+        force: matches!(have.found, CurrentFile::File | CurrentFile::Other),
     };
     let text = Change::of("target").to(target.as_str());
     let made = |from: &str| {

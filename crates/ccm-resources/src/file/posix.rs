@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ccm_engine::{Context, Detail, Error, ONLY_IN_THE_RUN, ProviderDef, Result, chain};
-use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, PredictedEntries, Stat};
+use ccm_host::{Attributes, Digest, FileKind, Host, NewContent, Stat};
 
 use super::{
-    Action, Content, ContentState, CurrentFile, File, Properties, Provider, State, WriteMethod,
-    link::Link, mode, validate,
+    Action, Content, ContentState, Copy, CopyState, CurrentFile, File, Properties, Provider, State,
+    WriteMethod,
+    copy::{self, SourceTree},
+    link::Link,
+    mode, validate,
 };
 use crate::text_diff::{MAX_TEXT, line_counts};
 
@@ -25,7 +28,7 @@ pub(super) const DEF: ProviderDef<File> = ProviderDef {
     rank: |_, _| Some(1),
     open: |host| {
         let host = host.clone();
-        Box::new(Posix { host, inline: None, is_missing: false, has_content: false })
+        Box::new(Posix { host, inline: None, is_missing: false, has_content: false, source: None })
     },
 };
 
@@ -37,6 +40,8 @@ struct Posix {
     is_missing: bool,
     /// The file had the wanted content when it was last observed.
     has_content: bool,
+    /// The directory to copy, as it was compared.
+    source: Option<SourceTree>,
 }
 
 impl Posix {
@@ -190,6 +195,21 @@ impl Posix {
         Ok(Compared { state, have: Some(have), wanted })
     }
 
+    /// Compares a directory with the one that it is to be a copy of.
+    fn compare_copy(
+        &mut self,
+        want: &Properties,
+        wanted: &Attributes,
+        is_new: bool,
+        cx: &Context<'_>,
+    ) -> Result<Option<CopyState>> {
+        let Some(path) = source(want, cx) else { return Ok(None) };
+        let source = SourceTree::read(&self.host, &path)?;
+        let state = copy::compare(&self.host, &source, want, wanted, is_new, cx)?;
+        self.source = Some(source);
+        Ok(Some(state))
+    }
+
     /// What is at a path in a directory that is to be removed: the digest of a
     /// file, and of a large one how large it is.
     fn holds(&self, path: &Path) -> Option<String> {
@@ -286,6 +306,15 @@ impl Provider for Posix {
         };
         self.is_missing = found == CurrentFile::Nothing;
         let is_file_wanted = want.common.ensure == "present";
+        let is_new = self.is_missing;
+        let copied = match (found, wanted) {
+            (CurrentFile::Nothing | CurrentFile::Directory { .. }, Some(wanted))
+                if want.copies_directory() =>
+            {
+                self.compare_copy(want, &wanted, is_new, cx)?
+            }
+            _ => None,
+        };
         let source = source(want, cx);
         let compared = match found {
             CurrentFile::File if is_file_wanted => {
@@ -307,6 +336,7 @@ impl Provider for Posix {
                 CurrentFile::Symlink => Some(self.link_at(want.path(), cx)?),
                 _ => None,
             },
+            copy: copied.map(Box::new),
             checksum: compared.have,
             shows_checksum: true,
             wanted_checksum: compared.wanted,
@@ -321,7 +351,8 @@ impl Provider for Posix {
         state.shows_checksum = cx.detail >= Detail::Inspect
             || !state.is_hidden()
             || (state.checksum.is_some() && self.is_harmless(want, &state));
-        let is_right = state.attributes_match();
+        let is_right = state.attributes_match()
+            && state.copy.as_deref().is_none_or(|copy| !copy.differs(want));
         if cx.detail >= Detail::Report || !is_right {
             state.owner = stat.map(|stat| self.host.user_name(stat.uid));
             state.group = stat.map(|stat| self.host.group_name(stat.gid));
@@ -381,11 +412,25 @@ impl Provider for Posix {
         Ok(self.host.create_directory(path, attributes)?)
     }
 
-    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32)) -> Result<()> {
+    fn copy(&mut self, copy: &Copy) -> Result<()> {
+        let source = self.source.take();
+        let source = source.ok_or_else(|| Error::refused("the source was not compared"))?;
+        copy::apply(&self.host, &source, copy)
+    }
+
+    fn digest_of(&mut self, directory: &Path, places: Vec<&Path>) -> String {
+        let all: Vec<_> =
+            places.into_iter().map(|place| (place, self.holds(&directory.join(place)))).collect();
+        Digest::of(format!("{all:?}").as_bytes()).to_string()
+    }
+
+    fn link(&mut self, path: &Path, target: &Path, owner: (u32, u32), force: bool) -> Result<()> {
+        let _kept = force.then(|| self.host.must_keep());
         Ok(self.host.replace_with_symlink(path, target, owner)?)
     }
 
     fn remove(&mut self, path: &Path, force: bool) -> Result<()> {
+        let _kept = force.then(|| self.host.must_keep());
         let removed = if force { self.host.remove_tree(path) } else { self.host.remove(path) };
         Ok(removed?)
     }
@@ -402,14 +447,9 @@ impl Provider for Posix {
                 if host.unsettled(path).is_some() {
                     return Some(ONLY_IN_THE_RUN.to_owned());
                 }
-                let tree = host.tree_on_disk(path).ok()?;
-                let entries = tree.map(|tree| tree.entries()).transpose().ok()?.unwrap_or_default();
-                let PredictedEntries { files, directories, gone } = host.predicted_entries(path);
-                let is_left = |name: &PathBuf| !gone.iter().any(|gone| name.starts_with(gone));
-                let on_disk = entries.files.into_iter().chain(entries.directories).filter(is_left);
-                let names = on_disk.chain(files).chain(directories);
-                let names: BTreeSet<PathBuf> =
-                    names.filter(|name| !name.as_os_str().is_empty()).collect();
+                let entries = crate::tree::predicted(host, path).ok()?;
+                let names = entries.files.into_iter().chain(entries.directories);
+                let names: BTreeSet<PathBuf> = names.collect();
                 let all: Vec<_> =
                     names.iter().map(|name| (name, self.holds(&path.join(name)))).collect();
                 Some(Digest::of(format!("{all:?}").as_bytes()).to_string())
@@ -441,7 +481,9 @@ impl Provider for Posix {
             Action::CreateDirectory { path, attributes } => {
                 host.predict_directory(path, attributes)
             }
-            Action::Link { path, target, owner, group } => {
+            Action::Copy(copy) => return copy::predict(host, copy),
+            Action::Link { path, target, owner, group, force } => {
+                let _kept = force.then(|| host.must_keep());
                 if self.kind_of_target(path, target) == Some(NO_TARGET) {
                     let (path, target) = (path.display(), target.display());
                     host.warn(format!("{path}: target does not exist: {target}"));
@@ -451,7 +493,10 @@ impl Provider for Posix {
             Action::Remove { path } | Action::RemoveDirectory { path } => {
                 host.predict_removal(path, false)
             }
-            Action::RemoveTree { path } => host.predict_removal(path, true),
+            Action::RemoveTree { path } => {
+                let _kept = host.must_keep();
+                host.predict_removal(path, true)
+            }
         }?)
     }
 

@@ -41,6 +41,7 @@ fn have(ensure: &str, found: CurrentFile, content: ContentState, matching: bool)
         mode: if matching { 0o644 } else { 0o600 },
         size: 0,
         mtime: jiff_epoch(),
+        ctime: jiff_epoch(),
         dev: 0,
         ino: 0,
     };
@@ -52,6 +53,7 @@ fn have(ensure: &str, found: CurrentFile, content: ContentState, matching: bool)
         lines: None,
         is_link: false,
         link: None,
+        copy: None,
         checksum: None,
         shows_checksum: true,
         wanted_checksum: None,
@@ -166,7 +168,9 @@ fn the_decision_table_of_symlinks() {
     const FULL: CurrentFile = Directory { empty: Some(false) };
     const UNREAD: CurrentFile = Directory { empty: None };
     let path = PathBuf::from("/x");
-    let link = || Action::Link { path: path.clone(), target: "to".into(), owner: 1, group: 2 };
+    let link_by =
+        |force| Action::Link { path: path.clone(), target: "to".into(), owner: 1, group: 2, force };
+    let link = || link_by(false);
     let rmdir = || Action::RemoveDirectory { path: path.clone() };
     let decide = |found, text: Option<&str>, owner: u32, force| {
         let mut want = want("link", None, force);
@@ -200,7 +204,8 @@ fn the_decision_table_of_symlinks() {
         let error = decide(found, None, 1, false).unwrap_err();
         assert_eq!(error.to_string(), "/x exists and is not a symlink");
         assert_eq!(error.hint().as_deref(), Some("set `force: true` to replace it"));
-        assert_eq!(decide(found, None, 1, true).unwrap(), created());
+        let replaced = [(link_by(true), "Would have created symlink".to_owned())];
+        assert_eq!(decide(found, None, 1, true).unwrap(), replaced);
     }
     let error = decide(EMPTY, None, 1, false).unwrap_err().to_string();
     assert_eq!(error, "/x: path exists as a directory");

@@ -3,18 +3,30 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ccm_engine::{Error, Result, chain};
+use ccm_engine::{Error, Findings, Result, chain};
 use ccm_host::{Attributes, Command, Environment, Exit, Host, Output};
 use ccm_model::shellquote;
 
 /// What stands for the path of the staged file in a command.
-pub(super) const PLACE: &str = "{}";
+const PLACE: &str = "{}";
 const TIMEOUT: Duration = Duration::from_mins(1);
 /// How much a failed command may say in a message.
 const LAST_LINES: usize = 5;
 
+/// Finds what is wrong with the command that a property `validate` is.
+pub(crate) fn check(command: &str, findings: &mut Findings) {
+    match shellquote::split(command) {
+        Err(error) => findings.add("validate", error.to_string()),
+        Ok(words) if !words.iter().skip(1).any(|word| word.contains(PLACE)) => {
+            let hint = "`{}` stands for the path of the file, as in `visudo -cf {}`";
+            findings.add_with_hint("validate", "the command does not contain `{}`", hint);
+        }
+        Ok(_) => {}
+    }
+}
+
 /// Runs the command on a private copy with the final content, owner and mode.
-pub(super) fn run(
+pub(crate) fn run(
     host: &Host,
     text: &str,
     path: &Path,

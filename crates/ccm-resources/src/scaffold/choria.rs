@@ -4,17 +4,21 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ccm_archive::{Limits, fetch_tree};
-use ccm_engine::{Context, Diffs, Error, ProviderDef, Result};
-use ccm_host::{Attributes, FileKind, Host, Stat, Tree, TreeEntry};
+use ccm_engine::{Context, Declare as _, Diffs, Error, ProviderDef, Result};
+use ccm_host::{Attributes, Content, FileKind, Host, Stat, Tree, TreeEntry};
 
 use super::compare::{Comparison, FileStatus};
 use super::predicted;
 use super::render::{RenderedFile, render};
 use super::stage::Stage;
 use super::{FileState, Language, Properties, Provider, Remove, Render, Scaffold, State};
+use crate::file::validate;
 use crate::text_diff::{MAX_TEXT, hidden, no_text, redacted};
+use crate::tree::{self, Kept, check_apart};
 
 const NAME: &str = "choria";
+/// What to do about a source in the target, or the reverse.
+const APART: &str = "use separate directories for templates and rendered files";
 
 pub(super) const DEF: ProviderDef<Scaffold> = ProviderDef {
     name: NAME,
@@ -42,34 +46,10 @@ impl Choria {
             render(&self.host, &self.root_of(tree.path())?, rules, engine)?
         } else {
             let source = cx.working_directory.join(&want.source);
-            self.check_apart(&source, want.target())?;
+            check_apart(&self.host, &source, want.target(), APART)?;
             render(&self.host, &source, rules, engine)?
         };
         Stage::new(&self.host, outputs, &want.post, cx)
-    }
-
-    /// Templates in the target would be purged, a target among the templates
-    /// rendered into itself.
-    fn check_apart(&self, source: &Path, target: &Path) -> Result<()> {
-        let Ok(source) = self.host.canonicalize(source) else { return Ok(()) };
-        let mut ancestors = target.ancestors();
-        // What is not there yet has no links in it.
-        let real = ancestors.find_map(|path| {
-            let rest = target.strip_prefix(path).ok()?;
-            Some(self.host.canonicalize(path).ok()?.join(rest))
-        });
-        let Some(target) = real else { return Ok(()) };
-        if source.starts_with(&target) || target.starts_with(&source) {
-            return Err(Error::Refused {
-                reason: format!(
-                    "the source {} and the target {} overlap",
-                    source.display(),
-                    target.display()
-                ),
-                hint: Some("use separate directories for templates and rendered files".to_owned()),
-            });
-        }
-        Ok(())
     }
 
     /// The directory of templates in an unpacked tarball: all of it, or the one
@@ -174,7 +154,12 @@ impl Provider for Choria {
             let rendered = stage.files.get(&place).cloned();
             FileState { place, status, rendered }
         };
-        let files: Vec<FileState> = files.map(file).collect();
+        let mut files: Vec<FileState> = files.map(file).collect();
+        if want.purge && files.iter().any(|file| file.status == FileStatus::Foreign) {
+            let own = format!("{}#{}", Scaffold::NAME, want.common.name);
+            let kept = Kept::new(&self.host, want.target(), cx.declared, &own, None)?;
+            files.retain(|file| file.status != FileStatus::Foreign || !kept.has(&file.place));
+        }
         if cx.skips_post && !want.is_removal() {
             let open = stage.uncompared.iter().map(|place| want.target().join(place));
             cx.at_apply = open.collect();
@@ -190,19 +175,34 @@ impl Provider for Choria {
         })
     }
 
+    fn validate(&mut self, render: &Render) -> Result<()> {
+        let Some(command) = &render.validate else { return Ok(()) };
+        let is_known = |place: &Path| {
+            self.stage.as_ref().is_none_or(|stage| !stage.uncompared.contains(place))
+        };
+        for (place, file) in render.write.iter().filter(|(place, _)| is_known(place)) {
+            let path = render.target.join(place);
+            let found = self.host.stat(&path)?.filter(|_| self.host.is_root());
+            let (uid, gid) =
+                found.map_or_else(|| self.host.whoami(), |found| (found.uid, found.gid));
+            let attributes = Attributes { uid, gid, mode: file.mode };
+            validate::run(&self.host, command, &path, Content::Bytes(&file.bytes), &attributes)?;
+        }
+        Ok(())
+    }
+
     fn render(&mut self, render: &Render) -> Result<()> {
         let target = self.open_target(&render.target)?;
+        tree::check_kept(&self.host, &target, &render.remove)?;
         for place in &render.directories {
             target.make_directory(place)?;
         }
         for (place, file) in &render.write {
             let attributes = self.attributes(&target, place, file.mode)?;
-            target.replace(place, &file.bytes, &attributes)?;
+            target.replace(place, Content::Bytes(&file.bytes), &attributes)?;
         }
-        for place in &render.remove {
-            target.remove_file(place)?;
-        }
-        Ok(())
+        let _kept = self.host.must_keep();
+        render.remove.iter().try_for_each(|place| Ok(target.remove_file(place)?))
     }
 
     fn remove(&mut self, remove: &Remove) -> Result<()> {

@@ -36,6 +36,7 @@ struct Inner {
     calls: Mutex<Calls>,
     cancel: Cancel,
     language: TemplateEngine,
+    resolver: Resolver,
 }
 
 /// What templates have done.
@@ -110,6 +111,7 @@ impl Templates {
             skip_empty: rules.skip_empty,
             calls: Mutex::default(),
             cancel,
+            resolver: engine.clone(),
             language: match rules.language {
                 Language::Jet => jet_language(rules, engine, inner),
                 Language::Go => go_language(rules, engine, inner),
@@ -150,7 +152,8 @@ impl Templates {
                 .and_then(|template| template.render_bytes(data))
                 .map_err(|error| error.to_string()),
         };
-        match rendered {
+        let checked = self.0.resolver.check_rendered().map_err(|error| error.to_string());
+        match rendered.and_then(|bytes| checked.map(|()| bytes)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(_) if let Some(chain) = self.calls().too_deep.take() => Err(Error::refused(
                 format!("cannot render {name}: templates render one another without end: {chain}"),

@@ -63,14 +63,7 @@ pub(super) fn compare(
 
 /// What will be in the target and is not of the scaffold.
 fn foreign(host: &Host, stage: &Stage, target: &Path) -> Result<BTreeSet<PathBuf>> {
-    let predicted = host.predicted_entries(target);
-    let is_gone = |place: &Path| predicted.gone.iter().any(|gone| place.starts_with(gone));
-    let on_disk = match host.tree_on_disk(target)? {
-        Some(tree) => tree.entries()?.files,
-        None => Vec::new(),
-    };
-    let left = on_disk.into_iter().filter(|place| !is_gone(place));
-    let all = left.chain(predicted.files.iter().cloned());
+    let all = crate::tree::predicted(host, target)?.files.into_iter();
     // A symlink that serves as one of the directories belongs to the scaffold,
     // and what is reached by it is found under another name too.
     let is_foreign =
@@ -106,6 +99,7 @@ pub(super) fn render(host: &Host, render: &Render) -> Result<()> {
         let attributes = Attributes { uid, gid, mode: file.mode };
         host.predict_file(&path, NewContent::Bytes(&file.bytes), &attributes)?;
     }
+    let _kept = host.must_keep();
     for place in &render.remove {
         host.predict_removal(&target.join(place), false)?;
     }

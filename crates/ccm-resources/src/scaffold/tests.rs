@@ -76,6 +76,7 @@ fn a_step_holds_what_is_written_and_removed() {
         directories: vec!["d0".into()],
         write: vec![("0".into(), rendered.clone()), ("1".into(), rendered)],
         remove: vec!["3".into()],
+        validate: None,
     };
     assert_eq!(steps[0].action, Action::Render(wanted));
     let list = |paths: &[&str]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -124,6 +124,7 @@ fn step(
         unsettled: None,
         skips_post: false,
         at_apply: Vec::new(),
+        declared: &ccm_engine::DeclaredPaths::default(),
         detail: Detail::Decide,
         offline: false,
         decisions: &ccm_engine::DecisionPolicy::Free,

@@ -175,6 +175,19 @@ fn plans_predict_what_runs_do() {
             let mut found = events.0.iter().filter(|e| e.kind == *kind && e.name == *name);
             let event = found.nth(earlier);
             let event = event.unwrap_or_else(|| panic!("{}: no {kind}#{name}", case.name));
+            // What a plan says of the members of a directory is what happens.
+            let members = |changes: &[ccm_model::Change]| {
+                changes.iter().find(|change| change.property == "files").cloned()
+            };
+            if planned.outcome != Outcome::Provisional
+                && !event.failed
+                && members(&planned.changes) != members(&event.changes)
+            {
+                wrong.push(format!(
+                    "{}: {kind}#{name}: planned {:?}, done {:?}",
+                    case.name, planned.changes, event.changes
+                ));
+            }
             if !agrees(planned.outcome, event) {
                 wrong.push(format!(
                     "{}: {kind}#{name} was planned as {:?} ({:?} {:?}), and was {} {:?}",

@@ -198,6 +198,7 @@ impl RunJournal {
             finished: Some(finished),
             changed: inner.changed,
             failed: summary.failed,
+            counts: Some(summary.outcomes),
             undo: Undoable::of(inner.can, inner.cannot),
             stored: inner.stored,
         };

@@ -84,7 +84,9 @@ impl RecordedTurn {
         Self { kind, name, lost, ..Self::default() }
     }
 
-    fn is_unknown(&self) -> bool {
+    /// Whether it stands for resources that nothing is known of, because the
+    /// journal is damaged or was cut.
+    pub fn is_unknown(&self) -> bool {
         (self.kind.as_str(), self.name.as_str()) == UNKNOWN
     }
 
@@ -354,6 +356,7 @@ impl RecordedRun {
                 None => self.turns.iter().filter(|turn| !turn.is_unknown()).count(),
             },
             failed: events().filter(|event| event.failed).count(),
+            counts: serde_json::from_value(self.summary["outcomes"].clone()).ok(),
             undo: self.undo(),
             stored: 0,
         }

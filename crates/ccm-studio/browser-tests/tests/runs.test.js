@@ -135,11 +135,24 @@ studioTest(
     await page.getByRole("button", { name: `change file#${place}/app.conf` }).click();
     await page.getByText("port = 1", { exact: true }).waitFor();
     await accessible(page, "a run of the history");
-    await page.locator("main").getByRole("button", { name: "Undo", exact: true }).click();
+    // A command has reacted to the file, so all of it cannot be undone.
+    const history = page.url();
+    const undo = page.locator("main").getByRole("button", { name: "Undo", exact: true });
+    const ask = page.getByRole("dialog", { name: "Undo this run?" });
+    await undo.click();
+    await accessible(page, "the dialog of Undo");
+    await ask.getByRole("button", { name: "Undo" }).click();
+    await page.getByRole("heading", { name: "Undo", level: 1 }).waitFor();
     await page
-      .getByRole("dialog", { name: "Undo this run?" })
-      .getByRole("button", { name: "Undo" })
-      .click();
+      .getByText(/nothing was changed/)
+      .first()
+      .waitFor();
+    await page.getByText(`exec#reload reacted to file#${place}/app.conf`).first().waitFor();
+    assert.equal(await readFile(join(place, "app.conf"), "utf8"), "port = 8080\n");
+    await page.goto(history);
+    await undo.click();
+    await ask.getByRole("checkbox", { name: /Restore the rest/ }).check();
+    await ask.getByRole("button", { name: "Undo" }).click();
     await page.getByRole("heading", { name: "Undo", level: 1 }).waitFor();
     await page.getByRole("heading", { name: /finished|failed/, level: 2 }).waitFor();
     assert.equal(await readFile(join(place, "app.conf"), "utf8"), "port = 1\n");

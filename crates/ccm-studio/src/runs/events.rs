@@ -1,11 +1,11 @@
 //! The events of a run as the page receives them.
 
-use ccm_model::{Counts, Diagnostic, Severity};
+use ccm_model::{Counts, Diagnostic, Event, Severity};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::row::Row;
+use super::shown::RunSummary;
 
 /// `started`: the run begins.
 #[derive(Serialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub(crate) struct TurnStarted<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TurnDone {
     /// The event as sessions record it.
-    pub(super) event: Value,
+    pub(super) event: Event,
     pub(super) row: Row,
     /// The outcomes so far.
     pub(super) counts: Counts,
@@ -79,8 +79,9 @@ pub(crate) struct Differences {
 /// `finished`: the last event.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RunEnded {
-    /// The counts of the plan or report; null if there is none.
-    pub(super) summary: Value,
+    /// The counts of the plan or report, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) summary: Option<RunSummary>,
     /// Why it ended early: `cancelled` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stop: Option<&'static str>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ccm_author::frame;
-use ccm_engine::{AnyResource, AnyType, Diagnosis, Finished, Observer, Position, Stop};
+use ccm_engine::{AnyResource, AnyType, Diagnosis, Loss, Observer, Position, RunExit, Stop};
 use ccm_host::Host;
 use ccm_model::{Counts, Diagnostic, Event, REDACTED};
 use serde_json::{Value, json};
@@ -69,20 +69,15 @@ impl Observer for Watcher {
 
     fn finished(&mut self, event: &Event, diff: Option<&str>) {
         self.counts.add(event, self.is_preview);
-        let (row, counts) = (Row::of(event, diff), self.counts);
-        self.run.add("event", &json!(TurnDone { event: without_hidden(event), row, counts }));
+        let (row, counts, mut event) = (Row::of(event, diff), self.counts, event.clone());
+        hide_content(&mut event.properties);
+        self.run.add("event", &json!(TurnDone { event, row, counts }));
     }
 }
 
-/// An event without the content of a file that its mode hides from others.
-pub(crate) fn without_hidden(event: &Event) -> Value {
-    let mut event = serde_json::to_value(event).unwrap_or_default();
-    hide_content(&mut event);
-    event
-}
-
-pub(crate) fn hide_content(event: &mut Value) {
-    let Some(properties) = event.get_mut("properties") else { return };
+/// Hides the content of a file among its properties if its mode hides it from
+/// others.
+pub(crate) fn hide_content(properties: &mut Value) {
     let mode = properties.get("mode").and_then(Value::as_str);
     let mode = mode.map(|mode| mode.trim_start_matches("0o"));
     let mode = mode.and_then(|mode| u32::from_str_radix(mode, 8).ok());
@@ -116,20 +111,30 @@ pub(super) fn diagnosed(run: &Run, types: &[&'static dyn AnyType], diagnosis: &D
     run.add("diagnosis", &json!(Diagnosed { findings }));
 }
 
-/// The last event of a run; gives the state that it ends in.
-pub(super) fn ended(run: &Run, finished: &Finished, summary: &Value) -> &'static str {
-    let (stop, state) = match finished.stop {
-        None if finished.losses.is_empty() => (None, "finished"),
-        None => (None, "failed"),
-        Some(Stop::Cancelled(_)) => (Some("cancelled"), "stopped"),
-        Some(Stop::Failed) => (Some("failed"), "finished"),
-    };
-    for loss in &finished.losses {
+/// The state of a run that began.
+pub(super) fn state_of(exit: RunExit) -> &'static str {
+    match exit {
+        RunExit::Finished { .. } => "finished",
+        RunExit::Interrupted(_) | RunExit::Cancelled => "stopped",
+        RunExit::Failed | RunExit::Busy => "failed",
+    }
+}
+
+/// The last event of a run.
+pub(super) fn ended(run: &Run, losses: &[Loss], message: Option<&str>, end: &RunEnded) {
+    for loss in losses {
         run.add("message", &json!(Message::new(&ccm_engine::chain(loss))));
     }
-    if let Some(message) = finished.post_message.as_ref().filter(|_| finished.is_without_errors()) {
+    if let Some(message) = message {
         run.add("message", &json!(Message::new(message)));
     }
-    run.add("finished", &json!(RunEnded { summary: summary.clone(), stop }));
-    state
+    run.add("finished", &json!(end));
+}
+
+/// Why a run ended early.
+pub(super) fn stop_of(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Cancelled(_) => "cancelled",
+        Stop::Failed => "failed",
+    }
 }

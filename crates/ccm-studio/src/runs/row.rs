@@ -1,6 +1,6 @@
 //! The resources of plans, runs and reports as the page lists them.
 
-use ccm_model::{Event, HealthCheckResult, PlannedResource};
+use ccm_model::{Change, Event, HealthCheckResult, Outcome, PlannedResource};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use serde_json::Value;
 pub(crate) struct Row {
     #[serde(flatten)]
     resource: PlannedResource,
+    /// The reason of its outcome in one line.
+    short: String,
     /// How many child manifests lead to it.
     depth: usize,
-    /// Whether it sums up the rows of a child manifest, which count instead.
-    aggregate: bool,
     /// What of the diff is not for everybody to see, such as `12 lines`.
     #[serde(skip_serializing_if = "Option::is_none")]
     hidden: Option<String>,
@@ -36,7 +36,6 @@ impl Row {
     pub(crate) fn of(event: &Event, diff: Option<&str>) -> Self {
         Self {
             depth: event.route.len(),
-            aggregate: event.aggregate,
             micros: event.duration.as_micros() as u64,
             health_check: event.health_check.clone(),
             ..Self::planned(PlannedResource::new(event, diff), 0)
@@ -56,7 +55,7 @@ impl Row {
     fn planned(resource: PlannedResource, depth: usize) -> Self {
         Self {
             depth,
-            aggregate: false,
+            short: short(&resource),
             hidden: hidden(&resource),
             micros: 0,
             health_check: Vec::new(),
@@ -74,11 +73,50 @@ pub(crate) fn rows_of(resources: Vec<PlannedResource>, depth: usize) -> Vec<Row>
     let mut rows = Vec::new();
     for mut resource in resources {
         let children = std::mem::take(&mut resource.children);
-        let aggregate = !children.is_empty();
         rows.extend(rows_of(children, depth + 1));
-        rows.push(Row { aggregate, ..Row::planned(resource, depth) });
+        rows.push(Row::planned(resource, depth));
     }
     rows
+}
+
+/// One line about a resource: why it fails, waits or reacts, or what changes.
+fn short(resource: &PlannedResource) -> String {
+    if let Some(error) = &resource.error {
+        return error.lines().next().unwrap_or_default().to_owned();
+    }
+    if !resource.waits_for.is_empty() {
+        let now = resource.now.map(|now| format!("{} now; ", now.word())).unwrap_or_default();
+        return format!("{now}after {}", resource.waits_for.join(", "));
+    }
+    if !resource.because.is_empty() {
+        return format!("because {}", resource.because.join(", "));
+    }
+    if resource.outcome == Outcome::Stable {
+        return "as desired".to_owned();
+    }
+    let changes = resource.changes.iter();
+    let changes: Vec<String> =
+        changes.map(|change| format!("{} {}", change.property, told(change))).collect();
+    changes.join(", ").chars().take(200).collect()
+}
+
+/// The values of a property before and after.
+fn told(change: &Change) -> String {
+    if change.secret {
+        return "secret".to_owned();
+    }
+    if let Some(counts) = change.member_counts() {
+        return counts;
+    }
+    if let Some((added, removed)) = change.line_counts() {
+        return format!("+{added} −{removed}");
+    }
+    match (&change.from, &change.to) {
+        (None, None) => String::new(),
+        (None, Some(to)) => to.to_string(),
+        (Some(from), None) => format!("{from} → absent"),
+        (Some(from), Some(to)) => format!("{from} → {to}"),
+    }
 }
 
 /// What of a diff is not for everybody to see.

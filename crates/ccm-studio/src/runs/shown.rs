@@ -1,8 +1,8 @@
 //! Runs as the page sees them.
 
+use ccm_model::{Counts, Plan, Report, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Mode;
 
@@ -17,6 +17,9 @@ pub(crate) struct RunShown {
     /// The digest of its text.
     pub(crate) digest: String,
     pub(crate) state: &'static str,
+    /// What its end means: `done`, `failed`, `stopped` or `busy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit: Option<&'static str>,
     pub(crate) started: String,
     /// Which diffs are shown: `public` or `all`.
     pub(crate) diffs: &'static str,
@@ -30,10 +33,35 @@ pub(crate) struct RunShown {
     pub(crate) plan: Option<String>,
     /// The plan or report, in the answer about one run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) report: Option<Value>,
+    pub(crate) report: Option<RunReport>,
     /// The summary of the plan or report, in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) summary: Option<Value>,
+    pub(crate) summary: Option<RunSummary>,
+}
+
+/// What a run leaves.
+#[derive(Clone, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RunReport {
+    Plan(Plan),
+    Report(Report),
+}
+
+impl RunReport {
+    pub(super) fn summary(&self) -> RunSummary {
+        match self {
+            Self::Plan(plan) => RunSummary::Plan(plan.summary),
+            Self::Report(report) => RunSummary::Report(Box::new(report.summary.clone())),
+        }
+    }
+}
+
+/// The counts of a plan or of a report.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum RunSummary {
+    Plan(Counts),
+    Report(Box<Summary>),
 }
 
 /// The runs of this studio, the last one first.

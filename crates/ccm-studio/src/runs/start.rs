@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ccm_engine::{
-    Diffs, Inputs, Manifest, ManifestError, RunError, RunOptions, RunRequest, RunResult, RunSource,
-    SavedPlan, Selectors, SessionRequest, SourceRef, UndoOptions,
+    Diffs, Finished, Inputs, Manifest, ManifestError, RunError, RunExit, RunOptions, RunRequest,
+    RunResult, RunSource, SavedPlan, Selectors, SessionRequest, SourceRef, UndoOptions,
 };
 use ccm_host::{Cancel, Digest};
 use ccm_http::Response;
 use ccm_model::Severity;
 use ccm_state::history;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::events::{Differences, Message, RunEnded, RunStarted};
-use super::observe::{Watcher, diagnosed, ended, hide_content};
+use super::observe::{Watcher, diagnosed, ended, hide_content, state_of, stop_of};
+use super::shown::RunReport;
 use super::{About, Mode, Run};
 use crate::app::App;
 use crate::error::{ApiError, ApiResult};
@@ -55,6 +56,7 @@ pub(crate) enum WhichDiffs {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the page's request")]
 pub(crate) struct UndoRequest {
     /// Only tell what would be done.
     #[serde(default)]
@@ -65,6 +67,12 @@ pub(crate) struct UndoRequest {
     /// Only these resources.
     #[serde(default)]
     only: Vec<String>,
+    /// Restore the rest where some of it cannot be undone.
+    #[serde(default)]
+    partial: bool,
+    /// Also restart and reload services onto what is restored.
+    #[serde(default)]
+    refresh: bool,
 }
 
 /// `POST runs`
@@ -168,7 +176,7 @@ struct PlannedText {
 fn failed(run: &Run, message: &str) {
     let severity = Some(Severity::Error);
     run.add("message", &json!(Message { text: message, severity }));
-    run.finish("failed", None, None);
+    run.finish("failed", RunExit::Failed, None, None);
 }
 
 /// Ends a run that did not begin.
@@ -176,17 +184,17 @@ fn refused(app: &App, run: &Run, error: &RunError<String>) {
     match error {
         RunError::Manifest(ManifestError::Invalid(diagnosis)) => {
             diagnosed(run, app.settings.engine.types(), diagnosis);
-            run.finish("invalid", None, None);
+            run.finish("invalid", error.exit(), None, None);
         }
         RunError::Manifest(ManifestError::Interrupted { .. }) => {
-            let ended = RunEnded { summary: Value::Null, stop: Some("cancelled") };
+            let ended = RunEnded { summary: None, stop: Some("cancelled") };
             run.add("finished", &json!(ended));
-            run.finish("stopped", None, None);
+            run.finish("stopped", error.exit(), None, None);
         }
         RunError::Stale { differences } => {
             let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
             run.add("stale", &json!(Differences { differences }));
-            run.finish("stale", None, None);
+            run.finish("stale", error.exit(), None, None);
         }
         error => {
             let message = ccm_engine::chain(error);
@@ -208,25 +216,32 @@ fn perform(app: &App, run: &Arc<Run>, request: RunRequest<'_, String>) {
     };
     let mut watcher = Watcher::new(run, engine.types(), &prepared.options().host, is_preview);
     run.add("started", &json!(RunStarted { total: prepared.resources() }));
-    let RunResult { finished, plan, saved, .. } = match prepared.run(&mut watcher) {
+    let RunResult { finished, plan, saved, exit } = match prepared.run(&mut watcher) {
         Ok(result) => result,
-        Err(error) => return failed(run, &ccm_engine::chain(&error)),
+        Err(error) => return refused(app, run, &RunError::Undo(error)),
     };
+    for error in finished.report.errors.iter().filter(|_| !is_plan) {
+        let text = match &error.hint {
+            Some(hint) => format!("{} ({hint})", error.message),
+            None => error.message.clone(),
+        };
+        run.add("message", &json!(Message { text: &text, severity: Some(Severity::Error) }));
+    }
     if !is_preview {
         app.runs.make_stale();
     }
+    let Finished { mut report, stop, losses, post_message } = finished;
     let report = match plan.filter(|_| is_plan) {
-        Some(plan) => serde_json::to_value(&plan).unwrap_or_default(),
+        Some(plan) => RunReport::Plan(plan),
         None => {
-            let mut report = serde_json::to_value(&finished.report).unwrap_or_default();
-            if let Some(events) = report["events"].as_array_mut() {
-                events.iter_mut().for_each(hide_content);
-            }
-            report
+            report.events.iter_mut().for_each(|event| hide_content(&mut event.properties));
+            RunReport::Report(report)
         }
     };
-    let state = ended(run, &finished, &report["summary"]);
-    run.finish(state, Some(report), saved.filter(|_| state == "finished"));
+    let end = RunEnded { summary: Some(report.summary()), stop: stop.map(stop_of) };
+    ended(run, &losses, post_message.as_deref(), &end);
+    let saved = saved.filter(|_| matches!(exit, RunExit::Finished { .. }));
+    run.finish(state_of(exit), exit, Some(report), saved);
 }
 
 /// A request that the settings of the studio complete.
@@ -298,9 +313,10 @@ fn apply(app: &App, run: &Arc<Run>, saved: Box<SavedPlan>) {
 }
 
 fn take_back(app: &App, run: &Arc<Run>, id: String, request_for: UndoRequest) {
-    let UndoRequest { noop, force, only } = request_for;
+    let UndoRequest { noop, force, only, partial, refresh } = request_for;
     let mut options = app.settings.engine.options(run.cancel());
     options.mode.noop = noop;
-    let source = RunSource::Undo { id: Some(id), undo: UndoOptions { only, force } };
+    let source =
+        RunSource::Undo { id: Some(id), undo: UndoOptions { only, force, partial, refresh } };
     perform(app, run, RunRequest { session: None, ..request(app, options, source) });
 }

@@ -34,12 +34,27 @@ export const OUTCOMES = {
     glyph: "help",
     kind: "violet",
     many: "provisional",
-    done: "provisional",
+    done: "previewed",
   },
-  failed: { word: "failed", glyph: "alert", kind: "bad", many: "failing", done: "failed" },
+  failed: { word: "failed", glyph: "alert", kind: "bad", many: "failed", done: "failed" },
   skipped: { word: "skipped", glyph: "dash", kind: "", many: "skipped", done: "skipped" },
   stable: { word: "stable", glyph: "check", kind: "ok", many: "stable", done: "stable" },
 };
+
+/**
+ * What is counted beside outcomes, in the words of the command line.
+ * @param {string} word @param {string} [kind]
+ */
+const beside = (word, kind = "") => ({ word, glyph: "dash", kind, many: word, done: word });
+
+/** @type {[keyof Api.Counts, Outcome][]} */
+const COUNTED = [
+  .../** @type {[Api.Outcome, Outcome][]} */ (Object.entries(OUTCOMES)),
+  ["previewed", beside("previewed", "violet")],
+  ["unmet", beside("skipped for unmet requirements", "warn")],
+  ["deferred", beside("left for the first boot", "info")],
+  ["not_selected", beside("not selected")],
+];
 
 export class Run {
   /**
@@ -141,13 +156,13 @@ export class Run {
 export const rowOf = (row, at) => ({ ...row, key: String(at), id: idOf(row) });
 
 /**
- * The outcomes that occur, with their words and how many there are.
+ * What occurs, with its words and how many there are, as the command line counts.
  * @param {Api.Counts | null | undefined} counts
  */
 export const occurring = (counts) =>
-  Object.entries(OUTCOMES).flatMap(([key, about]) => {
-    const name = /** @type {Api.Outcome} */ (key);
-    const count = counts?.[name] ?? 0;
+  COUNTED.flatMap(([name, about]) => {
+    const unmet = name === "skipped" ? (counts?.unmet ?? 0) : 0;
+    const count = (counts?.[name] ?? 0) - unmet;
     return count > 0 ? [{ name, count, ...about }] : [];
   });
 
@@ -447,9 +462,14 @@ const shown = (value) => (typeof value === "string" ? value : JSON.stringify(val
 /** «0600 → 0644». @param {Api.Change} change */
 export function changeText(change) {
   if (change.secret) return "secret";
-  if (change.added !== undefined || change.removed !== undefined) {
-    return `+${change.added ?? 0} −${change.removed ?? 0}`;
-  }
+  if (typeof change.removed === "number") return `+${change.added ?? 0} −${change.removed}`;
+  const members = [
+    [change.created, "created"],
+    [change.updated, "updated"],
+    [change.removed, "removed"],
+  ];
+  const counts = members.filter(([list]) => list?.length);
+  if (counts.length) return counts.map(([list, word]) => `${list?.length} ${word}`).join(", ");
   if (change.from === undefined) return shown(change.to ?? "");
   if (change.to === undefined) return `${shown(change.from)} → absent`;
   return `${shown(change.from)} → ${shown(change.to)}`;

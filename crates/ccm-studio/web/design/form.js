@@ -398,7 +398,7 @@ function propertyOf(form, field) {
     const found = form.properties[name];
     if (found) return found;
   }
-  return { editable: true, shown: null };
+  return { editable: true, required: false, shown: null };
 }
 
 /**
@@ -537,12 +537,10 @@ function FieldRow({ field, context, instead }) {
     .filter(Boolean)
     .join(" ");
   const [asYaml, setAsYaml] = useState(false);
-  const required =
-    field.required && !field.required_unless?.includes(String(form.properties["ensure"]?.own));
   const name = html`
     ${field.name}
     ${
-      required &&
+      property.required &&
       html`<span class="req" aria-hidden="true">
         *
       </span>`

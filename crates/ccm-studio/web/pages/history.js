@@ -9,7 +9,6 @@ import { go, place } from "../core/router.js";
 import { studio } from "../core/store.js";
 import { duration, fullDate, plural, when } from "../core/words.js";
 import { Page } from "../frame/page.js";
-import { inShort } from "./plan.js";
 import { confirm } from "../ui/dialog.js";
 import { DiffView } from "../ui/diff.js";
 import { Icon, Tile } from "../ui/icons.js";
@@ -244,7 +243,7 @@ function Line({ row }) {
       </button>
       <${Tile} type=${row.type} />
       <span class="mono bidi pn">${row.id}</span>
-      <span class="pw bidi muted">${inShort(row)}</span>
+      <span class="pw bidi muted">${row.short}</span>
       <span class="muted pm">${row.micros > 0 && duration(row.micros)}</span>
     </div>
     ${
@@ -292,15 +291,29 @@ function Line({ row }) {
   </li>`;
 }
 
+/** @param {string} label @param {(on: boolean) => void} choose */
+function choice(label, choose) {
+  return html`<p>
+    <label>
+      <input
+        type="checkbox"
+        onChange=${(/** @type {Event} */ event) =>
+          choose(/** @type {HTMLInputElement} */ (event.currentTarget).checked)}
+      />
+      ${label}
+    </label>
+  </p>`;
+}
+
 /** @param {{entry: Entry}} props */
 function UndoButton({ entry }) {
   const allowed = studio.value?.apply_allowed ?? false;
   const can = entry.undo !== "no";
   const id = encodeURIComponent(entry.id ?? "");
-  /** @param {boolean} noop */
-  const undo = async (noop) => {
+  /** @param {{noop?: boolean, partial?: boolean, refresh?: boolean}} options */
+  const undo = async (options) => {
     try {
-      const answer = await post(`history/${id}/undo`, { noop });
+      const answer = await post(`history/${id}/undo`, options);
       go({ page: "plan" });
       await follow(
         new Run({ id: answer.id, mode: "undo", path: entry.title, text: null, diffs: "public" }),
@@ -310,7 +323,7 @@ function UndoButton({ entry }) {
     }
   };
   return html`
-    <${Button} icon="eye" disabled=${!can} onClick=${() => void undo(true)}>
+    <${Button} icon="eye" disabled=${!can} onClick=${() => void undo({ noop: true })}>
       Preview undo
     <//>
     <${Button}
@@ -324,19 +337,31 @@ function UndoButton({ entry }) {
             : "Start Studio with --allow-apply to undo from here"
       }
       onClick=${async () => {
+        const options = { partial: false, refresh: false };
         if (
           await confirm({
             title: "Undo this run?",
-            body: html`<p>
-              ccm restores what the run of <b class="bidi">${entry.title}</b> changed, on${" "}
-              <b>${studio.peek()?.host}</b> as <b>${studio.peek()?.user}</b>. It leaves alone what
-              was changed since.
-            </p>`,
+            body: html`
+              <p>
+                ccm restores what the run of <b class="bidi">${entry.title}</b> changed, on${" "}
+                <b>${studio.peek()?.host}</b> as <b>${studio.peek()?.user}</b>. It leaves alone what
+                was changed since.
+              </p>
+              ${choice("Restart the services that reacted to the run", (on) => {
+                options.refresh = on;
+              })}
+              ${
+                entry.undo === "partly" &&
+                choice("Restore the rest where steps cannot be undone", (on) => {
+                  options.partial = on;
+                })
+              }
+            `,
             action: "Undo",
             kind: "danger",
           })
         ) {
-          void undo(false);
+          void undo(options);
         }
       }}
     >

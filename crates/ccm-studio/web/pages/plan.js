@@ -247,7 +247,9 @@ function Rows({ run, rows }) {
   }, [rows, filter, folds, slowest]);
   const options = [
     { value: "all", label: "All" },
-    ...occurring(counts).map(({ name, word }) => ({ value: String(name), label: word })),
+    ...Object.entries(OUTCOMES)
+      .filter(([name]) => rows.some((row) => row.outcome === name))
+      .map(([value, { word }]) => ({ value, label: word })),
   ];
   const revealed = run.revealed.value;
   const height = useMemo(
@@ -385,7 +387,7 @@ function PlanRow({ run, row, index, open, toggle }) {
           `
         }
       </button>
-      <span class="pw bidi muted">${inShort(row)}</span>
+      <span class="pw bidi muted">${row.short}</span>
       <span class="muted pm">${row.micros > 0 && duration(row.micros)}</span>
     </div>
     ${
@@ -439,20 +441,6 @@ function PlanRow({ run, row, index, open, toggle }) {
       </div>`
     }
   </div>`;
-}
-
-/** One line about a row. @param {Row} row */
-export function inShort(row) {
-  if (row.error) return row.error.split("\n")[0] ?? "";
-  if (row.waits_for) {
-    return `${row.now ? `${row.now} now; ` : ""}after ${row.waits_for.join(", ")}`;
-  }
-  if (row.because) return `because ${row.because.join(", ")}`;
-  if (row.outcome === "stable") return "as desired";
-  return row.changes
-    .map((change) => `${change.property} ${changeText(change)}`)
-    .join(", ")
-    .slice(0, 200);
 }
 
 async function copyMarkdown() {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ccm_agent::config::{self, Config, ConfigError, LogFormat, LogLevel};
 use ccm_agent::{Agent, AgentEnd, AgentError, Settings};
-use ccm_engine::ManifestError;
+use ccm_engine::{ManifestError, RunExit};
 use ccm_host::{Cancel, System, process};
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
@@ -71,6 +71,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         version: env!("CARGO_PKG_VERSION"),
         commit: env!("CCM_COMMIT"),
         run_args,
+        with_network: flags::with_network,
     };
     let mut agent = Agent::start(settings, config, &System::default(), on_config)
         .map_err(|error| failed(&error))?;
@@ -85,7 +86,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     }
     match agent.run() {
         AgentEnd::Stopped => Ok(Exit::Done),
-        AgentEnd::Killed(signal) => end_now(u8::try_from(128 + signal).unwrap_or(1)),
+        AgentEnd::Killed(signal) => end_now(RunExit::Interrupted(signal).code(false)),
     }
 }
 

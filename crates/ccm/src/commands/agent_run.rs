@@ -7,7 +7,7 @@ use ccm_host::{System, process};
 use ccm_resources::TYPES;
 use clap::{ArgMatches, Command};
 
-use super::{Result, example, state};
+use super::{Result, example, flags, state};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::signals;
@@ -28,7 +28,7 @@ pub(super) fn run(_: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     // The agent has none.
     process::allow_huge_pages();
     let (parent, job) = Parent::connect(&cancel, &host).map_err(failed)?;
-    let engine = Engine::new(System::default().with_network(&parent), TYPES);
+    let engine = Engine::new(flags::with_network(System::default(), &parent), TYPES);
     let state = state::request(&host, matches);
     let result = job::run(&parent, &job, &engine, cancel, state);
     let exit = Exit::Code(result.exit);

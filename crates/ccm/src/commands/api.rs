@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Read as _};
 use std::path::{Path, PathBuf};
 
-use ccm_engine::{Detail, MemorySession, Observer, Run, Session, StateAccess};
+use ccm_engine::{Detail, Observer, Requests, RunResult};
 use ccm_hiera::Document;
 use ccm_host::{Host, StandardInput};
 use ccm_model::{Event, Request, Response};
@@ -74,39 +74,24 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         options.inputs.own = Some(read_data(&options.host, path)?);
     }
     let request = state::request(&options.host, matches);
-    let state = StateAccess::open(&request, flags::session_path(matches), &mut options)?;
-    let (mut memory, mut directory) =
-        (MemorySession::default(), flags::open_session(matches, &options.host)?);
-    let session: &mut dyn Session = match &mut directory {
-        Some(session) => session,
-        None => &mut memory,
-    };
-    let mut silent = Silent;
-    let run = engine.start(&options, session, &mut silent)?;
-    let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
     let host = options.host.clone();
-    let mut pipe = Pipe { ui, host, run, format, state, is_failed: false, is_busy: false };
+    let mut open = engine.open::<Error>(options, &request, flags::session_request(matches))?;
+    let mut silent = Silent;
+    let requests = open.start(&mut silent)?;
+    let format = if matches.get_flag("yaml") { Format::Yaml } else { Format::Json };
+    let mut pipe = Pipe { ui, host, requests, format, is_failed: false };
     match (matches.get_flag("stream"), format) {
         (false, _) => pipe.single()?,
         (true, Format::Json) => pipe.lines()?,
         (true, Format::Yaml) => pipe.documents()?,
     }
-    let Pipe { host, run, is_failed, is_busy, .. } = pipe;
-    let finished = run.finish();
+    let Pipe { ui, requests, is_failed, .. } = pipe;
+    let RunResult { finished, exit, .. } = requests.finish();
     for warning in &finished.report.warnings {
         tracing::warn!("{}", warning.message);
     }
-    if let Some(reason) = host.cancel().reason() {
-        return Ok(reason.into());
-    }
-    if let Some(loss) = finished.losses.into_iter().next() {
-        return Err(loss.into());
-    }
-    Ok(match (is_busy, is_failed) {
-        (true, _) => Exit::Busy,
-        (false, true) => Exit::Failed,
-        (false, false) => Exit::Done,
-    })
+    let exit = Exit::of_run(exit, false);
+    Ok(ui.losses(finished.losses, if is_failed { exit.or_failed() } else { exit }))
 }
 
 /// The data that `--data` names.
@@ -133,12 +118,10 @@ impl Observer for Silent {
 struct Pipe<'a> {
     ui: &'a mut Ui,
     host: Host,
-    run: Run<'a>,
+    requests: Requests<'a>,
     format: Format,
-    state: StateAccess,
+    /// Something was no request, or nobody read the responses.
     is_failed: bool,
-    /// A request was not tried because another run went on for too long.
-    is_busy: bool,
 }
 
 impl Pipe<'_> {
@@ -234,26 +217,13 @@ impl Pipe<'_> {
         let text = std::str::from_utf8(bytes).map_err(|_| "the request is not UTF-8".to_owned())?;
         let source = Source::new("request", text);
         let request = Request::parse(&source).map_err(|error| error.to_string())?;
-        // Others get their turn between two requests.
-        let _lock = match self.state.take_lock(&self.host, &mut |text| self.ui.waiting(text)) {
-            Ok(lock) => {
-                if self.state.is_lost() {
-                    self.run.leave_state();
-                }
-                lock
-            }
-            Err(error) => {
-                self.is_busy = true;
-                return Err(error.to_string());
-            }
-        };
-        self.run.ensure(request).map_err(|error| error.to_string())
+        let ensured = self.requests.ensure(request, &mut |text| self.ui.waiting(text));
+        ensured.map_err(|error| error.to_string())
     }
 
     fn write(&mut self, answer: Result<Event, String>, out: &mut Vec<u8>) {
-        let is_bad = |event: &Event| event.failed || !event.unmet_requirements.is_empty();
-        self.is_failed |= answer.as_ref().map_or(true, is_bad);
-        let response = Response::new(answer, self.run.take_warnings());
+        self.is_failed |= answer.is_err();
+        let response = Response::new(answer, self.requests.take_warnings());
         match self.format {
             Format::Json => {
                 // Writing to memory cannot fail, and a response is always JSON.

@@ -109,18 +109,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             is_saved: false,
         },
         &mut |text| ui.waiting(text),
-    );
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            if matches.get_flag("json") {
-                let errors = error.diagnostics(&source.name());
-                let noop = matches.get_flag("noop");
-                ui.print_json(&Report::refused(source.name(), noop, host.now(), errors));
-            }
-            return Err(error.into());
-        }
-    };
+    )?;
     if matches.get_flag("render") {
         if let Some(manifest) = prepared.manifest() {
             ui.diagnosis(&manifest.warnings);
@@ -131,7 +120,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let show = show(matches, output, prepared.manifest());
     ui.show(show);
     let RunResult { finished, plan, exit, .. } = prepared.run(ui)?;
-    let Finished { report, stop, losses, post_message } = finished;
+    let Finished { report, stop, losses, post_message, .. } = finished;
     let has_summary = show.closing == Closing::Summary;
     let is_json = matches.get_flag("json");
     match (is_json, output, plan) {
@@ -160,15 +149,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(OutputTarget::StandardOutput) | None => Ok(()),
         Some(OutputTarget::File(file, path)) => write_report(&file, path, &report),
     };
-    let mut exit = Exit::of_run(exit, matches.get_flag("detailed-exitcodes"));
-    if let Some(message) = post_message.filter(|_| written.is_ok()) {
+    let exit = Exit::of_run(exit, matches.get_flag("detailed-exitcodes"));
+    if let Some(message) = post_message {
         ui.message(&message);
     }
-    for error in losses.into_iter().map(Error::from).chain(written.err()) {
-        ui.error(&error);
-        exit = exit.or_failed();
-    }
-    Ok(exit)
+    let exit = ui.losses(losses, exit);
+    Ok(ui.losses(written.err(), exit))
 }
 
 /// What is printed while the run goes on.

@@ -72,6 +72,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     match run_checks(ui, matches) {
         // An error that prevents the tests is not a failed test.
         Err(error) if error.exit() == Exit::Failed => {
+            super::print_refusal(ui, "check", matches, &error);
             ui.error(&error);
             Ok(Exit::RulesUnusable)
         }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ccm_author::check::new_errors;
 use ccm_author::edit::{EditOperation, ResourceId, ResourceOperation, edit, property_value};
 use ccm_author::outline::outline_of;
-use ccm_engine::{Diagnosis, Engine, ManifestError};
-use ccm_host::{Attributes, Content, FileKind, Host, System};
+use ccm_engine::{Diagnosis, ManifestError};
+use ccm_host::{Attributes, Content, FileKind, Host};
 use ccm_model::Finding;
 use ccm_resources::{TYPES, unified_diff};
 use ccm_yaml::Source;
@@ -141,7 +141,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let changes = edit(&mut document, TYPES, &[EditOperation::Resource(operation)])
         .map_err(|error| named(&shown, &before, Failure::Edit(error)))?;
     if !matches.get_flag("force") && !changes.is_empty() {
-        check(ui, &path, &shown, (&before, document.text()))?;
+        check((ui, matches), &path, &shown, (&before, document.text()))?;
     }
     let noop = matches.get_flag("noop");
     if !noop && !changes.is_empty() {
@@ -166,8 +166,13 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
 
 /// Refuses an edit that gives the manifest errors which it does not have. As
 /// ccm runs nothing and asks nobody here, that is what this machine knows.
-fn check(ui: &mut Ui, path: &Path, shown: &str, texts: (&str, &str)) -> Result<()> {
-    let engine = Engine::new(System::default(), TYPES);
+fn check(
+    (ui, matches): (&mut Ui, &ArgMatches),
+    path: &Path,
+    shown: &str,
+    texts: (&str, &str),
+) -> Result<()> {
+    let engine = flags::engine(matches, "edit").offline();
     let mut options = flags::options(&engine)?;
     options.inputs = inputs::inputs_of_machine(&options)?;
     let Some(Diagnosis { source, findings }) = new_errors(&engine, path, texts, &options) else {

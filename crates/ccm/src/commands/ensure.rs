@@ -1,6 +1,6 @@
 //! `ccm ensure TYPE …`: one resource, its flags rendered from the field table.
 
-use ccm_engine::{AnyType, Arguments, Detail, Ensure, NoSession, Session, find_type};
+use ccm_engine::{AnyType, Arguments, Detail, Ensure, RunResult, find_type};
 use ccm_host::Host;
 use ccm_model::{Common, Control, Field, Fields as _, Shape};
 use ccm_resources::TYPES;
@@ -207,24 +207,16 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     if output != Output::Rows || options.has_history {
         options.detail = Detail::Report;
     }
-    let _lock = state::begin(ui, &mut options, matches)?;
-    let (mut none, mut directory) = (NoSession, flags::open_session(matches, &options.host)?);
-    let session: &mut dyn Session = match &mut directory {
-        Some(session) => session,
-        None => &mut none,
-    };
-    let (event, finished) = engine.ensure(request, &options, session, ui)?;
+    let state = state::request(&options.host, matches);
+    let mut run = engine.open::<Error>(options, &state, flags::session_request(matches))?;
+    run.lock(&mut |text| ui.waiting(text))?;
+    let mut requests = run.start(ui)?;
+    let event = requests.ensure(request, &mut |_| {})?;
+    let RunResult { finished, exit, .. } = requests.finish();
     if is_json {
         ui.print_json(&event);
     }
-    if let Some(reason) = options.host.cancel().reason() {
-        return Ok(reason.into());
-    }
-    if let Some(loss) = finished.losses.into_iter().next() {
-        return Err(loss.into());
-    }
-    let is_failed = event.failed || !event.unmet_requirements.is_empty();
-    Ok(if is_failed { Exit::Failed } else { Exit::Done })
+    Ok(ui.losses(finished.losses, Exit::of_run(exit, false)))
 }
 
 /// Rejects references without a session, because they could never be resolved.

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ccm_engine::{Diffs, DirectorySession, Engine, RunOptions, Selectors, SessionRequest};
-use ccm_host::{Host, OutputFile, Registry, System};
+use ccm_engine::{Diffs, Engine, RunOptions, Selectors, SessionRequest};
+use ccm_host::{Fetch, Host, Lookup, OutputFile, Publish, Registry, System};
 use ccm_nats::{ContextChoice, DEFAULT_STREAM, Nats};
 use ccm_resources::TYPES;
 use clap::parser::ValueSource;
@@ -181,13 +181,22 @@ pub(super) fn context_choice(matches: &ArgMatches) -> ContextChoice {
     ContextChoice { flag, configured: None }
 }
 
-/// What all runs of this process share. Ways to fetch URLs that other crates
-/// bring are registered here. Nothing is connected before it is used.
+/// What all runs of a process share, with the network that the process has. Every
+/// command builds its system here, so all of them know a source scheme that is
+/// added here. Nothing is connected before it is used.
+pub(super) fn with_network<N>(system: System, network: &Arc<N>) -> System
+where
+    N: Fetch + Lookup + Publish + 'static,
+{
+    system.with_network(network)
+}
+
+/// The same with the network that the flags choose.
 pub(super) fn system(matches: &ArgMatches, command: &str) -> System {
     let stream = matches.try_get_one::<String>("registration").ok().flatten();
     let stream = stream.map_or(DEFAULT_STREAM, String::as_str);
     let nats = Arc::new(Nats::with_stream(context_choice(matches), command, stream));
-    System::default().with_network(&nats)
+    with_network(System::default(), &nats)
 }
 
 /// The engine that all commands use.
@@ -266,11 +275,6 @@ pub(super) fn session_request(matches: &ArgMatches) -> Option<SessionRequest> {
     let path = session_path(matches)?;
     let must_exist = matches.value_source("session") == Some(ValueSource::EnvVariable);
     Some(SessionRequest { path, must_exist })
-}
-
-/// Opens that session.
-pub(super) fn open_session(matches: &ArgMatches, host: &Host) -> Result<Option<DirectorySession>> {
-    Ok(ccm_engine::open_session::<Error>(session_request(matches), host)?)
 }
 
 /// Refuses to write a result over a file that it was made from. The host must

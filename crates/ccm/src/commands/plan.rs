@@ -85,17 +85,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
             is_saved: saving.is_some(),
         },
         &mut |text| ui.waiting(text),
-    );
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            if matches.get_flag("json") {
-                let errors = error.diagnostics(&source.name());
-                ui.print_json(&engine.refused_plan(source.name(), &host, errors));
-            }
-            return Err(error.into());
-        }
-    };
+    )?;
     ui.show(Show { output: Output::Nothing, ..Show::default() });
     let RunResult { finished, plan, saved, exit } = prepared.run(ui)?;
     let is_saved = saved.is_some();

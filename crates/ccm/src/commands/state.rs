@@ -1,15 +1,14 @@
-//! The state directory of a command, and its lock.
+//! The state directory of a command.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ccm_engine::{RunOptions, StateAccess, StateRequest};
-use ccm_host::{Host, RunLock};
+use ccm_engine::StateRequest;
+use ccm_host::Host;
 use clap::{Arg, ArgAction, ArgMatches, ValueHint};
 
-use super::{Result, flags};
-use crate::ui::Ui;
+use super::flags;
 
 /// Where root's state is.
 const SYSTEM: &str = "/var/lib/ccm";
@@ -95,19 +94,6 @@ pub(super) fn request(host: &Host, matches: &ArgMatches) -> StateRequest {
         has_no_history: is_on("no-history"),
         lock_timeout: timeout.copied().unwrap_or_default(),
     }
-}
-
-/// Opens the state directory of a run and takes its lock, which is held as long
-/// as the second value lives.
-pub(super) fn begin(
-    ui: &mut Ui,
-    options: &mut RunOptions,
-    matches: &ArgMatches,
-) -> Result<(StateAccess, Option<RunLock>)> {
-    let request = request(&options.host, matches);
-    let session = flags::session_path(matches);
-    let mut waiting = |text: &str| ui.waiting(text);
-    Ok(StateAccess::begin(&request, session, options, &mut waiting)?)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use ccm_engine::{
     Finished, Inputs, RunRequest, RunResult, RunSource, Selectors, Stop, UndoOptions,
 };
+use ccm_model::Diagnostic;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::{Result, example, flags, state};
@@ -19,7 +20,9 @@ pub(super) fn command() -> Command {
         .before_help(
             "ccm restores files, directories, symlinks, services and packages in reverse order. It \
              does not touch what was changed after the run, and cannot undo `exec` commands; it \
-             lists both before it changes anything. An undo is a run too, so you can undo it.",
+             lists both before it changes anything. If a command ran after something that ccm would \
+             restore, or reacted to it, ccm stops before it changes anything, unless you add \
+             `--partial`. An undo is a run too, so you can undo it.",
         )
         .after_help(example(
             "ccm undo --noop\n  ccm undo\n  ccm undo 20261117-115402-001 --only file#/etc/motd",
@@ -38,6 +41,8 @@ pub(super) fn command() -> Command {
                 .help("Restore only this resource"),
         )
         .arg(flag("force", "Also restore paths that were changed after the run"))
+        .arg(flag("partial", "Restore the rest of a run with steps that cannot be undone"))
+        .arg(flag("refresh", "Also restart or reload the services that reacted to the run"))
         .next_help_heading("Output")
         .args(flags::amount_flags())
         .arg(flags::json("Print the report as JSON"))
@@ -51,8 +56,12 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let engine = flags::engine(matches, "undo");
     let options = flags::run_options(&engine, matches)?;
     ui.follow(&options.host);
-    let undo =
-        UndoOptions { only: flags::given(matches, "only"), force: matches.get_flag("force") };
+    let undo = UndoOptions {
+        only: flags::given(matches, "only"),
+        force: matches.get_flag("force"),
+        partial: matches.get_flag("partial"),
+        refresh: matches.get_flag("refresh"),
+    };
     let prepared = engine.prepare(
         RunRequest {
             source: RunSource::Undo { id: matches.get_one("id").cloned(), undo },
@@ -77,7 +86,8 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     let result = prepared.run(ui)?;
     let is_nothing = result.is_nothing_to_undo();
     let RunResult { finished, plan, exit, .. } = result;
-    let Finished { report, stop, losses, post_message } = finished;
+    let Finished { report, stop, losses, post_message, .. } = finished;
+    let refusal = report.errors.first().cloned();
     match (is_json, post_message.filter(|_| is_nothing), plan) {
         (true, ..) => ui.print_json(&report),
         (_, Some(message), _) => ui.print(&format!("{message}\n")),
@@ -86,12 +96,11 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         }
         (.., None) => ui.summary(&report, matches!(stop, Some(Stop::Cancelled(_)))),
     }
-    let mut exit = Exit::of_run(exit, false);
-    for error in losses.into_iter().map(Error::from) {
-        ui.error(&error);
-        exit = exit.or_failed();
+    // In a preview: that the undo itself would stop.
+    if let Some(Diagnostic { message, hint, .. }) = refusal {
+        ui.error(&Error::Invalid { message, hint });
     }
-    Ok(exit)
+    Ok(ui.losses(losses, Exit::of_run(exit, false)))
 }
 
 /// Says beforehand what will not be undone.

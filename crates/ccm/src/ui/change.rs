@@ -78,7 +78,10 @@ fn creation(row: &Row<'_>, theme: Theme) -> Description {
     }
     for change in row.changes {
         // What a new file gets from elsewhere has no value of its own.
-        let has_value = change.secret || change.added.is_some() || change.to.is_some();
+        let has_value = change.secret
+            || change.added.is_some()
+            || change.to.is_some()
+            || change.member_counts().is_some();
         let is_told = match (is_ensure(change), &change.to) {
             (true, Some(to)) => !is_word(to, "present"),
             (true, None) => false,
@@ -249,9 +252,13 @@ fn push_value(out: &mut String, row: &Row<'_>, change: &Change, theme: Theme) {
         out.push_str(REDACTED);
         return;
     }
+    if let Some(counts) = change.member_counts() {
+        out.push_str(&counts);
+        return;
+    }
     let minus = theme.minus();
     // Writing to a text cannot fail.
-    let _ = match (change.added.unwrap_or(0), change.removed.unwrap_or(0)) {
+    let _ = match change.line_counts().unwrap_or((0, 0)) {
         (0, 0) if change.added.is_some() && change.from.is_none() => write!(out, "empty"),
         (0, 0) => {
             push_values(out, row, change, theme);

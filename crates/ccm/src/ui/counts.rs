@@ -61,6 +61,32 @@ pub(super) fn listed(counts: &[(usize, &str)]) -> String {
 mod tests {
     use super::*;
 
+    /// The page counts with the same words.
+    #[test]
+    fn the_page_has_the_words_of_the_command_line() {
+        let page = include_str!("../../../ccm-studio/web/core/runs.js");
+        let all = Counts {
+            create: 1,
+            change: 1,
+            remove: 1,
+            refresh: 1,
+            run: 1,
+            provisional: 1,
+            failed: 1,
+            skipped: 2,
+            stable: 1,
+            unmet: 1,
+            previewed: 1,
+            deferred: 1,
+            not_selected: 1,
+        };
+        let text = format!("{}, {}", planned(&all), done(&all)).replace("; ", ", ");
+        for part in text.split(", ") {
+            let (_, words) = part.split_once(' ').unwrap();
+            assert!(page.contains(&format!("\"{words}\"")), "{words}");
+        }
+    }
+
     #[test]
     fn runs_say_what_was_done() {
         let counts = Counts {

@@ -23,7 +23,7 @@ const WELL: &str = "exec: [{\"echo well\": {}}]";
 fn a_killed_run_is_a_failed_run() {
     let bed = Bed::new();
     bed.manifest("m.yaml", SLEEP);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     pid_in(&bed.env.path("pid"));
     kill(Pid::from_raw(agent.run_pid()), Signal::SIGKILL).unwrap();
@@ -41,7 +41,7 @@ fn a_killed_run_is_a_failed_run() {
 fn a_crashed_run_is_told_from_a_killed_one() {
     let bed = Bed::new();
     bed.manifest("m.yaml", SLEEP);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     pid_in(&bed.env.path("pid"));
     kill(Pid::from_raw(agent.run_pid()), Signal::SIGABRT).unwrap();
@@ -56,7 +56,7 @@ fn a_run_kills_the_process_group_of_its_parent() {
     // The fifth field is the process group.
     let attack = "exec: [{\"sh -c 'read a b c d e f < /proc/$PPID/stat; kill -9 -$e'\": {}}]";
     bed.manifest("m.yaml", attack);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["the run was killed by signal 9"]);
     bed.manifest("m.yaml", WELL);
@@ -74,7 +74,7 @@ fn what_a_run_leaves_behind_does_not_hold_up_the_next() {
         return;
     }
     bed.manifest("m.yaml", fork);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied", "reason=\"schedule\""]);
     let left = pid_in(&bed.env.path("pid"));
@@ -92,7 +92,7 @@ fn a_run_that_fills_memory_dies_alone() {
     let file = "file: [{\"[DIR]/big\": {ensure: present, [ME], mode: \"0600\", content: \"{{ repeat('x', \
                 1000000000) + repeat('y', 1000000000) }}\"}}]";
     bed.manifest("m.yaml", file);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     // Every process of the agent may use this much.
     let mut agent = bed.start_with(&[], |command| {
         let program = command.get_program().to_owned();
@@ -155,7 +155,7 @@ fn a_run_is_killed_at_random_moments() {
         files.join(", ")
     );
     bed.manifest("m.yaml", &manifest);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied"]);
     assert!(bed.env.path("reacted").exists(), "{}", agent.log());

@@ -98,7 +98,7 @@ fn a_preview_changes_nothing() {
 fn an_agent_applies_obeys_signals_and_stops() {
     let bed = Bed::new();
     bed.manifest("m.yaml", TOUCH);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     let line = agent.wait_for(&["applied", "reason=\"schedule\""]);
     assert!(line.contains("WARN") && line.contains("changed=1"), "{line}");
@@ -286,7 +286,7 @@ fn checks_that_are_critical_lead_to_an_apply() {
     let resources = "exec: [{\"sh -c 'echo x >> [DIR]/ran; touch [DIR]/well'\": {health_checks: [{name: \
                      well, command: \"/bin/sh -c 'test -e [DIR]/well || exit 2'\"}]}}, {\"true\": {}}]";
     bed.manifest("m.yaml", resources);
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\nhealth_check_interval: 5s\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\nhealth_check_interval: 5s\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied"]);
     agent.wait_for(&["checked", "INFO"]);
@@ -389,7 +389,7 @@ fn an_invalid_manifest_leaves_the_last_valid_one_in_force() {
         publish(&good("one"));
         let manifest = if is_local { "[DIR]/m.yaml".to_owned() } else { server.url("/m.tar.gz") };
         bed.configure(&format!(
-            "manifests: ['{manifest}']\ninterval: 1h\nmonitor_port: {port}\nmonitor_address: 127.0.0.1\n"
+            "manifests: ['{manifest}']\ninterval: 1000h\nmonitor_port: {port}\nmonitor_address: 127.0.0.1\n"
         ));
         let metric = |name: &str| {
             let (_, text) = get(port, "/metrics");

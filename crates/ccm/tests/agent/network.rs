@@ -30,7 +30,7 @@ fn objects_are_applied_followed_and_suspended() {
     wire.make_object_bucket("M", 1);
     put_object(&mut wire, "M", "m.tgz", &echo("one"));
     let bed = Bed { env: nats.env };
-    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1h\n");
+    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["exec#echo one changed", "manifest=\"obj://M/m.tgz\""]);
     agent.wait_for(&["applied"]);
@@ -100,7 +100,7 @@ fn a_broken_archive_and_an_invalid_manifest() {
     wire.make_object_bucket("M", 1);
     put_object(&mut wire, "M", "m.tgz", &echo("good"));
     let bed = Bed { env: nats.env };
-    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1h\n");
+    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["exec#echo good changed"]);
     for bad in [b"not an archive".to_vec(), tarball("ccm: [\n")] {
@@ -146,7 +146,7 @@ fn the_broker_is_down_at_the_start() {
     let (code, said) = bed.run(&["--once"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("exec#echo a changed"), "{said}");
-    bed.configure("manifests: ['obj://M/a.tgz', 'obj://M/b.tgz']\ninterval: 1h\n");
+    bed.configure("manifests: ['obj://M/a.tgz', 'obj://M/b.tgz']\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["exec#echo a changed"]);
     agent.wait_for(&["there is no manifest to apply yet", "b.tgz"]);
@@ -178,7 +178,7 @@ fn the_broker_is_lost_and_hangs() {
     bed.manifest("gated.yaml", DEFERRED);
     bed.manifest("web.yaml", &format!("exec: [{{\"true\": {{{}}}}}]", entry("web", "1h")));
     bed.configure(
-        "manifests: [[DIR]/eager.yaml, [DIR]/gated.yaml, [DIR]/web.yaml]\ninterval: 1h\nregistration: \
+        "manifests: [[DIR]/eager.yaml, [DIR]/gated.yaml, [DIR]/web.yaml]\ninterval: 1000h\nregistration: \
          jetstream\n",
     );
     let mut agent = bed.start(&[]);
@@ -249,7 +249,7 @@ fn credentials_are_refused_then_right() {
     };
     context(&bed.env, "CCM", &members("wr0ng"));
     bed.manifest("m.yaml", "exec: [{\"true\": {}}]");
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\nregistration: nats\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\nregistration: nats\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["ERROR", "refused the credentials of context"]);
     agent.wait_for(&["applied"]);
@@ -276,7 +276,7 @@ fn a_context_that_others_can_write_is_warned_of() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
     bed.manifest("m.yaml", "exec: [{\"true\": {}}]");
     bed.configure(
-        "manifests: [[DIR]/m.yaml]\ninterval: 1h\nregistration: nats\nlog_level: debug\n",
+        "manifests: [[DIR]/m.yaml]\ninterval: 1000h\nregistration: nats\nlog_level: debug\n",
     );
     let mut agent = bed.start(&[]);
     agent.wait_for(&["WARN", "is writable by other users"]);
@@ -333,7 +333,7 @@ fn data_is_followed_but_not_too_closely() {
         "m.yaml",
         "data: {n: none}\nccm: {resources: [exec: [{\"echo n={{ Data.n }}\": {alias: e, logoutput: true}}]]}\n",
     );
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\nexternal_data_url: kv://D/k\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\nexternal_data_url: kv://D/k\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["n=0"]);
     let begin = Instant::now();
@@ -370,7 +370,7 @@ fn an_agent_costs_a_server_little() {
     wire.make_object_bucket("M", 1);
     put_object(&mut wire, "M", "m.tgz", &echo("one"));
     let bed = Bed { env: nats.env };
-    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1h\nexternal_data_url: kv://D/k\n");
+    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1000h\nexternal_data_url: kv://D/k\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["exec#echo one changed"]);
     let connections: serde_json::Value =

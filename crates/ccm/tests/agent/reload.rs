@@ -13,7 +13,7 @@ const B: &str = "exec: [{\"sh -c 'echo b >> [DIR]/ran'\": {}}]";
 fn a_wrong_configuration_leaves_the_old_one() {
     let bed = Bed::new();
     bed.manifest("a.yaml", A);
-    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied"]);
     bed.configure("manifests: [a.yaml]\nintervall: 1h\n");
@@ -40,16 +40,16 @@ fn manifests_come_and_go() {
     let bed = Bed::new();
     bed.manifest("a.yaml", A);
     bed.manifest("b.yaml", B);
-    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied", "a.yaml"]);
-    bed.configure("manifests: [[DIR]/a.yaml, [DIR]/b.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/a.yaml, [DIR]/b.yaml]\ninterval: 1000h\n");
     agent.signal(Signal::SIGHUP);
     agent.wait_for(&["applied", "b.yaml"]);
     assert_eq!(bed.env.read("ran"), "a\nb\n", "what stays keeps its times");
-    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1h\nlog_level: error\n");
+    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1000h\nlog_level: error\n");
     agent.signal(Signal::SIGHUP);
-    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1000h\n");
     agent.signal(Signal::SIGHUP);
     agent.wait_for_times(&["reloaded the configuration"], 2);
     agent.signal(Signal::SIGUSR1);
@@ -108,7 +108,7 @@ fn metrics_stay_where_the_cache_cannot_move() {
     bed.manifest("a.yaml", A);
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let metrics = |address: &str| format!("monitor_port: {port}\nmonitor_address: {address}\n");
-    let manifests = "manifests: [[DIR]/a.yaml]\ninterval: 1h\n";
+    let manifests = "manifests: [[DIR]/a.yaml]\ninterval: 1000h\n";
     bed.configure(&format!("{manifests}{}", metrics("127.0.0.1")));
     let mut agent = bed.start(&[]);
     agent.wait_for(&["the agent has started"]);
@@ -129,7 +129,7 @@ fn a_directory_that_was_made_safe_is_accepted() {
     }
     let bed = Bed::new();
     bed.manifest("a.yaml", A);
-    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start_with(&[], |command| {
         command.env("CCM_STRICT", "1");
     });
@@ -156,14 +156,14 @@ fn a_run_at_work_goes_on_when_its_manifest_leaves() {
          [DIR]/ran'\": {}}]",
     );
     bed.manifest("b.yaml", B);
-    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/a.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     pid_in(&bed.env.path("pid"));
-    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1h\ncache_dir: [DIR]/other\n");
+    bed.configure("manifests: [[DIR]/b.yaml]\ninterval: 1000h\ncache_dir: [DIR]/other\n");
     // The line above is the one that counts.
     bed.env.write(
         "config.yaml",
-        "cache_dir: [DIR]/other\nsplay: 0\nmanifests: [[DIR]/b.yaml]\ninterval: 1h\n",
+        "cache_dir: [DIR]/other\nsplay: 0\nmanifests: [[DIR]/b.yaml]\ninterval: 1000h\n",
     );
     agent.signal(Signal::SIGHUP);
     agent.wait_for(&["reloaded the configuration"]);

@@ -44,7 +44,7 @@ fn systemd_is_told_how_the_agent_is() {
         "m.yaml",
         "exec: [{\"sh -c 'echo \\\"[$NOTIFY_SOCKET]\\\" > [DIR]/seen; sleep 3'\": {}}]",
     );
-    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1h\n");
+    bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start_with(&[], |command| {
         command.env("NOTIFY_SOCKET", bed.env.path("notify")).env("WATCHDOG_USEC", "2000000");
     });

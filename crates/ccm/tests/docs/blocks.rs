@@ -57,8 +57,17 @@ fn stage(page: &Page) -> tempfile::TempDir {
             let written = &rest[..end];
             let source = directory.path().join(written);
             let is_here = source.starts_with(directory.path()) && !written.contains("://");
+            let is_directory = written.ends_with('/') || block.text.contains("scaffold");
             if is_here && !source.exists() {
-                std::fs::create_dir_all(source).unwrap();
+                std::fs::create_dir_all(if is_directory {
+                    &source
+                } else {
+                    source.parent().unwrap()
+                })
+                .unwrap();
+                if !is_directory {
+                    std::fs::write(source, "").unwrap();
+                }
             }
         }
     }

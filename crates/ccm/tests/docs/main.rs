@@ -27,14 +27,20 @@ mod functions;
 mod links;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ccm_testkit::markdown::{Page, pages};
 
+/// The binary under test, called `ccm`: of another build, if `CCM_BINARY` names it.
+fn binary() -> PathBuf {
+    let given = std::env::var_os("CCM_BINARY").map(PathBuf::from);
+    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_ccm").into())
+}
+
 /// ccm, with nothing in its environment that is not ours.
 fn ccm(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ccm"));
+    let mut command = Command::new(binary());
     command
         .current_dir(directory)
         .env_clear()

@@ -306,12 +306,13 @@ fn nonsense_is_refused_quickly() {
         ("anchors", (0..100_000).map(|n| format!("- &a{n} x\n")).collect()),
     ] {
         env.manifest(&text);
-        let begin = Instant::now();
-        let output = env.run(["validate", "manifest.yaml"]);
-        assert_eq!(output.status.code(), Some(1), "{name}");
+        // The kernel ends what takes longer. Time of the processor does not depend on
+        // what else the machine does.
+        let script = "ulimit -t 20; exec \"$0\" validate manifest.yaml";
+        let output = env.shell(script).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", output.status);
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert!(stderr.len() < 20_000, "{name}: {} bytes of error", stderr.len());
-        assert!(begin.elapsed() < Duration::from_secs(20), "{name}: {:?}", begin.elapsed());
     }
 }
 

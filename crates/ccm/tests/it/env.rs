@@ -1,6 +1,6 @@
 //! A place of its own for each test, and a picture of what ccm said there.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -77,11 +77,21 @@ impl TestEnv {
     }
 
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        // Long runs of tests go on with a copy while others build.
-        let given = std::env::var_os("CCM_BINARY");
-        let mut command = Command::new(given.unwrap_or_else(|| env!("CARGO_BIN_EXE_ccm").into()));
+        let mut command = self.program(&binary());
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// A shell that runs a script, in which `$0` is ccm.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.program("/bin/sh".as_ref());
+        command.args(["-c", script]).arg(binary());
+        command
+    }
+
+    fn program(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.dir())
             .env_clear()
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
@@ -187,4 +197,9 @@ fn mask_duration(line: &str, before: &str) -> String {
         return line.to_owned();
     }
     format!("{}[TIME]{}", &line[..start], &line[end..])
+}
+
+/// Long runs of tests go on with a copy while others build.
+fn binary() -> OsString {
+    std::env::var_os("CCM_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_ccm").into())
 }

@@ -253,3 +253,21 @@ ccm:
         }
     }
 }
+
+/// A manifest that does not run leaves the decisions of others where they are.
+#[test]
+fn decisions_belong_to_the_manifest_that_they_are_about() {
+    let env = TestEnv::new();
+    env.write(
+        "manifest.yaml",
+        "ccm:\n  resources:\n    - exec: [{wrong: {command: /nowhere}}]\n    \
+         - apply: [{a.yaml: {require: ['exec#wrong']}}]\n    - apply: [{b.yaml: {}}]\n",
+    );
+    env.write("a.yaml", "ccm: {resources: [{exec: [{same: {command: /bin/true}}]}]}\n");
+    env.write("b.yaml", "ccm: {resources: [{exec: [{same: {command: /bin/true}}]}]}\n");
+    let graph = json(&env, ["graph", "manifest.yaml", "--plan", "--format", "json"]);
+    let nodes = graph["nodes"].as_array().unwrap().iter();
+    let same: Vec<_> = nodes.filter(|node| node["name"] == "same").collect();
+    assert_eq!(same[0]["decision"], Value::Null, "{graph}");
+    assert_eq!(same[1]["decision"]["outcome"], "run", "{graph}");
+}

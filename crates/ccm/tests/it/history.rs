@@ -193,6 +193,16 @@ ccm:
     assert!(text.contains("t/big cannot be restored later"), "{text}");
     assert_eq!(runs(&env)[0]["undo"], "partly");
     let text = fails(&env, ["undo"]);
+    assert!(
+        text.contains(
+            "file#[DIR]/t/big came after"
+                .replace("[DIR]", &env.dir().display().to_string())
+                .as_str()
+        ),
+        "{text}"
+    );
+    assert_eq!(env.read("t/f"), "new\n");
+    let text = fails(&env, ["undo", "--partial"]);
     let (said_first, rest) = text.split_once("\n\n").unwrap();
     for words in ["exec#touch", "does not know what a command has changed", "larger than 64 MiB"] {
         assert!(said_first.contains(words), "no {words} in {said_first}");
@@ -218,6 +228,10 @@ fn contents_that_are_gone_or_damaged_are_not_restored() {
         let cat = fails(&env, ["history", "cat", &id, "t/changed"]);
         assert!(cat.contains("no longer there"), "{cat}");
         let text = fails(&env, ["undo"]);
+        assert!(text.contains("t/changed came after"), "{text}");
+        assert!(text.contains("its former content is no longer in the history"), "{text}");
+        assert!(env.path("t/new").exists(), "nothing is undone without --partial");
+        let text = fails(&env, ["undo", "--partial"]);
         assert!(text.contains("its former content is no longer in the history"), "{text}");
         assert_eq!(env.read("t/changed"), "one\nnew\n");
         assert!(!env.path("t/gone/deep/f").exists());

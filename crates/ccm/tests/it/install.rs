@@ -138,6 +138,7 @@ fn a_release_is_installed_upgraded_and_removed() {
         assert!(output.status.success(), "{}", said(&output));
         assert_eq!(release.installed(), ["share/man/man1/other.1"]);
         assert!(!release.prefix().join("bin").exists());
+        assert!(!release.prefix().join("share/doc").exists());
         let output = release.install(shell, &["--uninstall"]);
         assert!(!output.status.success());
         assert!(said(&output).contains("there is no installation"), "{}", said(&output));
@@ -180,6 +181,63 @@ fn a_foreign_program_is_not_replaced() {
         assert_eq!(fs::read_to_string(&binary).unwrap(), "#!/bin/sh\necho other\n");
         assert_eq!(release.installed(), ["bin/ccm"]);
     }
+}
+
+#[test]
+fn directories_that_were_there_stay_and_replaced_files_are_named() {
+    for shell in shells() {
+        let release = Release::new(&["1.0.0"]);
+        for directory in ["bin", "share/man"] {
+            fs::create_dir_all(release.prefix().join(directory)).unwrap();
+        }
+        fs::create_dir_all(release.prefix().join("share/man/man1")).unwrap();
+        fs::write(release.prefix().join("share/man/man1/ccm.1.gz"), "of others").unwrap();
+        let output = release.install(shell, &[]);
+        let page = release.prefix().join("share/man/man1/ccm.1.gz");
+        let words = format!("Replacing {}, which another program installed", page.display());
+        assert!(output.status.success() && said(&output).contains(&words), "{}", said(&output));
+        let again = release.install(shell, &[]);
+        assert!(again.status.success() && !said(&again).contains(&words), "{}", said(&again));
+        assert!(release.install(shell, &["--uninstall"]).status.success());
+        assert_eq!(release.installed(), [""; 0]);
+        let left =
+            Command::new("find").arg(release.prefix()).args(["-type", "d"]).output().unwrap();
+        let left = String::from_utf8(left.stdout).unwrap();
+        let mut left: Vec<&str> = left
+            .lines()
+            .filter_map(|line| line.split_once("prefix"))
+            .map(|(_, name)| name)
+            .collect();
+        left.sort_unstable();
+        assert_eq!(left, ["", "/bin", "/share", "/share/man", "/share/man/man1"]);
+    }
+}
+
+/// A system of busybox alone: its wget, tar, grep, sed and the others.
+#[test]
+fn busybox_is_enough() {
+    if lacks_program("busybox") {
+        return;
+    }
+    let release = Release::new(&["1.0.0+build.1"]);
+    let programs = release.root.path().join("programs");
+    fs::create_dir(&programs).unwrap();
+    let busybox = String::from_utf8(
+        Command::new("sh").args(["-c", "command -v busybox"]).output().unwrap().stdout,
+    );
+    let busybox = busybox.unwrap();
+    let installed = Command::new(busybox.trim()).args(["--install", "-s"]).arg(&programs).output();
+    assert!(installed.unwrap().status.success());
+    let run = |arg: &str, value: &str| {
+        let mut command = Command::new(programs.join("sh"));
+        command.env_clear().env("PATH", &programs).env("TMPDIR", release.root.path());
+        command.arg(script()).args([arg, value]).arg("--prefix").arg(release.prefix());
+        command.env("CCM_DOWNLOAD", release.server.url("/")).output().unwrap()
+    };
+    let output = run("--version", "1.0.0+build.1");
+    assert!(said(&output).contains("Installed ccm 1.0.0+build.1 ("), "{}", said(&output));
+    let output = run("--version", "1.0.0xbuild.1");
+    assert!(said(&output).contains("has no archive of version"), "{}", said(&output));
 }
 
 /// Someone pipes the script into a shell, and the connection ends.

@@ -162,10 +162,19 @@ const WRITING: &str = "write,writev,pwrite64,openat,openat2,rename,renameat,rena
                        fsetxattr,clone,clone3,vfork,fork";
 
 /// A moment: just before the n-th call of this name.
-type Moment = (String, usize);
+pub(crate) type Moment = (String, usize);
 
 fn traced(env: &TestEnv, round: usize, options: &[&str]) -> std::process::ExitStatus {
-    let ccm = env.command(["apply", "manifest.yaml", "--no-report", "--fact", &fact(round)]);
+    traced_with(env, &["--fact", &fact(round)], options)
+}
+
+pub(crate) fn traced_with(
+    env: &TestEnv,
+    args: &[&str],
+    options: &[&str],
+) -> std::process::ExitStatus {
+    let args = ["apply", "manifest.yaml", "--no-report"].iter().chain(args);
+    let ccm = env.command(args);
     let mut command = Command::new("strace");
     // Only ccm itself, not what it starts.
     command.args(["-qq", "-o"]).arg(env.path("trace")).args(options);
@@ -176,7 +185,11 @@ fn traced(env: &TestEnv, round: usize, options: &[&str]) -> std::process::ExitSt
 
 /// The moments that a run has.
 fn moments(env: &TestEnv, round: usize) -> Vec<Moment> {
-    let status = traced(env, round, &["-e", &format!("trace={WRITING}")]);
+    moments_with(env, &["--fact", &fact(round)])
+}
+
+pub(crate) fn moments_with(env: &TestEnv, args: &[&str]) -> Vec<Moment> {
+    let status = traced_with(env, args, &["-e", &format!("trace={WRITING}")]);
     assert!(status.success(), "{status:?}");
     let mut counts = std::collections::HashMap::<String, usize>::new();
     let mut moments = Vec::new();

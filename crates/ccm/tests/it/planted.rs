@@ -33,7 +33,7 @@ pub(crate) fn give_away(path: &Path) {
 }
 
 /// How often the attacks with a race in them are tried.
-fn attempts() -> usize {
+pub(crate) fn attempts() -> usize {
     let wanted = std::env::var("CCM_ATTACKS").ok().and_then(|count| count.parse().ok());
     wanted.unwrap_or(25)
 }
@@ -201,7 +201,7 @@ fn a_list_that_is_planted_again_and_again_does_not_survive() {
 
 /// `home/app` of nobody with a file, `etc` of root with one of the same name,
 /// and `home/lure`: a symlink of nobody to root's directory.
-fn lured() -> Option<TestEnv> {
+pub(crate) fn lured() -> Option<TestEnv> {
     let env = shared_place()?;
     for directory in ["home", "home/app", "etc"] {
         fs::create_dir(env.path(directory)).unwrap();
@@ -217,7 +217,7 @@ fn lured() -> Option<TestEnv> {
     Some(env)
 }
 
-fn is_untouched(env: &TestEnv) -> bool {
+pub(crate) fn is_untouched(env: &TestEnv) -> bool {
     let meta = fs::symlink_metadata(env.path("etc/passwd"));
     let names = fs::read_dir(env.path("etc")).unwrap().count();
     let is_same =
@@ -265,7 +265,7 @@ fn a_users_symlink_does_not_lead_root_elsewhere() {
 }
 
 /// Swaps two names as nobody, as fast as the kernel can, while `work` runs.
-fn while_swapping(a: &Path, b: &Path, work: impl FnOnce()) {
+pub(crate) fn while_swapping(a: &Path, b: &Path, work: impl FnOnce()) {
     struct End<'a>(&'a AtomicBool);
     impl Drop for End<'_> {
         fn drop(&mut self) {

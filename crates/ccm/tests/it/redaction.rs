@@ -182,7 +182,7 @@ fn names_with_secrets_are_masked_in_logs_and_history() {
         std::fs::read_to_string(env.state().join("runs").join(id).join("journal")).unwrap();
     assert!(journal.contains("run [redacted]"), "{journal}");
     assert!(!journal.contains("run hunter2") && !journal.contains("child-hunter2"), "{journal}");
-    let undone = env.run(["undo", id]);
+    let undone = env.run(["undo", id, "--partial"]);
     assert!(!everything(&undone).contains("hunter2"), "{undone:?}");
     assert_eq!(env.read("f-hunter2-s3cret"), "old", "{undone:?}");
 }

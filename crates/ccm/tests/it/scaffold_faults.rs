@@ -237,3 +237,46 @@ fn what_cannot_be_listed_is_not_called_purged() {
     assert_eq!(purged.status.code(), Some(1), "{purged:?}");
     assert!(String::from_utf8_lossy(&purged.stdout).contains("t/closed"), "{purged:?}");
 }
+
+/// One file that fails its check keeps all of them as they were, and the
+/// command sees only files that change.
+#[test]
+fn a_rendered_file_that_fails_its_check_changes_nothing() {
+    let env = TestEnv::new();
+    env.write("src/a", "ok [[ facts.v ]]\n");
+    env.write("src/b", "[[ facts.v ]]\n");
+    env.write("src/same", "never checked\n");
+    env.write("t/same", "never checked\n");
+    env.write("t/a", "old\n");
+    env.write("check.sh", "echo \"$1\" >>[DIR]/seen; cat \"$1\"; grep -q ok \"$1\"\n");
+    env.manifest(
+        "ccm: {resources: [{scaffold: [{[DIR]/t: {source: src, purge: true, validate: \
+         'sh [DIR]/check.sh {}'}}]}]}",
+    );
+    env.write("t/foreign", "x\n");
+    let before = ccm_testkit::snapshot_of_content(&env.path("t"));
+    for args in [&["--noop"][..], &[]] {
+        let mut command = env.command(["apply", "manifest.yaml", "--no-report", "--fact", "v=bad"]);
+        let output = command.args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let message = format!(
+            "validation failed: sh {0}/check.sh {0}/t/b exited with code 1",
+            env.dir().display()
+        );
+        assert!(text.contains(&message), "{text}");
+        assert_eq!(ccm_testkit::snapshot_of_content(&env.path("t")), before);
+    }
+    let seen = env.read("seen");
+    assert!(!seen.contains("/same") && !seen.contains("/t/"), "{seen}");
+    let args = ["apply", "manifest.yaml", "--no-report", "--fact", "v=ok"];
+    assert!(env.run(args).status.success());
+    assert_eq!((env.read("t/b"), env.path("t/foreign").exists()), ("ok\n".into(), false));
+    fs::remove_file(env.path("seen")).unwrap();
+    assert!(env.run(args).status.success());
+    assert!(!env.path("seen").exists(), "nothing changes, so nothing is checked");
+    env.manifest("ccm: {resources: [{scaffold: [{[DIR]/t: {source: src, validate: 'sh -n'}}]}]}");
+    let output = env.run(["validate", "manifest.yaml"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("the command does not contain `{}`"), "{text}");
+}

@@ -65,12 +65,12 @@ fn keys_and_credentials() {
     if lacks_nats() {
         return;
     }
-    let (user, other) = (nkeys::KeyPair::new_user(), nkeys::KeyPair::new_user());
+    let (user, other) = (nkeys::KeyPair::new_user().unwrap(), nkeys::KeyPair::new_user().unwrap());
     let users = format!("authorization {{ users = [ {{ nkey: {} }} ] }}", user.public_key());
     let bed = Bed::with(&users);
     let (env, url) = (&bed.env, format!("\"url\": \"{}\"", bed.server.url()));
-    private(env, "user.nk", &format!("# a comment\n{}\n", user.seed().unwrap()));
-    private(env, "other.nk", &other.seed().unwrap());
+    private(env, "user.nk", &format!("# a comment\n{}\n", user.seed()));
+    private(env, "other.nk", &other.seed());
     private(env, "bad.nk", "not a seed\n");
     context(env, "CCM", &format!("{url}, \"nkey\": \"~/user.nk\""));
     context(env, "RELATIVE", &format!("{url}, \"nkey\": \"user.nk\""));

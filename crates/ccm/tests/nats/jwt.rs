@@ -34,8 +34,11 @@ fn token(
 
 impl Operator {
     pub(crate) fn new() -> Self {
-        let (operator, system, account) =
-            (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_account());
+        let (operator, system, account) = (
+            KeyPair::new_operator().unwrap(),
+            KeyPair::new_account().unwrap(),
+            KeyPair::new_account().unwrap(),
+        );
         let limits = json!({
             "subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true,
             "conn": -1, "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1,
@@ -64,13 +67,13 @@ impl Operator {
 
     /// The token and the seed of a new user.
     pub(crate) fn user(&self, expires: Option<i64>) -> (String, String) {
-        let user = KeyPair::new_user();
+        let user = KeyPair::new_user().unwrap();
         let claims = json!({
             "pub": {}, "sub": {}, "subs": -1, "data": -1, "payload": -1, "type": "user",
             "version": 2,
         });
         let token = token(&self.account, &user.public_key(), expires, "user", &claims);
-        (token, user.seed().unwrap())
+        (token, user.seed())
     }
 }
 

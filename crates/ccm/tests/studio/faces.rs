@@ -3,7 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use ccm_testkit::wait_until;
 use serde_json::{Value, json};
@@ -20,10 +20,14 @@ struct Seen {
 
 impl Seen {
     fn new(dir: &Path, events: &[Value], summary: &Value, end: &'static str) -> Self {
-        let events = events.iter().map(|event| of_event(dir, event)).collect();
+        let events: Vec<Value> = events.iter().map(|event| of_event(dir, event)).collect();
         let counts = ["outcomes", "total", "changed", "failed", "skipped", "requirements_unmet"];
         let counts = counts.iter().map(|name| summary[name].clone()).collect();
-        let summary = json!({"counts": Value::Array(counts), "health": summary["health_checks"]});
+        let summary = if events.is_empty() {
+            Value::Null
+        } else {
+            json!({"counts": Value::Array(counts), "health": summary["health_checks"]})
+        };
         Self { events, summary, end }
     }
 
@@ -86,51 +90,71 @@ fn of_event(dir: &Path, event: &Value) -> Value {
 /// the end that every face must show.
 struct Scenario {
     name: &'static str,
+    source: Source,
     manifest: &'static str,
-    child: &'static str,
+    /// `child.yaml` and `grandchild.yaml`.
+    children: [&'static str; 2],
     before: fn(&Path),
     rows: &'static [&'static str],
     end: &'static str,
 }
 
-const OK: &str = "exit 0";
-const FAILED: &str = "exit 1";
-const INTERRUPTED: &str = "exit 143";
+/// What is run. An agent applies manifests and nothing else: nobody looks at a
+/// plan of its, and it undoes nothing. So it has no part in the other two.
+#[derive(Clone, Copy)]
+enum Source {
+    Manifest,
+    /// A plan that is saved, then something happens, then it is applied.
+    SavedPlan(fn(&Path)),
+    /// The manifest is applied, then something happens, then that is undone.
+    Undo(fn(&Path)),
+}
 
-const SCENARIOS: [Scenario; 7] = [
+/// The words of `RunExit`.
+const OK: &str = "done";
+const FAILED: &str = "failed";
+const INTERRUPTED: &str = "stopped";
+
+const FILE: &str = "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]";
+
+const SCENARIOS: [Scenario; 11] = [
     Scenario {
         name: "stable",
+        source: Source::Manifest,
         manifest: "- file: [{DIR/target: {ensure: directory, owner: ME, group: MINE, mode: '0755'}}]",
-        child: "",
+        children: ["", ""],
         before: |_| {},
         rows: &["file#DIR/target stable"],
         end: OK,
     },
     Scenario {
         name: "changed",
+        source: Source::Manifest,
         manifest: "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]\n\
                    - exec: [{react: {command: /bin/true, refresh_only: true, subscribe: ['file#DIR/target/a']}}]\n\
                    - exec: [{always: {command: /bin/true}}]",
-        child: "",
+        children: ["", ""],
         before: |_| {},
         rows: &["file#DIR/target/a create", "exec#react refresh", "exec#always run"],
         end: OK,
     },
     Scenario {
         name: "failed",
+        source: Source::Manifest,
         manifest: "- exec: [{wrong: {command: /bin/false}}]\n\
                    - exec: [{after: {command: /bin/true, require: ['exec#wrong']}}]\n\
                    - exec: [{never: {command: /bin/true, control: {if: 'false'}}}]",
-        child: "",
+        children: ["", ""],
         before: |_| {},
         rows: &["exec#wrong failed", "exec#after skipped", "exec#never skipped"],
         end: FAILED,
     },
     Scenario {
         name: "owed",
+        source: Source::Manifest,
         manifest: "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]\n\
                    - exec: [{react: {command: test -e DIR/target/ready, refresh_only: true, subscribe: ['file#DIR/target/a']}}]",
-        child: "",
+        children: ["", ""],
         before: |dir| {
             assert_eq!(cli(dir, &["apply", "site/web.yaml", "--json"]).0, 1);
             std::fs::write(dir.join("target/ready"), "").unwrap();
@@ -140,22 +164,29 @@ const SCENARIOS: [Scenario; 7] = [
     },
     Scenario {
         name: "health check critical",
+        source: Source::Manifest,
         manifest: "- file: [{DIR/target: {ensure: directory, owner: ME, group: MINE, mode: '0755', \
                    health_checks: [{name: sick, command: sh -c 'exit 2', tries: 1}]}}]",
-        child: "",
+        children: ["", ""],
         before: |_| {},
         rows: &["file#DIR/target failed"],
         end: FAILED,
     },
     Scenario {
         name: "nested",
+        source: Source::Manifest,
         manifest: "- apply: [{child.yaml: {}}]\n- exec: [{last: {command: /bin/true}}]",
-        child: "- file: [{DIR/target/c: {content: x, owner: ME, group: MINE, mode: '0644'}}]\n\
-                - exec: [{wrong: {command: /bin/false}}]",
+        children: [
+            "- apply: [{grandchild.yaml: {}}]\n- exec: [{inner: {command: /bin/true}}]",
+            "- file: [{DIR/target/c: {content: x, owner: ME, group: MINE, mode: '0644'}}]\n\
+             - exec: [{wrong: {command: /bin/false}}]",
+        ],
         before: |_| {},
         rows: &[
-            "child.yaml / file#DIR/target/c create",
-            "child.yaml / exec#wrong failed",
+            "child.yaml / grandchild.yaml / file#DIR/target/c create",
+            "child.yaml / grandchild.yaml / exec#wrong failed",
+            "child.yaml / apply#grandchild.yaml failed",
+            "child.yaml / exec#inner run",
             "apply#child.yaml failed",
             "exec#last run",
         ],
@@ -163,12 +194,49 @@ const SCENARIOS: [Scenario; 7] = [
     },
     Scenario {
         name: "interrupted",
+        source: Source::Manifest,
         manifest: "- exec: [{slow: {command: 'touch DIR/target/started; sleep 100', provider: shell}}]\n\
                    - exec: [{last: {command: /bin/true}}]",
-        child: "",
+        children: ["", ""],
         before: |_| {},
         rows: &["exec#slow failed"],
         end: INTERRUPTED,
+    },
+    Scenario {
+        name: "saved plan",
+        source: Source::SavedPlan(|_| {}),
+        manifest: FILE,
+        children: ["", ""],
+        before: |_| {},
+        rows: &["file#DIR/target/a create"],
+        end: OK,
+    },
+    Scenario {
+        name: "stale plan",
+        source: Source::SavedPlan(|dir| std::fs::write(dir.join("target/a"), "another").unwrap()),
+        manifest: FILE,
+        children: ["", ""],
+        before: |_| {},
+        rows: &[],
+        end: FAILED,
+    },
+    Scenario {
+        name: "undo",
+        source: Source::Undo(|_| {}),
+        manifest: FILE,
+        children: ["", ""],
+        before: |_| {},
+        rows: &["file#DIR/target/a remove"],
+        end: OK,
+    },
+    Scenario {
+        name: "undo of what was changed since",
+        source: Source::Undo(|dir| std::fs::write(dir.join("target/a"), "another").unwrap()),
+        manifest: FILE,
+        children: ["", ""],
+        before: |_| {},
+        rows: &["file#DIR/target/a failed"],
+        end: FAILED,
     },
 ];
 
@@ -197,7 +265,8 @@ fn stage(scenario: &Scenario) -> tempfile::TempDir {
             .unwrap();
     };
     write("web.yaml", scenario.manifest);
-    write("child.yaml", scenario.child);
+    write("child.yaml", scenario.children[0]);
+    write("grandchild.yaml", scenario.children[1]);
     (scenario.before)(dir.path());
     dir
 }
@@ -221,6 +290,7 @@ fn cli(dir: &Path, args: &[&str]) -> (i32, Value) {
 }
 
 fn meaning(code: i64) -> &'static str {
+    // The signal of the interrupted one is SIGTERM.
     match code {
         0 => OK,
         1 => FAILED,
@@ -241,29 +311,49 @@ fn interrupt(dir: &Path, pid: u32) {
 }
 
 fn by_command_line(scenario: &Scenario) -> Seen {
-    let dir = stage(scenario);
-    let manifest = dir.path().join("site/web.yaml");
+    let stage = stage(scenario);
+    let dir = stage.path();
+    let manifest = dir.join("site/web.yaml");
     let manifest = manifest.to_str().unwrap();
-    let child = command(dir.path(), &["apply", manifest, "--json"]).spawn().unwrap();
+    let args: &[&str] = match scenario.source {
+        Source::Manifest => &["apply", manifest, "--json"],
+        Source::SavedPlan(between) => {
+            assert_eq!(cli(dir, &["plan", manifest, "--out", "p", "--json"]).0, 0);
+            between(dir);
+            &["apply", "p", "--json"]
+        }
+        Source::Undo(between) => {
+            assert_eq!(cli(dir, &["apply", manifest, "--json"]).0, 0);
+            between(dir);
+            &["undo", "--json"]
+        }
+    };
+    let child = command(dir, args).spawn().unwrap();
     if is_interrupted(scenario) {
-        interrupt(dir.path(), child.id());
+        interrupt(dir, child.id());
     }
     let output = child.wait_with_output().unwrap();
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let end = meaning(output.status.code().unwrap().into());
-    Seen::new(dir.path(), report["events"].as_array().unwrap(), &report["summary"], end)
+    Seen::new(dir, report["events"].as_array().unwrap(), &report["summary"], end)
 }
 
-fn by_agent(scenario: &Scenario) -> Seen {
-    let dir = stage(scenario);
-    let mut child = command(dir.path(), &["agent-run"]).stdin(Stdio::piped()).spawn().unwrap();
+/// A run of the agent, and the pipe that keeps it going.
+fn agent_run(dir: &Path, noop: bool) -> (Child, ChildStdin) {
+    let mut child = command(dir, &["agent-run"]).stdin(Stdio::piped()).spawn().unwrap();
     let job = json!({
-        "manifest": dir.path().join("site/web.yaml"), "url": null, "last_valid": null,
-        "is_known_invalid": false, "facts": [], "data": null, "noop": false,
+        "manifest": dir.join("site/web.yaml"), "url": null, "last_valid": null,
+        "is_known_invalid": false, "facts": [], "data": null, "noop": noop,
         "health_check_only": false, "register": null,
     });
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "{job}").unwrap();
+    (child, input)
+}
+
+fn by_agent(scenario: &Scenario) -> Seen {
+    let dir = stage(scenario);
+    let (mut child, _input) = agent_run(dir.path(), false);
     if is_interrupted(scenario) {
         interrupt(dir.path(), child.id());
     }
@@ -281,46 +371,55 @@ fn by_agent(scenario: &Scenario) -> Seen {
     Seen::new(dir.path(), &events, &result["summary"], meaning(code.into()))
 }
 
-/// Waits for the end of a run of the studio: its state and its report.
-fn done(studio: &Studio, id: &str) -> (String, Value) {
+/// Waits for the end of a run of the studio.
+fn done(studio: &Studio, id: &str) -> Value {
     let mut run = Value::Null;
     wait_until("the end of the run", || {
         run = studio.get(&format!("runs/{id}"));
         run["state"] != "running"
     });
-    (run["state"].as_str().unwrap().to_owned(), run["report"].clone())
+    run
 }
 
 fn id_of(answer: &Value) -> String {
     answer["id"].as_str().unwrap().to_owned()
 }
 
-fn studio_plan(studio: &Studio) -> String {
+/// Starts the run of a scenario.
+fn start(studio: &Studio, scenario: &Scenario) -> Value {
+    let dir = studio.dir.path();
+    if let Source::Undo(between) = scenario.source {
+        assert_eq!(cli(dir, &["apply", "site/web.yaml", "--json"]).0, 0);
+        between(dir);
+        let (_, history) = cli(dir, &["history", "--json"]);
+        let run = history["runs"][0]["id"].as_str().unwrap();
+        return studio.post(&format!("history/state:{run}/undo"), &json!({}));
+    }
+    // The studio applies nothing but plans.
     let text = std::fs::read_to_string(studio.site("web.yaml")).unwrap();
     let plan = json!({"mode": "plan", "path": "web.yaml", "text": text, "diffs": "public"});
-    let id = id_of(&studio.post("runs", &plan));
-    assert_eq!(done(studio, &id).0, "finished");
-    id
+    let plan = id_of(&studio.post("runs", &plan));
+    assert_eq!(done(studio, &plan)["state"], "finished");
+    if let Source::SavedPlan(between) = scenario.source {
+        between(dir);
+    }
+    studio.post("runs", &json!({"mode": "apply", "plan": plan}))
 }
 
 fn by_studio(scenario: &Scenario) -> Seen {
     let studio = Studio::start_in(stage(scenario), &["--allow-apply"]);
-    let plan = studio_plan(&studio);
-    let id = id_of(&studio.post("runs", &json!({"mode": "apply", "plan": plan})));
+    let id = id_of(&start(&studio, scenario));
     let dir = studio.dir.path();
     if is_interrupted(scenario) {
         wait_until("the command", || dir.join("target/started").exists());
         assert!(studio.request(&format!("DELETE runs/{id}"), &[], b"").status < 300);
     }
-    let (state, report) = done(&studio, &id);
-    let has_failed = report["summary"]["failed"] != 0;
-    let end = match (state.as_str(), has_failed) {
-        ("finished", false) => OK,
-        ("finished", true) => FAILED,
-        ("stopped", _) => INTERRUPTED,
-        (other, _) => panic!("{other}: {report}"),
-    };
-    Seen::new(dir, report["events"].as_array().unwrap(), &report["summary"], end)
+    let run = done(&studio, &id);
+    let exit = run["exit"].as_str().unwrap();
+    let end = [OK, FAILED, INTERRUPTED].into_iter().find(|end| *end == exit).unwrap();
+    // A run that did not begin has no report.
+    let events = run["report"]["events"].as_array().cloned().unwrap_or_default();
+    Seen::new(dir, &events, &run["report"]["summary"], end)
 }
 
 #[test]
@@ -330,52 +429,10 @@ fn every_face_tells_the_same_run() {
         let seen = by_command_line(scenario);
         assert_eq!(seen.rows(), scenario.rows, "{name}");
         assert_eq!(seen.end, scenario.end, "{name}");
-        assert_eq!(by_agent(scenario), seen, "{name}: agent and command line");
-        assert_eq!(by_studio(scenario), seen, "{name}: studio and command line");
-    }
-}
-
-/// A manifest with one file, whose plan is saved, then perhaps made stale.
-const PLANNED: Scenario = Scenario {
-    name: "saved plan",
-    manifest: "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]",
-    child: "",
-    before: |_| {},
-    rows: &["file#DIR/target/a create"],
-    end: OK,
-};
-
-#[test]
-fn saved_plans_mean_the_same() {
-    for is_stale in [false, true] {
-        let spoil = |dir: &Path| {
-            if is_stale {
-                std::fs::write(dir.join("target/a"), "another").unwrap();
-            }
-        };
-        let dir = stage(&PLANNED);
-        assert_eq!(cli(dir.path(), &["plan", "site/web.yaml", "--out", "p", "--json"]).0, 0);
-        spoil(dir.path());
-        let (code, report) = cli(dir.path(), &["apply", "p", "--json"]);
-        let studio = Studio::start_in(stage(&PLANNED), &["--allow-apply"]);
-        let plan = studio_plan(&studio);
-        spoil(studio.dir.path());
-        let id = id_of(&studio.post("runs", &json!({"mode": "apply", "plan": plan})));
-        let (state, studio_report) = done(&studio, &id);
-        if is_stale {
-            assert_eq!((code, state.as_str()), (1, "stale"));
-            let errors = report["errors"].as_array().unwrap();
-            assert!(errors[0]["message"].as_str().unwrap().contains("the plan is stale"));
-            assert_eq!(report["events"], json!([]));
-            continue;
+        if matches!(scenario.source, Source::Manifest) {
+            assert_eq!(by_agent(scenario), seen, "{name}: agent and command line");
         }
-        assert_eq!((code, state.as_str()), (0, "finished"));
-        let seen = |dir: &Path, report: &Value| {
-            Seen::new(dir, report["events"].as_array().unwrap(), &report["summary"], OK)
-        };
-        let by_cli = seen(dir.path(), &report);
-        assert_eq!(by_cli.rows(), PLANNED.rows);
-        assert_eq!(seen(studio.dir.path(), &studio_report), by_cli);
+        assert_eq!(by_studio(scenario), seen, "{name}: studio and command line");
     }
 }
 
@@ -394,44 +451,95 @@ fn a_saved_plan_contains_what_earlier_runs_owe() {
     assert_eq!(report["summary"]["outcomes"]["refresh"], 1, "{report}");
 }
 
-#[test]
-fn undo_means_the_same() {
-    let undone = |dir: &Path, report: &Value| {
-        let events = report["events"].as_array().unwrap();
-        assert!(!dir.join("target/a").exists());
-        Seen::new(dir, events, &report["summary"], OK)
-    };
-    let dir = stage(&PLANNED);
-    assert_eq!(cli(dir.path(), &["apply", "site/web.yaml", "--json"]).0, 0);
-    let (code, report) = cli(dir.path(), &["undo", "--json"]);
-    assert_eq!(code, 0, "{report}");
-    let by_cli = undone(dir.path(), &report);
-    assert_eq!(by_cli.rows(), ["file#DIR/target/a remove"]);
-    let site = stage(&PLANNED);
-    assert_eq!(cli(site.path(), &["apply", "site/web.yaml", "--json"]).0, 0);
-    let (_, runs) = cli(site.path(), &["history", "--json"]);
-    let studio = Studio::start_in(site, &["--allow-apply"]);
-    let run = runs["runs"][0]["id"].as_str().or(runs[0]["id"].as_str()).unwrap();
-    let id = id_of(&studio.post(&format!("history/state:{run}/undo"), &json!({})));
-    let (state, report) = done(&studio, &id);
-    assert_eq!(state, "finished", "{report}");
-    assert_eq!(undone(studio.dir.path(), &report), by_cli);
-}
-
 /// Scripts get one JSON document, whatever happens.
 #[test]
-fn an_invalid_manifest_is_a_document_too() {
-    let dir = stage(&PLANNED);
-    std::fs::write(dir.path().join("site/web.yaml"), "ccm: {resources: [{fil: []}]}\n").unwrap();
-    for (args, protocol) in [
-        (&["apply", "site/web.yaml", "--json"][..], "io.choria.ccm.v1.report"),
-        (&["apply", "site/web.yaml", "--noop", "--json"], "io.choria.ccm.v1.report"),
-        (&["plan", "site/web.yaml", "--json"], "io.choria.ccm.v1.plan"),
+fn an_error_is_a_document_too() {
+    const REPORT: &str = "io.choria.ccm.v1.report";
+    const PLAN: &str = "io.choria.ccm.v1.plan";
+    let dir = stage(&SCENARIOS[0]);
+    std::fs::write(dir.path().join("site/bad.yaml"), "ccm: {resources: [{fil: []}]}\n").unwrap();
+    std::fs::write(dir.path().join("cut"), "ccm-plan 1\n").unwrap();
+    assert_eq!(cli(dir.path(), &["plan", "site/web.yaml", "--out", "p", "--json"]).0, 0);
+    let cut = std::fs::read(dir.path().join("p")).unwrap();
+    std::fs::write(dir.path().join("cut"), &cut[..cut.len() / 2]).unwrap();
+    for (args, protocol, says) in [
+        (&["apply", "site/bad.yaml", "--json"][..], REPORT, "fil"),
+        (&["apply", "site/bad.yaml", "--noop", "--json"], REPORT, "fil"),
+        (&["apply", "missing.yaml", "--json"], REPORT, "cannot open"),
+        (&["apply", "cut", "--json"], REPORT, "plan"),
+        (&["apply", "p", "--only", "x", "--json"], REPORT, "saved plan"),
+        (&["apply", "site/web.yaml", "--report-file", "no/r", "--json"], REPORT, "no/r"),
+        (&["apply", "site/web.yaml", "--hiera", "no.yaml", "--json"], REPORT, "no.yaml"),
+        (&["undo", "--json"], REPORT, "undo"),
+        (&["undo", "nothing", "--json"], REPORT, "nothing"),
+        (&["plan", "site/bad.yaml", "--json"], PLAN, "fil"),
+        (&["plan", "site/web.yaml", "--out", "no/p", "--json"], PLAN, "no/p"),
+        (&["plan", "site/web.yaml", "--only", "x#y", "--json"], PLAN, "x#y"),
+        (&["plan", "show", "site/web.yaml", "--json"], "", "plan"),
+        (&["check", "none.yaml", "--json"], "", "none.yaml"),
+        (&["why", "site/web.yaml", "exec#none", "--json"], "", "exec#none"),
+        (&["ensure", "file", "relative", "--json"], "", "relative"),
+        (&["status", "file", "relative", "--json"], "", "relative"),
     ] {
         let (code, document) = cli(dir.path(), args);
-        assert_eq!((code, &document["protocol"]), (1, &json!(protocol)), "{document}");
+        assert_ne!(code, 0, "{args:?}: {document}");
+        let known = document["protocol"].as_str().unwrap_or_default();
+        assert_eq!(known, protocol, "{args:?}: {document}");
         let error = &document["errors"][0];
-        assert!(error["message"].as_str().unwrap().contains("fil"), "{document}");
-        assert_eq!(error["line"], 1, "{document}");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.contains(says), "{args:?}: {document}");
+        if says == "fil" {
+            assert_eq!(error["line"], 1, "{args:?}: {document}");
+        }
+    }
+}
+
+/// A source scheme is known to every face, or to none: each accepts a URL of the
+/// network and lists the same schemes for one that there is not.
+#[test]
+fn every_face_knows_the_same_schemes() {
+    const ARCHIVE: &str = "- archive: [{DIR/target/a.tgz: {url: 'URL', owner: ME, group: MINE}}]";
+    const KNOWN: &str = "available schemes: file, http, https, kv, obj";
+    for (url, is_known) in [("obj://B/a.tgz", true), ("kv://B/a.tgz", true), ("s3://B/a", false)] {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["site", "target"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let write = |name: &str, url: &str| {
+            let path = dir.path().join("site").join(name);
+            std::fs::write(path, manifest(&ARCHIVE.replace("URL", url), dir.path())).unwrap();
+        };
+        write("web.yaml", url);
+        write("http.yaml", "https://h/a.tgz");
+        let resource = format!("archive#{}/target/a.tgz", dir.path().display());
+        let path = dir.path().join("site/web.yaml").display().to_string();
+        let run = |args: &[&str]| {
+            let output = command(dir.path(), args).output().unwrap();
+            String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+        };
+        let config = dir.path().join("agent.yaml");
+        let text = format!(
+            "manifests: ['{path}']\ncache_dir: {0}/cache\nexternal_data_url: {url}\n",
+            dir.path().display()
+        );
+        std::fs::write(&config, text).unwrap();
+        let (child, input) = agent_run(dir.path(), true);
+        let by_agent = child.wait_with_output().unwrap();
+        drop(input);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut faces = vec![
+            ("validate", run(&["validate", &path])),
+            ("plan", run(&["apply", &path, "--noop"])),
+            ("edit", run(&["edit", "site/http.yaml", "set", &resource, "url", url])),
+            ("agent", run(&["agent", "--check", "--config", config.to_str().unwrap()])),
+            ("agent-run", String::from_utf8(by_agent.stdout).unwrap()),
+        ];
+        let studio = Studio::start_in(dir, &[]);
+        let check = studio.post("check", &json!({"path": "web.yaml", "text": text}));
+        faces.push(("studio", check.to_string()));
+        for (face, said) in faces {
+            assert_eq!(said.contains("not available"), !is_known, "{face}: {url}: {said}");
+            assert_eq!(said.contains(KNOWN), !is_known, "{face}: {url}: {said}");
+        }
     }
 }

@@ -32,6 +32,12 @@ fn events(studio: &Studio, id: &str, after: Option<&str>) -> Vec<Event> {
     found
 }
 
+/// The texts that a run has for the page.
+fn messages(studio: &Studio, id: &str) -> String {
+    let all = events(studio, id, None).into_iter().filter(|event| event.1 == "message");
+    all.map(|event| event.2["text"].as_str().unwrap_or_default().to_owned() + "\n").collect()
+}
+
 fn plan(studio: &Studio, text: &str) -> String {
     let body = json!({"mode": "plan", "path": "web.yaml", "text": text, "diffs": "public"});
     studio.post("runs", &body)["id"].as_str().unwrap().to_owned()
@@ -366,9 +372,20 @@ fn the_history_has_runs_sessions_and_reports_and_runs_can_be_undone() {
     // Undo, first only in words.
     let target = studio.dir.path().join("target/app.conf");
     let run = studio.post(&format!("history/{id}/undo"), &json!({"noop": true}));
-    assert_eq!(wait_until_done(&studio, run["id"].as_str().unwrap()), "finished");
+    let run = run["id"].as_str().unwrap();
+    assert_eq!(wait_until_done(&studio, run), "finished");
+    let reason = "cannot undo all of the run";
+    assert!(messages(&studio, run).contains(reason), "a preview says so too");
     assert!(target.exists());
+    // A command that cannot be undone came after the file.
     let run = studio.post(&format!("history/{id}/undo"), &json!({}));
+    let run = run["id"].as_str().unwrap();
+    assert_eq!(wait_until_done(&studio, run), "failed");
+    let said = messages(&studio, run);
+    assert!(said.contains(reason) && said.contains("--partial"), "{said}");
+    assert!(target.exists());
+    let options = json!({"partial": true, "refresh": true});
+    let run = studio.post(&format!("history/{id}/undo"), &options);
     assert_eq!(wait_until_done(&studio, run["id"].as_str().unwrap()), "finished");
     assert!(!target.exists());
     let missing = studio.try_post("history/state:none/undo", &json!({}));

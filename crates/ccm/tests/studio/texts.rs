@@ -235,6 +235,14 @@ fn forms_have_own_values_defaults_and_reasons() {
     assert_eq!(properties["mode"]["shown"], "0644");
     assert_eq!(properties["content"]["resolved"], "workers = 4\n");
     assert_eq!(form["used_by"], json!([{"resource": "exec#reload", "relation": "subscribe"}]));
+    assert_eq!(
+        (&properties["owner"]["required"], &properties["alias"]["required"]),
+        (&json!(true), &json!(false))
+    );
+    // Also if a block of defaults says `absent`.
+    let absent = MANIFEST.replace("defaults: {", "defaults: {ensure: absent, ");
+    let form = studio.post("form", &with(text(&absent), &json!({"resource": "file#config"})));
+    assert_eq!(form["properties"]["owner"]["required"], false);
     let wrong = MANIFEST.replace("content", "contnet");
     let form = studio.post("form", &with(text(&wrong), &json!({"resource": 1})));
     assert_eq!(form["properties"]["contnet"]["suggestion"], "content");

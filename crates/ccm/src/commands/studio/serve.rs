@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ccm_engine::Engine;
 use ccm_host::{
     Cancel, Command, Environment, FileKind, Host, ListenSocket, StandardInput, System, Tree,
 };
-use ccm_resources::TYPES;
 use ccm_studio::{Settings, Studio};
 use clap::ArgMatches;
 use serde_json::json;
@@ -52,8 +50,6 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     };
     let settings = Settings {
         engine,
-        // No way to NATS, so that checks cannot reach it.
-        offline: Engine::new(System::default(), TYPES),
         inputs: {
             let matches = matches.clone();
             Box::new(move |options| {

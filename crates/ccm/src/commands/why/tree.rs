@@ -114,6 +114,9 @@ fn one_read(tree: &mut Tree, depth: usize, read: &WhyRead) {
     } else {
         tree.line(depth, &format!("{kind} {}: {}", read.key, shown(&read.value)));
     }
+    if let Some(key) = &read.data {
+        tree.line(depth + 1, &format!("is data {key}"));
+    }
     if let Some(origin) = &read.origin {
         tree.line(depth + 1, &format!("from {}", place(origin)));
     }
@@ -164,7 +167,9 @@ fn change_text(change: &Change) -> String {
         return format!("{property}: [redacted]");
     }
     let mut parts = Vec::new();
-    if let (Some(added), Some(removed)) = (change.added, change.removed) {
+    if let Some(counts) = change.member_counts() {
+        parts.push(counts);
+    } else if let Some((added, removed)) = change.line_counts() {
         parts.push(format!("+{added} -{removed} lines"));
     } else {
         parts.extend(change.from.iter().map(|from| format!("from {}", cut(&from.to_string()))));
