@@ -62,3 +62,32 @@ pub(crate) fn small(n: usize) -> String {
 pub(crate) fn small_name(i: usize) -> String {
     format!("/etc/app/{i:05}.conf")
 }
+
+/// A manifest that makes `n` files in a loop over its data, and the same files
+/// written out one by one.
+pub(crate) fn looped(directory: &Path, n: usize) -> (String, String) {
+    let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
+    let directory = directory.display();
+    let defaults = format!(
+        "ccm:\n  resources:\n    - file:\n        - defaults: {{owner: {user}, group: {group}, mode: \"0644\"}}\n"
+    );
+    let mut items = String::from("data:\n  sites:\n");
+    let mut written = defaults.clone();
+    for i in 0..n {
+        let _ = writeln!(items, "    - {{name: site{i:06}, port: {}}}", 1024 + i % 60_000);
+        let port = 1024 + i % 60_000;
+        let _ = writeln!(
+            written,
+            "        - {directory}/site{i:06}.conf: {{content: \"listen {port};\\n\"}}"
+        );
+    }
+    let block = defaults.replacen(
+        "    - file:",
+        "    - for_each: \"{{ Data.sites }}\"\n      as: site\n      file:",
+        1,
+    );
+    let looped = format!(
+        "{items}{block}        - \"{directory}/{{{{ site.name }}}}.conf\": {{content: \"listen {{{{ site.port }}}};\\n\"}}\n"
+    );
+    (looped, written)
+}

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ["run", ccm] => report::run(Path::new(ccm), report::measure_all),
         ["archive", ccm] => report::run(Path::new(ccm), report::measure_archive),
         ["plan", ccm] => report::run(Path::new(ccm), report::measure_plan),
+        ["loop", ccm] => report::run(Path::new(ccm), report::measure_loop),
         ["edit", ccm] => report::run(Path::new(ccm), report::measure_edit),
         ["floor", "check", directory, n] => floor::check(Path::new(directory), number(n)),
         ["floor", "read", directory, n] => floor::read(Path::new(directory), number(n)),
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         ["measure", command @ ..] => measure::child(command),
         _ => {
             println!(
-                "usage: ccm-bench run|archive|plan|edit CCM | floor check|read|create DIR N | generate DIR N"
+                "usage: ccm-bench run|archive|plan|loop|edit CCM | floor check|read|create DIR N | generate DIR N"
             );
             return ExitCode::from(64);
         }

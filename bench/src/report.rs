@@ -40,6 +40,56 @@ pub(crate) fn measure_plan(ccm: &Path, base: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Resources of one `for_each`, against the same ones written out. Both manifests
+/// are measured in turn, as the difference is small.
+pub(crate) fn measure_loop(ccm: &Path, base: &Path) -> io::Result<()> {
+    let ccm = ccm.canonicalize()?;
+    let ccm = ccm.to_string_lossy();
+    println!("| what | CPU | written out | ratio | peak memory |\n|---|---|---|---|---|");
+    let mut growth = Vec::new();
+    for n in [1_000, 10_000, 100_000] {
+        let directory = base.join(n.to_string());
+        fs::create_dir(&directory)?;
+        let (looped, written) = generate::looped(&directory, n);
+        let paths = ["looped.yaml", "written.yaml"].map(|name| directory.join(name));
+        fs::write(&paths[0], looped)?;
+        fs::write(&paths[1], written)?;
+        let paths = paths.map(|path| path.to_string_lossy().into_owned());
+        median(1, &[&*ccm, "apply", &paths[0], "--no-sync", "--quiet"], || Ok(()))?;
+        let times = if n > 10_000 { 3 } else { 2 * TIMES + 1 };
+        let commands: [(&str, &[&str]); 2] =
+            [("validate", &[]), ("apply", &["--no-sync", "--quiet"])];
+        for (command, options) in commands {
+            let arguments = |path| [&[&*ccm, command, path][..], options].concat();
+            let [looped, written] = in_turn(times, [&arguments(&paths[0]), &arguments(&paths[1])])?;
+            row(&format!("`ccm {command}` of {n} stable files in a loop"), looped, Some(written));
+            if command == "validate" {
+                growth.push((n, looped.cpu));
+            }
+        }
+    }
+    for pair in growth.windows(2) {
+        let ratio = pair[1].1.as_secs_f64() / pair[0].1.as_secs_f64();
+        println!("| growth from {} to {} in a loop | {ratio:.1} × | | | |", pair[0].0, pair[1].0);
+    }
+    Ok(())
+}
+
+/// Measures two commands one after the other, several times.
+fn in_turn(times: usize, commands: [&[&str]; 2]) -> io::Result<[Usage; 2]> {
+    let mut usages: [Vec<Usage>; 2] = Default::default();
+    for _ in 0..times {
+        for (usages, command) in usages.iter_mut().zip(commands) {
+            usages.push(median(1, command, || Ok(()))?);
+        }
+    }
+    Ok(usages.map(|mut usages| {
+        usages.sort_by_key(|usage| usage.cpu);
+        let peak_kib = usages.iter().map(|usage| usage.peak_kib).max().unwrap_or_default();
+        Usage { cpu: usages[usages.len() / 2].cpu, peak_kib }
+    }))
+}
+
 /// One edit of a large manifest, with and without the check of what it makes,
 /// against `validate`.
 pub(crate) fn measure_edit(ccm: &Path, base: &Path) -> io::Result<()> {
