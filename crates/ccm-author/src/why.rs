@@ -98,6 +98,8 @@ pub enum SetKind {
     Own,
     /// The `defaults` of its block
     Default,
+    /// A block around its type, with `for_each` or without
+    Block,
     /// A template that renders resources; file and line are those of its output
     Template,
 }

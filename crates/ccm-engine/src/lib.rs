@@ -62,7 +62,7 @@ pub use lifecycle::is_managed;
 pub use manage::{Manage, Turn};
 pub use manifest::{
     Block, Declarations, Diagnosis, FindingsByItem, Manifest, ManifestError, SourceRef,
-    WrittenProperty, find_manifest,
+    WrittenPart, WrittenProperty, find_manifest,
 };
 pub use manifest_run::{Child, MAX_DEPTH, Mode, child_inputs};
 pub use options::RunOptions;

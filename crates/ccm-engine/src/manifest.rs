@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 pub use block::{Block, FindingsByItem};
 pub(crate) use loader::{ManifestLoader, shown};
 pub use loader::{SourceRef, find_manifest};
-pub use structure::WrittenProperty;
+pub use structure::{WrittenPart, WrittenProperty};
 
 use crate::resource::{AnyResource, AnyType};
 
@@ -270,7 +270,7 @@ impl Manifest {
         let is_list = self.declarations.rendered.is_some();
         let parsed = ccm_yaml::parse_lenient(self.source());
         let (templates, source) = (Some(&self.templates), &**self.source());
-        let with = structure::Surroundings { types, templates, source };
+        let with = structure::ReadContext { types, templates, source };
         let written = parsed.map(|(root, _)| structure::read_written(root, with, is_list, index));
         written.unwrap_or_default()
     }

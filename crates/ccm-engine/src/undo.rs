@@ -27,7 +27,7 @@ use blocked::{Pass, blocked};
 pub use choice::find_run;
 pub(crate) use choice::{already_undone, choose_undo};
 use paths::PathUndo;
-use refresh::{Debts, Reaction};
+use refresh::{OwedByRun, Reaction};
 
 /// Options of an undo.
 #[derive(Clone, Debug, Default)]
@@ -185,10 +185,10 @@ impl Engine {
         let mut pass = Pass::default();
         let order = order::order(recorded, &options.host, |turn| is_selected(undo, turn));
         let reactions = if undo.refresh { self.reactions(recorded, &options) } else { Vec::new() };
-        let mut debts = Debts::open(recorded, &options);
+        let mut owed = OwedByRun::open(recorded, &options);
         // Those of an undo that was killed before it came to them.
-        let owing: Vec<bool> = reactions.iter().map(|reaction| debts.has(reaction)).collect();
-        debts.owe(&reactions)?;
+        let owing: Vec<bool> = reactions.iter().map(|reaction| owed.has(reaction)).collect();
+        owed.record(&reactions)?;
         let mut paths = PathUndo::new(recorded, &order, &options, run.host(), undo.force);
         let mut last = Vec::new();
         for number in order {
@@ -210,11 +210,11 @@ impl Engine {
         for (reaction, is_owing) in reactions.iter().zip(owing) {
             let is_due = is_owing || reaction.is_due(&pass);
             if !is_due || run.react(recorded, reaction) {
-                debts.pay(reaction);
+                owed.mark_done(reaction);
             }
         }
-        debts.settle(&pass);
-        debts.close();
+        owed.clear_undone(&pass);
+        owed.close();
         Ok((pass, None))
     }
 

@@ -48,12 +48,12 @@ struct Shared {
     /// Whether commands are killed, also one that is about to be set.
     is_killing: AtomicBool,
     /// Shared with the tokens of [`Cancel::part`].
-    leavings: Arc<Leavings>,
+    leftovers: Arc<Leftovers>,
 }
 
 /// What must not outlive a run that is not waited for.
 #[derive(Debug, Default)]
-struct Leavings {
+struct Leftovers {
     /// The process group of the command that runs now; 0 for none.
     command: AtomicI32,
     /// Temporary files and directories to remove if the end is sudden.
@@ -85,8 +85,9 @@ impl Cancel {
     pub fn part(&self) -> std::io::Result<Self> {
         let wake = new_event()?;
         let event = wake.try_clone()?;
-        let leavings = Arc::clone(&self.shared.leavings);
-        let shared = Shared { event: Some(event), wake: Some(wake), leavings, ..Shared::default() };
+        let leftovers = Arc::clone(&self.shared.leftovers);
+        let shared =
+            Shared { event: Some(event), wake: Some(wake), leftovers, ..Shared::default() };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -182,7 +183,7 @@ impl Cancel {
     /// the running command and removes temporary files.
     pub fn abandon(&self) {
         self.kill_command();
-        for path in self.shared.leavings.temporary.hold().iter() {
+        for path in self.shared.leftovers.temporary.hold().iter() {
             if rustix::fs::unlink(path).is_err() {
                 let _ = std::fs::remove_dir_all(path);
             }
@@ -194,7 +195,7 @@ impl Cancel {
     /// not told of yet.
     pub fn kill_command(&self) {
         self.shared.is_killing.store(true, Ordering::SeqCst);
-        kill_group(self.shared.leavings.command.load(Ordering::SeqCst));
+        kill_group(self.shared.leftovers.command.load(Ordering::SeqCst));
     }
 
     /// Readable once the token is cancelled.
@@ -203,16 +204,16 @@ impl Cancel {
     }
 
     pub(crate) fn remember(&self, temporary: &Path) {
-        self.shared.leavings.temporary.hold().push(temporary.to_owned());
+        self.shared.leftovers.temporary.hold().push(temporary.to_owned());
     }
 
     pub(crate) fn forget(&self, temporary: &Path) {
-        self.shared.leavings.temporary.hold().retain(|known| known != temporary);
+        self.shared.leftovers.temporary.hold().retain(|known| known != temporary);
     }
 
     /// Says which process group must not outlive a sudden end.
     pub(crate) fn set_command(&self, group: i32) {
-        self.shared.leavings.command.store(group, Ordering::SeqCst);
+        self.shared.leftovers.command.store(group, Ordering::SeqCst);
         if self.shared.is_killing.load(Ordering::SeqCst) {
             kill_group(group);
         }

@@ -1,7 +1,8 @@
 //! Builds an explanation.
 
 use ccm_engine::{
-    AnyType, Engine, Inputs, Manifest, RunOptions, WrittenProperty, find_type, templates_of,
+    AnyType, Engine, Inputs, Manifest, RunOptions, WrittenPart, WrittenProperty, find_type,
+    templates_of,
 };
 use ccm_hiera::{Document, EntryState, Explanation};
 use ccm_host::Host;
@@ -165,10 +166,12 @@ fn set_by(manifest: &Manifest, entry: &WrittenProperty) -> SetBy {
     let source = manifest.source();
     let kind = if manifest.declarations.rendered.is_some() {
         SetKind::Template
-    } else if entry.is_default {
-        SetKind::Default
     } else {
-        SetKind::Own
+        match entry.part {
+            WrittenPart::Own => SetKind::Own,
+            WrittenPart::Defaults => SetKind::Default,
+            WrittenPart::Block => SetKind::Block,
+        }
     };
     let line = Some(source.line(entry.span.start));
     SetBy { file: source.name().to_owned(), line, kind }

@@ -100,7 +100,15 @@ impl Block {
                         "the name does not use `{}`; every item would make the same resource",
                         item.name
                     );
-                    return Some(Finding::error(span, message));
+                    let finding = Finding::error(span, message);
+                    let is_hidden = &*item.name == "Item" && !std::ptr::eq(item, innermost);
+                    return Some(if is_hidden {
+                        let hint = "`Item` is that of the inner loop here; give the outer `for_each` \
+                                    an `as`, and use its name";
+                        finding.hint(hint.to_owned())
+                    } else {
+                        finding
+                    });
                 }
                 let hint = "use the key or a member of the item".to_owned();
                 let message = "the name uses only the index of the item: a new item renames \

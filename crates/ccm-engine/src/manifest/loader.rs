@@ -306,8 +306,8 @@ impl ManifestLoader<'_> {
         self,
         source: &'t Source,
         templates: Option<&'t Resolver>,
-    ) -> structure::Surroundings<'t> {
-        structure::Surroundings { types: self.types, templates, source }
+    ) -> structure::ReadContext<'t> {
+        structure::ReadContext { types: self.types, templates, source }
     }
 
     /// Resolves the templates of the resources and checks everything.

@@ -26,7 +26,7 @@ const DEFAULTS: &str = "defaults";
 
 /// What a tree is read with.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'t> {
+pub(super) struct ReadContext<'t> {
     pub(super) types: &'t [&'static dyn AnyType],
     /// What loops are written out with. Without it each has one unknown item.
     pub(super) templates: Option<&'t Resolver>,
@@ -38,7 +38,7 @@ pub(super) struct Surroundings<'t> {
 /// resources are if not in it.
 pub(super) fn read(
     root: Node<'_>,
-    with: Surroundings<'_>,
+    with: ReadContext<'_>,
     into: &mut Declarations,
 ) -> (Vec<Finding>, Option<JetFile>) {
     let mut reading = Reading::new(with);
@@ -50,7 +50,7 @@ pub(super) fn read(
 /// Reads a list of resources that stands alone.
 pub(super) fn read_resources(
     root: Node<'_>,
-    with: Surroundings<'_>,
+    with: ReadContext<'_>,
     into: &mut Declarations,
 ) -> Vec<Finding> {
     let mut reading = Reading::new(with);
@@ -63,7 +63,7 @@ pub(super) fn read_resources(
 /// resources that stands alone.
 pub(super) fn read_written(
     root: Node<'_>,
-    with: Surroundings<'_>,
+    with: ReadContext<'_>,
     is_list: bool,
     index: usize,
 ) -> Vec<WrittenProperty> {
@@ -84,18 +84,28 @@ pub struct WrittenProperty {
     pub key: String,
     /// Where the key stands.
     pub span: Span,
-    /// Whether it comes from the `defaults` of the block.
-    pub is_default: bool,
+    /// The part of the manifest that sets it.
+    pub part: WrittenPart,
     /// Every text in it, keys of maps included.
     pub texts: Vec<String>,
 }
 
+/// The part of a manifest that sets a property of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenPart {
+    /// The resource itself.
+    Own,
+    /// The `defaults` of its type.
+    Defaults,
+    /// A block around its type, with `for_each` or without.
+    Block,
+}
+
 impl WrittenProperty {
-    fn new(entry: &Entry<'_>, is_default: bool) -> Self {
+    fn new(key: &str, span: Span, value: &Node<'_>, part: WrittenPart) -> Self {
         let mut texts = Vec::new();
-        add_texts(&entry.value, &mut texts);
-        let (key, span) = (entry.key.text.to_string(), entry.key.span);
-        Self { key, span, is_default, texts }
+        add_texts(value, &mut texts);
+        Self { key: key.to_owned(), span, part, texts }
     }
 }
 
@@ -119,6 +129,8 @@ struct Reading<'t> {
     resources: Vec<Box<dyn AnyResource>>,
     /// The block that is being read, and what its expressions see.
     block: Option<Arc<Block>>,
+    /// What it and those around it set, as written.
+    blocks: Vec<WrittenProperty>,
     templates: Option<Resolver>,
     /// The tags of blocks that have been read, even of empty loops.
     block_tags: Vec<(usize, Vec<String>)>,
@@ -133,13 +145,14 @@ struct Reading<'t> {
 }
 
 impl<'t> Reading<'t> {
-    fn new(with: Surroundings<'t>) -> Self {
+    fn new(with: ReadContext<'t>) -> Self {
         Self {
             types: with.types,
             source: with.source,
             reader: Reader::default(),
             resources: Vec::new(),
             block: None,
+            blocks: Vec::new(),
             templates: with.templates.cloned(),
             block_tags: Vec::new(),
             has_loops: false,
@@ -326,7 +339,9 @@ impl Reading<'_> {
     /// An entry with `for_each`, `tags` or `control` beside its type.
     fn block_entry(&mut self, words: Words<'_>, entry: &Entry<'_>) {
         let mut block = self.block.as_deref().cloned().unwrap_or_default();
+        let blocks = self.blocks.len();
         if let Some(tags) = words.tags.filter(|node| !node.is_null()) {
+            self.blocks.push(WrittenProperty::new("tags", tags.span, &tags, WrittenPart::Block));
             let tags: Vec<String> = self.reader.read(tags).unwrap_or_default();
             block.tags.extend(tags);
         }
@@ -356,6 +371,7 @@ impl Reading<'_> {
             }
         }
         self.block = outer;
+        self.blocks.truncate(blocks);
     }
 
     /// Reads the entry of a loop once for each item.
@@ -556,8 +572,11 @@ impl Reading<'_> {
             let own = properties.len() - defaults;
             let written = properties.iter().enumerate();
             let written = written.filter(|(_, entry)| !entry.value.is_null());
-            self.written =
-                written.map(|(at, entry)| WrittenProperty::new(entry, at >= own)).collect();
+            let written = written.map(|(at, Entry { key, value })| {
+                let part = if at < own { WrittenPart::Own } else { WrittenPart::Defaults };
+                WrittenProperty::new(&key.text, key.span, value, part)
+            });
+            self.written = written.chain(self.blocks.iter().cloned()).collect();
         }
         let mut resource = kind.declare(properties, Some(span), &mut self.reader);
         if let Some(block) = &self.block {

@@ -99,7 +99,7 @@ fn later_runs(run: &RecordedRun, options: &RunOptions) -> Vec<RecordedRun> {
 }
 
 /// The owed reactions of the manifest of an undone run.
-pub(super) struct Debts<'r> {
+pub(super) struct OwedByRun<'r> {
     run: &'r RecordedRun,
     options: &'r RunOptions,
     store: Option<OwedStore>,
@@ -107,7 +107,7 @@ pub(super) struct Debts<'r> {
     own: HashSet<(Vec<String>, String)>,
 }
 
-impl<'r> Debts<'r> {
+impl<'r> OwedByRun<'r> {
     pub(super) fn open(run: &'r RecordedRun, options: &'r RunOptions) -> Self {
         let noop = options.mode.noop;
         let state = options.state.directory.as_ref();
@@ -134,7 +134,7 @@ impl<'r> Debts<'r> {
     /// # Errors
     ///
     /// Fails if that cannot be recorded; then nothing may be restored.
-    pub(super) fn owe(&mut self, reactions: &[Reaction]) -> ccm_host::Result<()> {
+    pub(super) fn record(&mut self, reactions: &[Reaction]) -> ccm_host::Result<()> {
         let Some(store) = self.store.as_mut().filter(|_| !self.options.mode.noop) else {
             return Ok(());
         };
@@ -151,7 +151,7 @@ impl<'r> Debts<'r> {
         Ok(())
     }
 
-    pub(super) fn pay(&mut self, reaction: &Reaction) {
+    pub(super) fn mark_done(&mut self, reaction: &Reaction) {
         let (route, subscriber) = reaction.key();
         self.own.remove(&(route.to_vec(), subscriber.clone()));
         self.strike_out(route, &subscriber);
@@ -170,7 +170,7 @@ impl<'r> Debts<'r> {
     /// was. A record names only the first change that its subscriber has missed,
     /// so where anything else of the run or of a later one stays, it stays too: to
     /// react once too often does no harm.
-    pub(super) fn settle(&mut self, pass: &Pass) {
+    pub(super) fn clear_undone(&mut self, pass: &Pass) {
         if self.options.mode.noop || self.store.is_none() {
             return;
         }
@@ -207,7 +207,7 @@ impl<'r> Debts<'r> {
         }
     }
 
-    /// When the run began to owe: a debt is recorded just before its change, and
+    /// When the run began to owe: an owed reaction is recorded just before its change, and
     /// with it before the first record of the run, but after the run before it.
     fn begun(&self) -> Timestamp {
         let info = &self.run.info;

@@ -39,7 +39,7 @@ fn record(subscriber: &str) -> OwedRecord {
 }
 
 #[test]
-fn debts_last_until_they_are_paid() {
+fn owed_reactions_last_until_they_are_paid() {
     let scene = Scene::new();
     assert!(scene.owed().is_empty());
     assert_eq!(scene.state.names().unwrap().len(), 0, "reading writes nothing");

@@ -293,7 +293,7 @@ fn checks_that_are_critical_lead_to_an_apply() {
     std::fs::remove_file(bed.env.path("well")).unwrap();
     agent.wait_for(&["checked", "ERROR"]);
     agent.wait_for(&["applied", "reason=\"remediation\""]);
-    assert_eq!(bed.env.read("ran"), "x\nx\n");
+    assert_eq!(bed.env.read("ran"), "x\nx\n", "{}", agent.log());
     let log = agent.stop();
     let checks: Vec<&str> = log
         .lines()

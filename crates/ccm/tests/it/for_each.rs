@@ -232,6 +232,25 @@ ccm:
     assert_eq!(nested("[a, b]", "{{ host }} {{ site_key }}"), [""; 0]);
     let wrong = nested("[a, b]", "{{ host }}");
     assert!(wrong[0].contains("the name does not use `site`"), "{wrong:?}");
+    // The item of the outer loop, which has no name of its own, is out of reach.
+    let env = TestEnv::new();
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - for_each: [a, b]
+      resources:
+        - for_each: [1, 2]
+          as: n
+          exec: {"echo {{ Item }} {{ n }}": {}}
+"#,
+    );
+    assert_eq!(
+        findings(&env),
+        ["error 8:18 the name does not use `Item`; every item would make the same resource \
+          (`Item` is that of the inner loop here; give the outer `for_each` an `as`, and use its \
+          name)"]
+    );
     let env = TestEnv::new();
     env.manifest(
         r#"
@@ -526,6 +545,7 @@ fn why_tells_the_data_behind_an_item() {
         "\"{{ Data.sites }}\"",
         r#"
       as: site
+      tags: [shops]
       exec: {"{{ Key }}": {command: "echo {{ site.port }}"}}
 "#,
     );
@@ -534,13 +554,15 @@ fn why_tells_the_data_behind_an_item() {
     --- stdout ---
     exec#shop
       name: shop
-        set by manifest.yaml:6
+        set by manifest.yaml:7
         reads, in `Key`
           item Key: shop
       ensure: present
         default of the type
+      tags: ["shops"]
+        set by manifest.yaml:6 (block)
       command: echo 8081
-        set by manifest.yaml:6
+        set by manifest.yaml:7
         reads, in `site.port`
           item site.port: 8081
             is data sites.shop.port

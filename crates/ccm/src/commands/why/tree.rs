@@ -72,6 +72,7 @@ fn one_property(tree: &mut Tree, name: &str, property: &WhyProperty) {
             let kind = match set_by.kind {
                 SetKind::Own => "",
                 SetKind::Default => " (defaults)",
+                SetKind::Block => " (block)",
                 SetKind::Template => " (template)",
             };
             tree.line(2, &format!("set by {}{kind}", location(&set_by.file, set_by.line)));
