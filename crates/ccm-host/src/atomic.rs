@@ -221,7 +221,7 @@ impl Host {
             .map_err(Error::io("open", directory))?;
         let names = crate::remove::list(&open, directory)?;
         let is_left = |name: &std::ffi::CString| {
-            is_temporary_name(name.to_bytes()) && abandoned(self, &open, name).is_some()
+            is_temporary_name(name.to_bytes()) && abandoned(&open, name).is_some()
         };
         Ok(names.into_iter().filter(is_left).map(|name| crate::remove::lossless(&name)).collect())
     }
@@ -242,7 +242,7 @@ impl Host {
             }
             // The lock is held until the name is gone: nobody can take it for
             // the file of a living run in between.
-            if let Some(_lock) = abandoned(self, directory, name) {
+            if let Some(_lock) = abandoned(directory, name) {
                 let shown = self.redactor().text(&path.to_string_lossy()).into_owned();
                 tracing::debug!(directory = shown, name = ?name, "removing a leftover temporary file of a killed run");
                 let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());

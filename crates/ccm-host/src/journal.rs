@@ -476,30 +476,55 @@ impl Host {
         (uid, gid): (u32, u32),
     ) -> Result<()> {
         self.sweep(parent, path.parent().unwrap_or(Path::new("/")));
-        let temporary = self.random_name(".ccm-");
         self.record_change(parent, name, path, |_| {
             Some(Image::Symlink { uid, gid, target: target.to_owned() })
         })?;
-        rustix::fs::symlinkat(target, parent, &*temporary)
-            .map_err(Error::io("create a symlink in", path.parent().unwrap_or(path)))?;
-        let (uid, gid) = Attributes { uid, gid, mode: 0 }.ids();
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let made = rustix::fs::chownat(parent, &*temporary, Some(uid), Some(gid), flags)
-            .map_err(Error::io("set the owner of", path))
-            .and_then(|()| {
-                rustix::fs::renameat(parent, &*temporary, parent, name)
-                    .map_err(|errno| not_renamed(path, errno))
-            });
-        if let Err(error) = made {
-            let _ = rustix::fs::unlinkat(parent, &*temporary, AtFlags::empty());
-            return Err(error);
+        let owner = Attributes { uid, gid, mode: 0 }.ids();
+        let mut attempts = 0;
+        while !self.try_symlink(parent, name, path, target, owner)? {
+            attempts += 1;
+            if attempts == MAX_SWEPT {
+                return Err(not_renamed(path, Errno::NOENT));
+            }
         }
         let dev = Stat::of(parent, path)?.dev;
         let directory = path.parent().unwrap_or(Path::new("/"));
         self.inner.barrier.hold().directory_changed(directory, dev);
         Ok(())
     }
+
+    /// Makes a symlink under a temporary name, and gives it its own; false if
+    /// another run took it for a leftover in between.
+    fn try_symlink(
+        &self,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        target: &Path,
+        (uid, gid): (rustix::fs::Uid, rustix::fs::Gid),
+    ) -> Result<bool> {
+        let temporary = self.random_name(".ccm-");
+        rustix::fs::symlinkat(target, parent, &*temporary)
+            .map_err(Error::io("create a symlink in", path.parent().unwrap_or(path)))?;
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        let made = match rustix::fs::chownat(parent, &*temporary, Some(uid), Some(gid), flags) {
+            Ok(()) => rustix::fs::renameat(parent, &*temporary, parent, name)
+                .map_err(|errno| (errno, not_renamed(path, errno))),
+            Err(errno) => Err((errno, Error::io("set the owner of", path)(errno))),
+        };
+        match made {
+            Ok(()) => Ok(true),
+            Err((Errno::NOENT, _)) => Ok(false),
+            Err((_, error)) => {
+                let _ = rustix::fs::unlinkat(parent, &*temporary, AtFlags::empty());
+                Err(error)
+            }
+        }
+    }
 }
+
+/// How often in a row a new symlink may be taken for a leftover.
+const MAX_SWEPT: u32 = 100;
 
 /// Why something is left as it is.
 fn unrecorded(path: &Path) -> impl FnOnce(Error) -> Error {
@@ -548,6 +573,34 @@ mod tests {
     }
 
     /// Every way to change a path says before what was there, and then what is.
+    /// Other runs take a symlink that is being made for a leftover.
+    #[test]
+    fn symlinks_are_made_while_others_sweep() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("link");
+        let host = Host::new();
+        let owner = host.whoami();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    Host::new().remove_leftovers(dir.path()).unwrap();
+                }
+            });
+            let made = (0..2_000).try_for_each(|number: i32| {
+                host.replace_with_symlink(&path, Path::new(&number.to_string()), owner)
+            });
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            made.unwrap();
+        });
+        assert_eq!(std::fs::read_link(&path).unwrap(), Path::new("1999"));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        // That of a killed run.
+        symlink("nowhere", dir.path().join(".ccm-0123456789abcdef01234567")).unwrap();
+        Host::new().remove_leftovers(dir.path()).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
     #[test]
     fn images_are_what_was_and_what_is() {
         let dir = tempfile::tempdir().unwrap();

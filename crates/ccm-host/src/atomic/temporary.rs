@@ -22,31 +22,21 @@ pub(crate) fn is_temporary_name(name: &[u8]) -> bool {
         })
 }
 
-/// A symlink cannot be locked. One has its temporary name for a moment only.
-const MAX_LINK_AGE: i64 = 60;
-
 /// What a killed run left under a temporary name.
 pub(super) enum Leftover {
     /// A file, locked as long as this lives.
-    File {
-        _lock: OwnedFd,
-    },
+    File { _lock: OwnedFd },
+    /// A symlink, which cannot be locked: whoever makes one tries again if it is
+    /// swept away before it has its name.
     Symlink,
 }
 
 /// A temporary file or symlink whose writer has ended.
-pub(super) fn abandoned(
-    host: &Host,
-    directory: &OwnedFd,
-    name: &std::ffi::CStr,
-) -> Option<Leftover> {
+pub(super) fn abandoned(directory: &OwnedFd, name: &std::ffi::CStr) -> Option<Leftover> {
     let stat = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     match Stat::new(&stat).kind {
         FileKind::File => {}
-        FileKind::Symlink => {
-            let age = host.now().as_second() - stat.st_ctime;
-            return (age > MAX_LINK_AGE).then_some(Leftover::Symlink);
-        }
+        FileKind::Symlink => return Some(Leftover::Symlink),
         FileKind::Directory | FileKind::Other => return None,
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

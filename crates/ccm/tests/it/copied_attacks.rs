@@ -76,11 +76,9 @@ fn managed(env: &TestEnv) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// A temporary file of a killed run. Symlinks cannot be locked: a temporary one is
-/// removed when it is old.
+/// A temporary file or symlink of a killed run.
 fn leftover(env: &TestEnv) -> Option<String> {
-    let is_leftover = |name: &String| name.contains("/.ccm-") && !env.path(name).is_symlink();
-    env.names().into_iter().find(is_leftover)
+    env.names().into_iter().find(|name| name.contains("/.ccm-"))
 }
 
 /// After every kill the next run repairs everything, or undo takes back what the
