@@ -63,31 +63,39 @@ pub(crate) fn small_name(i: usize) -> String {
     format!("/etc/app/{i:05}.conf")
 }
 
-/// A manifest that makes `n` files in a loop over its data, and the same files
-/// written out one by one.
-pub(crate) fn looped(directory: &Path, n: usize) -> (String, String) {
+/// Manifests of the same `n` small files.
+pub(crate) struct LoopManifests {
+    /// In a loop over the data.
+    pub(crate) in_loop: String,
+    /// One by one, with the placeholders of the loop.
+    pub(crate) placeholders: String,
+    /// One by one, with the values as they are.
+    pub(crate) values: String,
+}
+
+pub(crate) fn looped(directory: &Path, n: usize) -> LoopManifests {
     let (user, group) = (nix::unistd::geteuid(), nix::unistd::getegid());
     let directory = directory.display();
-    let defaults = format!(
-        "ccm:\n  resources:\n    - file:\n        - defaults: {{owner: {user}, group: {group}, mode: \"0644\"}}\n"
-    );
-    let mut items = String::from("data:\n  sites:\n");
-    let mut written = defaults.clone();
+    let head = |block: &str| {
+        format!(
+            "ccm:\n  resources:\n    - {block}file:\n        - defaults: {{owner: {user}, group: \
+             {group}, mode: \"0644\"}}\n"
+        )
+    };
+    let file = |name: &str, port: &str| {
+        format!("        - \"{directory}/{name}.conf\": {{content: \"listen {port};\\n\"}}\n")
+    };
+    let name = |i: usize| format!("site{i:06}");
+    let port = |i: usize| (1024 + i % 60_000).to_string();
+    let mut data = String::from("data:\n  sites:\n");
+    let (mut placeholders, mut values) = (head(""), head(""));
     for i in 0..n {
-        let _ = writeln!(items, "    - {{name: site{i:06}, port: {}}}", 1024 + i % 60_000);
-        let port = 1024 + i % 60_000;
-        let _ = writeln!(
-            written,
-            "        - {directory}/site{i:06}.conf: {{content: \"listen {port};\\n\"}}"
-        );
+        let _ = writeln!(data, "    - {{name: {}, port: {}}}", name(i), port(i));
+        let member = |member: &str| format!("{{{{ Data.sites[{i}].{member} }}}}");
+        placeholders += &file(&member("name"), &member("port"));
+        values += &file(&name(i), &port(i));
     }
-    let block = defaults.replacen(
-        "    - file:",
-        "    - for_each: \"{{ Data.sites }}\"\n      as: site\n      file:",
-        1,
-    );
-    let looped = format!(
-        "{items}{block}        - \"{directory}/{{{{ site.name }}}}.conf\": {{content: \"listen {{{{ site.port }}}};\\n\"}}\n"
-    );
-    (looped, written)
+    let block = "for_each: \"{{ Data.sites }}\"\n      as: site\n      ";
+    let in_loop = data.clone() + &head(block) + &file("{{ site.name }}", "{{ site.port }}");
+    LoopManifests { in_loop, placeholders: data + &placeholders, values }
 }

@@ -5,6 +5,7 @@
 //! ccm-bench run PATH/TO/ccm      all of it
 //! ccm-bench archive PATH/TO/ccm  unpacking alone
 //! ccm-bench plan PATH/TO/ccm     plans against runs, alone
+//! ccm-bench loop PATH/TO/ccm     resources of a loop against the same written out, alone
 //! ccm-bench edit PATH/TO/ccm     one edit of a large manifest, alone
 //! ccm-bench floor check DIR N    the floor, by itself
 //! ccm-bench floor create DIR N

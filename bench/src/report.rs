@@ -40,8 +40,8 @@ pub(crate) fn measure_plan(ccm: &Path, base: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Resources of one `for_each`, against the same ones written out. Both manifests
-/// are measured in turn, as the difference is small.
+/// Resources of one `for_each`, against the same ones written out. The manifests
+/// are measured in turn, as the differences are small.
 pub(crate) fn measure_loop(ccm: &Path, base: &Path) -> io::Result<()> {
     let ccm = ccm.canonicalize()?;
     let ccm = ccm.to_string_lossy();
@@ -50,37 +50,53 @@ pub(crate) fn measure_loop(ccm: &Path, base: &Path) -> io::Result<()> {
     for n in [1_000, 10_000, 100_000] {
         let directory = base.join(n.to_string());
         fs::create_dir(&directory)?;
-        let (looped, written) = generate::looped(&directory, n);
-        let paths = ["looped.yaml", "written.yaml"].map(|name| directory.join(name));
-        fs::write(&paths[0], looped)?;
-        fs::write(&paths[1], written)?;
-        let paths = paths.map(|path| path.to_string_lossy().into_owned());
-        median(1, &[&*ccm, "apply", &paths[0], "--no-sync", "--quiet"], || Ok(()))?;
-        let times = if n > 10_000 { 3 } else { 2 * TIMES + 1 };
-        let commands: [(&str, &[&str]); 2] =
-            [("validate", &[]), ("apply", &["--no-sync", "--quiet"])];
-        for (command, options) in commands {
-            let arguments = |path| [&[&*ccm, command, path][..], options].concat();
-            let [looped, written] = in_turn(times, [&arguments(&paths[0]), &arguments(&paths[1])])?;
-            row(&format!("`ccm {command}` of {n} stable files in a loop"), looped, Some(written));
-            if command == "validate" {
-                growth.push((n, looped.cpu));
-            }
+        let files = generate::looped(&directory, n);
+        let path = |name: &str, text: &str| {
+            let path = directory.with_file_name(format!("{n}-{name}.yaml"));
+            fs::write(&path, text).map(|()| path.to_string_lossy().into_owned())
+        };
+        let looped = path("looped", &files.in_loop)?;
+        let written = [("the same placeholders", &files.placeholders), ("values", &files.values)];
+        for (what, text) in written {
+            let written = path("written", text)?;
+            let times = if n > 10_000 { 3 } else { 2 * TIMES + 1 };
+            let measure = |command: &str, options: &[&str], is_new: bool| {
+                let arguments = |path| [&[&*ccm, command, path][..], options].concat();
+                in_turn(times, [&arguments(&looped), &arguments(&written)], || {
+                    if is_new {
+                        fs::remove_dir_all(&directory)?;
+                        fs::create_dir(&directory)?;
+                    }
+                    Ok(())
+                })
+            };
+            let quiet = ["--no-sync", "--quiet"];
+            let [used, floor] = measure("apply", &quiet, true)?;
+            row(&format!("{n} files created in a loop, against {what}"), used, Some(floor));
+            let [used, floor] = measure("apply", &quiet, false)?;
+            row(&format!("{n} files stable in a loop, against {what}"), used, Some(floor));
+            let [used, floor] = measure("validate", &[], false)?;
+            row(&format!("{n} files validated in a loop, against {what}"), used, Some(floor));
+            growth.push((n, used.cpu));
         }
     }
-    for pair in growth.windows(2) {
-        let ratio = pair[1].1.as_secs_f64() / pair[0].1.as_secs_f64();
-        println!("| growth from {} to {} in a loop | {ratio:.1} × | | | |", pair[0].0, pair[1].0);
+    for pair in growth.windows(3).step_by(2) {
+        let ratio = pair[2].1.as_secs_f64() / pair[0].1.as_secs_f64();
+        println!("| growth from {} to {} in a loop | {ratio:.1} × | | | |", pair[0].0, pair[2].0);
     }
     Ok(())
 }
 
 /// Measures two commands one after the other, several times.
-fn in_turn(times: usize, commands: [&[&str]; 2]) -> io::Result<[Usage; 2]> {
+fn in_turn(
+    times: usize,
+    commands: [&[&str]; 2],
+    mut before: impl FnMut() -> io::Result<()>,
+) -> io::Result<[Usage; 2]> {
     let mut usages: [Vec<Usage>; 2] = Default::default();
     for _ in 0..times {
         for (usages, command) in usages.iter_mut().zip(commands) {
-            usages.push(median(1, command, || Ok(()))?);
+            usages.push(median(1, command, &mut before)?);
         }
     }
     Ok(usages.map(|mut usages| {

@@ -63,6 +63,9 @@ fn deferred_errors(manifest: &mut Manifest) -> Vec<Finding> {
 fn unmatched_entries(manifest: &Manifest) -> Vec<Finding> {
     let source = &manifest.warnings.source;
     let Ok((root, _)) = ccm_yaml::parse_lenient(source) else { return Vec::new() };
+    if root.entry("hierarchy").is_none() {
+        return Vec::new();
+    }
     let document = Document::from_node(&root, &Comments::default(), ccm_hiera::DATA);
     let (host, facts) = (manifest.templates.host(), manifest.templates.facts());
     let explained = document.and_then(|document| document.explain(host, facts));

@@ -159,15 +159,28 @@ fn add_lines(
 
 /// Numbers that are whole become integers.
 fn normalized(value: Value) -> Value {
+    if is_normal(&value) { value } else { rebuilt(value) }
+}
+
+fn rebuilt(value: Value) -> Value {
     match value {
         Value::Float(number) if is_whole(number) => Value::Int(number as i64),
-        Value::Array(items) => Value::array(items.iter().cloned().map(normalized)),
+        Value::Array(items) => Value::array(items.iter().cloned().map(rebuilt)),
         Value::Map(map) => map
             .iter()
-            .map(|(key, value)| (key.clone(), normalized(value.clone())))
+            .map(|(key, value)| (key.clone(), rebuilt(value.clone())))
             .collect::<Map>()
             .into(),
         other => other,
+    }
+}
+
+fn is_normal(value: &Value) -> bool {
+    match value {
+        Value::Float(number) => !is_whole(*number),
+        Value::Array(items) => items.iter().all(is_normal),
+        Value::Map(map) => map.iter().all(|(_, value)| is_normal(value)),
+        _ => true,
     }
 }
 

@@ -36,10 +36,12 @@ pub fn property_hint(name: &str) -> Option<&'static str> {
         "when" | "only_if" | "not_if" => {
             Some("for a condition use `control: {if: EXPRESSION}`; `exec` also has guards")
         }
-        "loop" | "with_items" => Some("for loops, use `resources_jet_file`"),
+        "loop" | "with_items" => Some("to repeat a block, write `for_each` beside its type"),
         "state" => Some("the desired state is `ensure`"),
         "dest" | "path" => Some("the path is the name of the resource"),
-        "become" | "sudo" => Some("ccm does not change users: run it as the user that you need"),
+        "become" | "sudo" => {
+            Some("`exec` has `user`; everything else is done by the user who runs ccm")
+        }
         _ => None,
     }
 }

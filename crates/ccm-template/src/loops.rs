@@ -25,9 +25,11 @@ pub struct Loop {
     /// What `as` calls the item.
     name: Arc<str>,
     derived: [Arc<str>; 2],
+    /// `Item`, `Key` and `Index`.
+    plain: [Arc<str>; 3],
     has_keys: bool,
     /// The keys that lead to what it goes over, if that is data as it is.
-    data: Option<Vec<String>>,
+    data: Option<Arc<[String]>>,
     /// How many items it has.
     count: usize,
     outer: Option<Arc<LoopItem>>,
@@ -43,8 +45,8 @@ pub struct LoopItem {
     pub index: usize,
     /// Its key, in a loop over a map.
     pub key: Option<String>,
-    /// The keys that lead to it in the data, if it comes from there as it is.
-    pub data: Option<Vec<String>>,
+    /// The keys that lead to the loop in the data, if it goes over data as it is.
+    of: Option<Arc<[String]>>,
     /// How many items the loop has.
     pub count: usize,
     /// The item of the loop around this one.
@@ -71,6 +73,7 @@ impl Resolver {
             language: Arc::new(Language::with_variables(self.is_restricted(), [])),
             name,
             derived,
+            plain: [ITEM, KEY, INDEX].map(Arc::from),
             has_keys,
             data: None,
             count: 0,
@@ -95,7 +98,7 @@ impl Resolver {
         }
         let mut keys = match &*member.root {
             "Data" => Vec::new(),
-            name => self.item()?.called(name)?.data.clone()?,
+            name => self.item()?.called(name)?.data()?,
         };
         keys.extend(member.keys);
         Some(keys)
@@ -107,7 +110,7 @@ impl Loop {
     /// come from.
     #[must_use]
     pub fn over(self, templates: &Resolver, text: Option<&str>, count: usize) -> Self {
-        Self { data: text.and_then(|text| templates.data_keys(text)), count, ..self }
+        Self { data: text.and_then(|text| templates.data_keys(text)).map(Arc::from), count, ..self }
     }
 
     /// The item at a place, with its key in a loop over a map.
@@ -118,10 +121,7 @@ impl Loop {
             name: Arc::clone(&self.name),
             index,
             key: key.map(str::to_owned),
-            data: self.data.as_ref().map(|keys| {
-                let own = key.map_or_else(|| index.to_string(), str::to_owned);
-                keys.iter().cloned().chain([own]).collect()
-            }),
+            of: self.data.clone(),
             count: self.count,
             outer: self.outer.clone(),
         })
@@ -130,20 +130,24 @@ impl Loop {
     /// Those of the loops around it that it does not have itself, then its own.
     fn variables(&self, index: usize, key: Option<&str>, value: Value) -> Vec<(Arc<str>, Value)> {
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        let mut own = vec![(INDEX.into(), index.into())];
+        let [item_name, plain_key, plain_index] = &self.plain;
+        let outer = self.outer.as_ref().map_or(0, |outer| outer.variables.len());
+        let mut own = Vec::with_capacity(6 + outer);
+        own.push((Arc::clone(plain_index), index.into()));
         let is_named = *self.name != *ITEM;
         let [key_name, index_name] = &self.derived;
         // Messages call a value by the last of its names: by that of `as`.
         let named = is_named.then(|| value.clone());
-        own.push((ITEM.into(), value));
+        own.push((Arc::clone(item_name), value));
         if let Some(value) = named {
             own.push((Arc::clone(&self.name), value));
             own.push((Arc::clone(index_name), index.into()));
         }
         if let Some(key) = key.filter(|_| self.has_keys) {
-            own.push((KEY.into(), key.into()));
+            let key = Value::from(key);
+            own.push((Arc::clone(plain_key), key.clone()));
             if is_named {
-                own.push((Arc::clone(key_name), key.into()));
+                own.push((Arc::clone(key_name), key));
             }
         }
         let is_plain = |name: &str| [ITEM, KEY, INDEX].contains(&name);
@@ -160,6 +164,12 @@ impl LoopItem {
             Some(key) => format!("{key:?}"),
             None => self.index.to_string(),
         }
+    }
+
+    /// The keys that lead to it in the data, if it comes from there as it is.
+    pub fn data(&self) -> Option<Vec<String>> {
+        let own = self.key.clone().unwrap_or_else(|| self.index.to_string());
+        Some(self.of.as_ref()?.iter().cloned().chain([own]).collect())
     }
 
     /// The item that an expression calls this, here or in a loop around.

@@ -32,7 +32,12 @@ struct Inner {
     /// them.
     vars: Vars<'static>,
     vars_with_facts: OnceLock<Vars<'static>>,
+    /// The same members in the language of the loop whose items came last, which
+    /// differ in the variables of the loop alone.
+    vars_of_loop: Mutex<Option<LoopVars>>,
 }
+
+type LoopVars = (Arc<Language>, Vars<'static>);
 
 /// What a resolver hands on to those made from it, at next to no cost: a
 /// `for_each` makes two for each item.
@@ -128,7 +133,23 @@ impl Resolver {
     #[must_use]
     pub fn with_item(&self, item: &Arc<LoopItem>) -> Self {
         let shared = Shared { item: Some(Arc::clone(item)), ..self.0.shared.clone() };
-        Self::build(shared, Arc::clone(&item.language))
+        let mut vars = self.vars_of_loop(&item.language);
+        for (name, value) in &item.variables {
+            vars.set(name, value.clone());
+        }
+        Self::with_vars(shared, Arc::clone(&item.language), vars)
+    }
+
+    fn vars_of_loop(&self, language: &Arc<Language>) -> Vars<'static> {
+        let mut last = self.0.vars_of_loop.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, vars)) if Arc::ptr_eq(known, language) => vars.clone(),
+            _ => {
+                let vars = vars(&self.0.shared, language);
+                *last = Some((Arc::clone(language), vars.clone()));
+                vars
+            }
+        }
     }
 
     /// The item of a loop that it is in, if it is in one.
@@ -173,17 +194,16 @@ impl Resolver {
     }
 
     fn build(shared: Shared, language: Arc<Language>) -> Self {
-        let mut vars = language.environment.vars();
-        vars.set("Data", shared.data.clone());
-        vars.set("Environ", shared.environ_with_nil.clone());
-        vars.set("WorkingDir", shared.directory.to_string_lossy().as_ref());
-        vars.set("DefaultOnMissing", language.restricted);
-        vars.set("RestrictFunctions", language.restricted);
+        let mut vars = vars(&shared, &language);
         for (name, value) in shared.item.iter().flat_map(|item| &item.variables) {
             vars.set(name, value.clone());
         }
-        vars.interrupt_if(is_cancelled(&shared.host));
-        Self(Arc::new(Inner { shared, language, vars, vars_with_facts: OnceLock::new() }))
+        Self::with_vars(shared, language, vars)
+    }
+
+    fn with_vars(shared: Shared, language: Arc<Language>, vars: Vars<'static>) -> Self {
+        let (vars_with_facts, vars_of_loop) = (OnceLock::new(), Mutex::default());
+        Self(Arc::new(Inner { shared, language, vars, vars_with_facts, vars_of_loop }))
     }
 
     /// The facts of the scope, gathered when something first reads them.
@@ -386,6 +406,18 @@ fn with_nil(environ: &Value) -> Value {
         return environ.clone();
     };
     variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect::<Map>().into()
+}
+
+/// The members of the environment, but for facts and the variables of loops.
+fn vars(shared: &Shared, language: &Language) -> Vars<'static> {
+    let mut vars = language.environment.vars();
+    vars.set("Data", shared.data.clone());
+    vars.set("Environ", shared.environ_with_nil.clone());
+    vars.set("WorkingDir", shared.directory.to_string_lossy().as_ref());
+    vars.set("DefaultOnMissing", language.restricted);
+    vars.set("RestrictFunctions", language.restricted);
+    vars.interrupt_if(is_cancelled(&shared.host));
+    vars
 }
 
 /// Tells the languages when the run is cancelled.

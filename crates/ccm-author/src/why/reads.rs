@@ -3,7 +3,7 @@
 use ccm_hiera::{Explanation, Provider};
 use ccm_model::{REDACTED, is_secret_name};
 use ccm_template::placeholder::Openers;
-use ccm_template::{ExpressionReads, Read, ReadKind, Resolver, reads_of_text};
+use ccm_template::{ExpressionReads, LoopItem, Read, ReadKind, Resolver, reads_of_text};
 use govalue::Value as Dynamic;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ impl Lookup<'_> {
                 let value = json(at(item.get(root)?, keys));
                 let found = read_of(WhyReadKind::Item, value);
                 // What the data says of where it comes from, and whether to show it.
-                let behind = item.called(root).and_then(|item| item.data.clone());
+                let behind = item.called(root).and_then(LoopItem::data);
                 match behind {
                     Some(behind) => {
                         let data = self.data(&[&behind[..], keys].concat());

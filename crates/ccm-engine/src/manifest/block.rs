@@ -354,7 +354,7 @@ impl FindingsByItem {
         self.found.into_iter().map(move |(mut finding, items)| {
             let place = |item: &Arc<LoopItem>| {
                 let (root, _) = root.as_ref()?;
-                let span = place_in(root.entry(ccm_hiera::DATA)?, item.data.as_ref()?)?;
+                let span = place_in(root.entry(ccm_hiera::DATA)?, &item.data()?)?;
                 let (before, after) = manifest?.text().split_at_checked(span.start as usize)?;
                 let begin = before.rsplit('\n').next().unwrap_or_default();
                 let end = after.split('\n').next().unwrap_or_default();

@@ -131,7 +131,7 @@ struct Reading<'t> {
     block: Option<Arc<Block>>,
     /// What it and those around it set, as written.
     blocks: Vec<WrittenProperty>,
-    templates: Option<Resolver>,
+    templates: Option<&'t Resolver>,
     /// The tags of blocks that have been read, even of empty loops.
     block_tags: Vec<(usize, Vec<String>)>,
     has_loops: bool,
@@ -153,7 +153,7 @@ impl<'t> Reading<'t> {
             resources: Vec::new(),
             block: None,
             blocks: Vec::new(),
-            templates: with.templates.cloned(),
+            templates: with.templates,
             block_tags: Vec::new(),
             has_loops: false,
             is_full: false,
@@ -394,14 +394,17 @@ impl Reading<'_> {
             let hint = "name the items of each loop with `as`".to_owned();
             self.reader.findings.push(Finding::warning(key.span, message).hint(hint));
         }
-        let outer = self.templates.clone();
-        let Some(templates) = &outer else {
+        let templates = match &block.item {
+            Some(item) => self.templates.map(|templates| Cow::Owned(templates.with_item(item))),
+            None => self.templates.map(Cow::Borrowed),
+        };
+        let Some(templates) = templates else {
             // Without data, the shape of the block is all that can be checked.
             self.block = None;
             self.typed_entry(entry.clone());
             return;
         };
-        let items = match block::items(node, templates, Some(self.source)) {
+        let items = match block::items(node, &templates, Some(self.source)) {
             Ok(items) => items,
             Err(finding) => {
                 self.reader.findings.push(*finding);
@@ -411,7 +414,7 @@ impl Reading<'_> {
         let count = items.len();
         let has_keys = matches!(items, block::Items::Map(_));
         let text = node.scalar().map(|scalar| &*scalar.text);
-        let looped = templates.begin_loop(name, has_keys).over(templates, text, count);
+        let looped = templates.begin_loop(name, has_keys).over(&templates, text, count);
         let reads = Arc::new(block::reads_of(node));
         let mut known = Vec::new();
         for (index, (item_key, value)) in items.into_pairs().into_iter().enumerate() {
@@ -443,7 +446,6 @@ impl Reading<'_> {
             let item = looped.item(index, item_key.as_deref(), value);
             let mut inner = block.clone();
             inner.enter_loop(Arc::clone(&item), Arc::clone(&reads));
-            self.templates = Some(templates.with_item(&item));
             self.block = Some(Arc::new(inner));
             let before = self.reader.findings.len();
             self.typed_entry(entry.clone());
@@ -459,7 +461,6 @@ impl Reading<'_> {
                 }
             }
         }
-        self.templates = outer;
     }
 
     /// A list of single-key maps.
