@@ -37,6 +37,7 @@ pub fn property_hint(name: &str) -> Option<&'static str> {
             Some("for a condition use `control: {if: EXPRESSION}`; `exec` also has guards")
         }
         "loop" | "with_items" => Some("to repeat a block, write `for_each` beside its type"),
+        "backup" => Some("ccm keeps before images; see `ccm history`"),
         "state" => Some("the desired state is `ensure`"),
         "dest" | "path" => Some("the path is the name of the resource"),
         "become" | "sudo" => {

@@ -378,8 +378,11 @@ impl Declare for Exec {
         };
         match shellquote::split(&want.common.name) {
             Err(error) => findings.add("name", error.to_string()),
-            Ok(_) if want.command.is_none() && !want.is_shell() && settled(&want.common.name) => {
-                warn_of_shell_syntax("name", &want.common.name, findings);
+            Ok(words) if want.command.is_none() && settled(&want.common.name) => {
+                warn_of_symlink("name", &words, findings);
+                if !want.is_shell() {
+                    warn_of_shell_syntax("name", &want.common.name, findings);
+                }
             }
             Ok(_) => {}
         }
@@ -392,7 +395,10 @@ impl Declare for Exec {
             } else if !want.is_shell() {
                 match shellquote::split(&command) {
                     Err(error) => findings.add("command", error.to_string()),
-                    Ok(_) => warn_of_shell_syntax("command", &command, findings),
+                    Ok(words) => {
+                        warn_of_symlink("command", &words, findings);
+                        warn_of_shell_syntax("command", &command, findings);
+                    }
                 }
             }
         }
@@ -612,6 +618,25 @@ fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Fi
             property,
             format!("`{found}` is passed to the program as an argument, because this provider does not use a shell"),
             "set `provider: shell`, or quote the character",
+        );
+    }
+}
+
+/// Warns of a command whose work `file` does better: only that can be previewed and
+/// undone.
+fn warn_of_symlink(property: &'static str, words: &[String], findings: &mut Findings) {
+    let Some((program, arguments)) = words.split_first() else { return };
+    let is_symbolic = |word: &String| {
+        word == "--symbolic"
+            || word
+                .strip_prefix('-')
+                .is_some_and(|letters| !letters.starts_with('-') && letters.contains('s'))
+    };
+    if program.rsplit('/').next() == Some("ln") && arguments.iter().any(is_symbolic) {
+        findings.warn(
+            property,
+            "a symlink that a command makes cannot be previewed or undone",
+            "use `file` with `ensure: link` and `target`",
         );
     }
 }

@@ -48,6 +48,20 @@ const MANIFESTS: &[(&str, &str, &[&str])] = &[
         &["unknown resource type `pacakge`", "did you mean `package`?"],
     ),
     (
+        "a symlink by a command",
+        "ccm: {resources: [{exec: [{/bin/ln -sfn b /a: {}}, {x: {command: ln --symbolic b /c}}]}]}",
+        &[
+            "warning: exec#/bin/ln -sfn b /a: name: a symlink that a command makes",
+            "exec#x: command: a symlink",
+            "use `file` with `ensure: link` and `target`",
+        ],
+    ),
+    (
+        "properties of other tools",
+        "ccm: {resources: [{file: [{/a: {ensure: absent, backup: true, loop: [1], become: true}}]}]}",
+        &["see `ccm history`", "write `for_each` beside its type", "`exec` has `user`"],
+    ),
+    (
         "a pipe without a shell",
         "ccm: {resources: [{exec: [{x: {command: ls | wc}}]}]}",
         &["warning: exec#x: command: `|` is passed to the program", "set `provider: shell`"],
@@ -74,7 +88,8 @@ fn mistakes_in_manifests_are_explained() {
 #[test]
 fn what_is_quoted_or_meant_for_a_shell_gets_no_warning() {
     let env = TestEnv::new();
-    for command in ["find /tmp -name '*.txt'", "echo 'a | b' \\$HOME", "echo 5>4 a=b#c"] {
+    for command in ["ln /a /b", "find /tmp -name '*.txt'", "echo 'a | b' \\$HOME", "echo 5>4 a=b#c"]
+    {
         let text = format!("ccm: {{resources: [{{exec: [{{x: {{command: {command:?}}}}}]}}]}}");
         env.write("m.yaml", &text);
         let output = env.run(["validate", "m.yaml"]);
