@@ -52,6 +52,7 @@ struct Options {
 /// `dist` in cargo's target directory.
 pub(crate) fn dist(args: &[&str]) -> Result {
     let options = options(args)?;
+    let commit = output(Command::new("git").args(["rev-parse", "HEAD"]))?;
     let zig = zig()?;
     let directory = target_directory()?.join("dist");
     let _ = std::fs::remove_dir_all(&directory);
@@ -85,13 +86,16 @@ pub(crate) fn dist(args: &[&str]) -> Result {
         }
         Ok(())
     })?;
+    if options.check {
+        step("the container image", || check_image(&directory))?;
+    }
     step("bill of materials", || {
         sbom::write(&directory.join(format!("ccm-{}.cdx.json", version())))
     })?;
     std::fs::write(directory.join("CHANGES.md"), changes()?).map_err(|error| error.to_string())?;
     sums(&directory)?;
     if options.twice {
-        step("the same again", || build_again(&options, &directory))?;
+        step("the same again", || build_again(&options, &commit, &directory))?;
     }
     println!("\nxtask: the release is in {}", directory.display());
     Ok(())
@@ -99,10 +103,12 @@ pub(crate) fn dist(args: &[&str]) -> Result {
 
 /// Makes the release once more, from a clone in another directory with an empty
 /// target directory, and compares the checksums.
-fn build_again(options: &Options, directory: &Path) -> Result {
+fn build_again(options: &Options, commit: &str, directory: &Path) -> Result {
     let clone = std::env::temp_dir().join(format!("ccm-again-{}", std::process::id()));
     let result = (|| {
-        run(Command::new("git").args(["clone", "--quiet", "."]).arg(&clone))?;
+        run(Command::new("git").args(["clone", "--quiet", "--no-checkout", "."]).arg(&clone))?;
+        let checkout = ["checkout", "--quiet", "--detach", commit.trim()];
+        run(Command::new("git").arg("-C").arg(&clone).args(checkout))?;
         // Tools are not part of what is built.
         let tools = [zig()?.with_file_name(""), target_directory()?.join("tools/bin")];
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -258,15 +264,24 @@ fn check_works(binary: &Path, platform: &Platform, runs_here: bool) -> Result {
 /// Lets the binary look for users on a machine with a module that knows more than
 /// the files do.
 fn check_users(binary: &Path) -> Result {
+    in_overlay(&["libnss-extrausers"], "check-users.sh", binary)
+}
+
+/// Lets podman load and run the image for this machine.
+fn check_image(directory: &Path) -> Result {
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let image = directory.join(format!("ccm-{}-{architecture}.image.tar", version()));
+    in_overlay(&["podman", "crun"], "check-image.sh", &image)
+}
+
+/// Runs a script where these packages are installed, and where nothing stays.
+fn in_overlay(packages: &[&str], name: &str, file: &Path) -> Result {
     if output(Command::new("id").arg("-u"))?.trim() != "0" {
         println!("NOT RUN: this needs root");
         return Ok(());
     }
     let script = |name: &str| root().join("packaging").join(name);
-    run(Command::new(script("overlay.sh"))
-        .args(["libnss-extrausers", "--"])
-        .arg(script("check-users.sh"))
-        .arg(binary))
+    run(Command::new(script("overlay.sh")).args(packages).arg("--").arg(script(name)).arg(file))
 }
 
 fn pack(platform: &Platform, binary: &Path, own: &Path, ca: &Path, directory: &Path) -> Result {
