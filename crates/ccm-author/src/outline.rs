@@ -54,6 +54,22 @@ pub struct OutlineBlock {
     pub path: Vec<Step>,
     /// Where its `defaults` are, if it has any.
     pub defaults: Option<Vec<Step>>,
+    /// The loops around it, the outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<OutlineLoop>,
+    /// The tags that the blocks around it add, as written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// A `for_each` around resources.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct OutlineLoop {
+    /// What it goes over, as written.
+    pub for_each: String,
+    /// The name of its items, if it gives them one.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// The three ways to write a resource, and a name alone.
@@ -123,7 +139,7 @@ pub fn outline_of(document: &Document) -> Result<Vec<OutlineEntry>, SyntaxError>
 
 /// The resources of a tree that was read from a source.
 pub(crate) fn resources_of(source: &Source, root: &Node<'_>) -> Vec<OutlineEntry> {
-    let mut reading = Reading { source, found: Vec::new() };
+    let mut reading = Reading { source, found: Vec::new(), loops: Vec::new(), tags: Vec::new() };
     let resources = root.entry("ccm").and_then(|ccm| ccm.entry("resources"));
     if let Some(resources) = resources {
         reading.entries(resources, &["ccm".into(), "resources".into()]);
@@ -151,6 +167,9 @@ fn texts(node: Option<&Node<'_>>) -> Vec<String> {
 struct Reading<'s> {
     source: &'s Source,
     found: Vec<OutlineEntry>,
+    /// The loops around the entry that is read, and the tags of its blocks.
+    loops: Vec<OutlineLoop>,
+    tags: Vec<String>,
 }
 
 impl Reading<'_> {
@@ -159,6 +178,13 @@ impl Reading<'_> {
         let Kind::Sequence(items) = &node.kind else { return };
         for (index, item) in items.iter().enumerate() {
             let Kind::Mapping(entries) = &item.kind else { continue };
+            let (loops, tags) = (self.loops.len(), self.tags.len());
+            self.loops.extend(item.entry("for_each").map(|over| OutlineLoop {
+                for_each: self.written(over),
+                name: item.entry("as").and_then(scalar),
+            }));
+            // Beside a type: below one they are those of a resource.
+            self.tags.extend(texts(item.entry("tags")));
             for Entry { key, value } in entries {
                 let path = below(&below(path, index), &*key.text);
                 match &*key.text {
@@ -167,19 +193,34 @@ impl Reading<'_> {
                     kind => self.block(kind, key.span, value, path),
                 }
             }
+            self.loops.truncate(loops);
+            self.tags.truncate(tags);
         }
+    }
+
+    /// A text, or the line that a list or map begins with.
+    fn written(&self, node: &Node<'_>) -> String {
+        scalar(node).unwrap_or_else(|| {
+            let place = self.source.clamp(node.span);
+            self.source.text()[place].lines().next().unwrap_or_default().trim_end().to_owned()
+        })
+    }
+
+    fn new_block(&self, path: Vec<Step>, defaults: Option<Vec<Step>>) -> Arc<OutlineBlock> {
+        let (loops, tags) = (self.loops.clone(), self.tags.clone());
+        Arc::new(OutlineBlock { path, defaults, loops, tags })
     }
 
     fn block(&mut self, kind: &str, span: Span, node: &Node<'_>, path: Vec<Step>) {
         match &node.kind {
             Kind::Mapping(_) if node.entry("name").and_then(scalar).is_some() => {
                 let name = node.entry("name").and_then(scalar).unwrap_or_default();
-                let block = Arc::new(OutlineBlock { path: path.clone(), defaults: None });
+                let block = self.new_block(path.clone(), None);
                 self.add(kind, name, (span, path), node, (&block, None), ResourceShape::Single);
             }
             Kind::Mapping(entries) => {
                 let (defaults, place) = (node.entry("defaults"), below(&path, "defaults"));
-                let block = Arc::new(OutlineBlock { defaults: defaults.map(|_| place), path });
+                let block = self.new_block(path, defaults.map(|_| place));
                 for Entry { key, value } in entries.iter().filter(|e| e.key.text != "defaults") {
                     let path = below(&block.path, &*key.text);
                     let name = key.text.to_string();
@@ -196,7 +237,7 @@ impl Reading<'_> {
         let place = items.iter().position(|item| item.entry("defaults").is_some());
         let defaults = place.and_then(|index| items[index].entry("defaults"));
         let place = place.map(|index| below(&below(&path, index), "defaults"));
-        let block = Arc::new(OutlineBlock { path, defaults: place });
+        let block = self.new_block(path, place);
         for (index, item) in items.iter().enumerate() {
             let path = below(&block.path, index);
             let shared = (&block, defaults);
@@ -311,6 +352,34 @@ ccm:
             let of_text = shown(outline(document.source()).unwrap());
             assert_eq!(shown(outline_of(&document).unwrap()), of_text, "{text}");
         }
+    }
+
+    #[test]
+    fn blocks_tell_the_loops_and_tags_around_them() {
+        let text = "\
+ccm:
+  resources:
+    - for_each: \"{{ Data.sites }}\"
+      as: site
+      tags: [web]
+      resources:
+        - for_each: [a, b]
+          file:
+            - \"/{{ site }}/{{ Item }}\": {}
+        - exec: {reload: {tags: [own]}}
+    - file: {name: /a, tags: [own]}
+";
+        let found = outline(&Source::new("m.yaml", text)).unwrap();
+        let shown: Vec<_> =
+            found.iter().map(|entry| (&entry.block.loops[..], &entry.block.tags[..])).collect();
+        let words = |at: usize| -> Vec<String> {
+            let of_loop = |one: &OutlineLoop| format!("{} {:?}", one.for_each, one.name);
+            shown[at].0.iter().map(of_loop).collect()
+        };
+        assert_eq!(words(0), ["{{ Data.sites }} Some(\"site\")", "[a, b] None"]);
+        assert_eq!(words(1), ["{{ Data.sites }} Some(\"site\")"]);
+        assert_eq!((shown[0].1, shown[1].1), (&["web".to_owned()][..], &["web".to_owned()][..]));
+        assert_eq!((shown[2].0.len(), shown[2].1.len()), (0, 0));
     }
 
     #[test]

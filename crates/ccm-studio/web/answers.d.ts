@@ -881,6 +881,10 @@ declare namespace Api {
     path: Step[];
     /** Where its `defaults` are, if it has any. */
     defaults: Step[] | null;
+    /** The loops around it, the outermost first. */
+    loops?: OutlineLoop[];
+    /** The tags that the blocks around it add, as written. */
+    tags?: string[];
   };
 
   /** A resource of the outline, with its range and how many findings it has. */
@@ -909,6 +913,14 @@ declare namespace Api {
     range: [number, number, number, number];
     /** How many findings are about it. */
     findings: number;
+  };
+
+  /** A `for_each` around resources. */
+  type OutlineLoop = {
+    /** What it goes over, as written. */
+    for_each: string;
+    /** The name of its items, if it gives them one. */
+    as?: string;
   };
 
   /** `output`: a line that a command printed. */

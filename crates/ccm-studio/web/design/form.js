@@ -203,6 +203,7 @@ function Resource({ entry }) {
           <//>
         </div>`
       }
+      ${entry.block.loops && html`<${Loops} loops=${entry.block.loops} />`}
       ${
         drawn
           ? groups
@@ -211,6 +212,26 @@ function Resource({ entry }) {
       }
     </div>
   `;
+}
+
+/**
+ * What a form says of the loops around its resource.
+ * @param {{loops: Api.OutlineLoop[]}} props
+ */
+function Loops({ loops }) {
+  return html`<div class="pad">
+    <${Banner} kind="info">
+      Repeated
+      ${loops.map(
+        (loop, at) =>
+          html`<span key=${at}>
+            ${at > 0 ? ", and within it" : ""} for each item of <code>${loop.for_each}</code>, which is
+            <code>${loop.as ?? "Item"}</code> here
+          </span>`,
+      )}.
+      Change the loop in the text.
+    <//>
+  </div>`;
 }
 
 /**

@@ -373,7 +373,7 @@ function rows(doc, prepared, { text, type, state }, inner) {
         block = one.block;
         add({
           block: entry.type,
-          defaults: inWords(defaults.get(block)),
+          defaults: [loopsOf(entry), inWords(defaults.get(block))].filter(Boolean).join(" · "),
           through: lane.lines.filter((line) => line.above),
         });
       }
@@ -399,6 +399,12 @@ function innerPasses(entry, { text, type, state }) {
     (!text || matches(`${entry.type}#${entry.name} ${entry.alias ?? ""}`, text))
   );
 }
+
+/** «for each {{ Data.sites }} as site». @param {OutlineEntry} entry */
+const loopsOf = (entry) =>
+  (entry.block.loops ?? [])
+    .map((loop) => `for each ${loop.for_each}${loop.as ? ` as ${loop.as}` : ""}`)
+    .join(", ");
 
 /** «owner root · mode 0644». @param {any} defaults */
 const inWords = (defaults) =>
@@ -512,6 +518,7 @@ function Row({
 /** What matters most. @param {OutlineEntry} entry */
 function about(entry) {
   const parts = [];
+  if (entry.block.loops) parts.push("repeated");
   if (entry.alias) parts.push(`alias ${entry.alias}`);
   if (entry.ensure) parts.push(entry.ensure);
   if (entry.subscribe.length > 0) parts.push(`subscribes to ${entry.subscribe.length}`);

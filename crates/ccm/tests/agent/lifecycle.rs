@@ -293,8 +293,13 @@ fn checks_that_are_critical_lead_to_an_apply() {
     std::fs::remove_file(bed.env.path("well")).unwrap();
     agent.wait_for(&["checked", "ERROR"]);
     agent.wait_for(&["applied", "reason=\"remediation\""]);
-    assert_eq!(bed.env.read("ran"), "x\nx\n", "{}", agent.log());
     let log = agent.stop();
+    // The checks of a busy machine may see the file missing once more.
+    let applies: Vec<&str> = log.lines().filter(|line| line.contains("applied")).collect();
+    let (first, others) = applies.split_first().unwrap();
+    assert!(first.contains("reason=\"schedule\""), "{log}");
+    assert!(others.iter().all(|line| line.contains("reason=\"remediation\"")), "{log}");
+    assert_eq!(bed.env.read("ran"), "x\n".repeat(applies.len()), "{log}");
     let checks: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("healthcheck=true") && line.contains("exec#"))
