@@ -268,7 +268,7 @@ pub fn run(
             session: None,
             is_saved: false,
         },
-        &mut |_| {},
+        &mut |text| parent.tell(&FromRun::Message(text.to_owned())),
     );
     let failed = |exit: RunExit, error: String| {
         let invalid = invalid.borrow().clone();

@@ -210,7 +210,8 @@ fn refused(app: &App, run: &Run, error: &RunError<String>) {
 fn perform(app: &App, run: &Arc<Run>, request: RunRequest<'_, String>) {
     let engine = &app.settings.engine;
     let (is_preview, is_plan) = (request.options.mode.noop, request.is_saved);
-    let prepared = match engine.prepare(request, &mut |_| {}) {
+    let mut waiting = |text: &str| run.add("message", &json!(Message::new(text)));
+    let prepared = match engine.prepare(request, &mut waiting) {
         Ok(prepared) => prepared,
         Err(error) => return refused(app, run, &error),
     };

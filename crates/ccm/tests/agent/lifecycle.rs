@@ -1,6 +1,6 @@
 //! From the start of an agent to its end.
 
-use ccm_testkit::{children, is_alive, wait_until};
+use ccm_testkit::{is_alive, wait_until};
 use nix::sys::signal::Signal;
 
 use crate::bed::{Bed, pid_in, size};
@@ -337,8 +337,7 @@ fn runs_wait_for_the_lock_of_others() {
     bed.manifest("m.yaml", "exec: [{\"sh -c 'echo second >> [DIR]/order'\": {}}]");
     bed.configure("manifests: [[DIR]/m.yaml]\n");
     let mut agent = bed.start(&[]);
-    wait_until("a run", || !children(agent.pid()).is_empty());
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    agent.wait_for(&["waiting for another run", "apply manifest.yaml"]);
     assert_eq!(size(&bed.env.path("order")), 0);
     std::fs::write(bed.env.path("go"), "").unwrap();
     agent.wait_for(&["applied"]);
