@@ -10,7 +10,6 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use crate::wait_until;
 
@@ -82,9 +81,16 @@ impl NatsServer {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, change(&text)).unwrap();
         if reload {
+            let before = self.reloads();
             self.signal(nix::sys::signal::Signal::SIGHUP);
-            std::thread::sleep(Duration::from_millis(300));
+            wait_until("the server to read it", || self.reloads() > before);
         }
+    }
+
+    /// How often the server has read a changed configuration, as its log says.
+    fn reloads(&self) -> usize {
+        let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
+        log.matches("Reloaded server configuration").count()
     }
 
     /// The URL without credentials.

@@ -30,10 +30,15 @@ fn objects_are_applied_followed_and_suspended() {
     wire.make_object_bucket("M", 1);
     put_object(&mut wire, "M", "m.tgz", &echo("one"));
     let bed = Bed { env: nats.env };
-    bed.configure("manifests: ['obj://M/m.tgz']\ninterval: 1000h\n");
+    bed.manifest(
+        "control.yaml",
+        "file: [{\"[DIR]/c\": {ensure: directory, [ME], mode: \"0700\"}}]",
+    );
+    bed.configure("manifests: ['obj://M/m.tgz', '[DIR]/control.yaml']\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["exec#echo one changed", "manifest=\"obj://M/m.tgz\""]);
-    agent.wait_for(&["applied"]);
+    agent.wait_for(&["applied", "obj://M/m.tgz"]);
+    agent.wait_for(&["applied", "control.yaml"]);
     put_object(&mut wire, "M", "m.tgz", &echo("two"));
     agent.wait_for(&["exec#echo two changed"]);
     agent.wait_for(&["applied", "reason=\"source\""]);
@@ -42,7 +47,8 @@ fn objects_are_applied_followed_and_suspended() {
     agent.wait_for(&["the object was deleted"]);
     agent.signal(Signal::SIGUSR1);
     agent.wait_for(&["applying all manifests"]);
-    std::thread::sleep(Duration::from_secs(2));
+    // Manifests are applied in their order, so this one's turn has passed.
+    agent.wait_for(&["applied", "control.yaml", "reason=\"signal\""]);
     assert_eq!(agent.count(&["exec#"]), 2, "a suspended manifest is not applied");
     put_object(&mut wire, "M", "m.tgz", &echo("three"));
     agent.wait_for(&["the object exists again"]);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-use ccm_testkit::wait_until;
+use ccm_testkit::{children, wait_until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -221,8 +221,8 @@ fn a_signal_ends_the_wait_between_tries() {
     );
     let child = env.start();
     wait_until("the first try", || env.path("log").exists());
-    // Into the wait, which begins when the command has ended.
-    std::thread::sleep(Duration::from_millis(300));
+    // The wait begins when the command has ended.
+    wait_until("its end", || children(child.id().cast_signed()).is_empty());
     let begin = Instant::now();
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM).unwrap();
     let output = child.wait_with_output().unwrap();
