@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use govalue::{Map, Value};
 
-use crate::tree::{Tree, pairs, unescape};
+use crate::tree::{Tree, name_of, pairs};
 use crate::{count, map, percent};
 
 /// Facts that the kernel gives as they are.
@@ -119,7 +119,7 @@ fn swap_devices(swaps: &str) -> Value {
         let [name, _, size, used, ..] = fields[..] else { return None };
         let (size, used): (u64, u64) = (size.parse().ok()?, used.parse().ok()?);
         Some(map([
-            ("name", unescape(name).into()),
+            ("name", name_of(name).into()),
             ("usedBytes", count(used.saturating_mul(1024))),
             ("freeBytes", count(size.saturating_sub(used).saturating_mul(1024))),
         ]))

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ccm_host::{Host, PendingQuery, Space};
 use govalue::Value;
 
-use crate::tree::{Tree, unescape};
+use crate::tree::{Tree, name_of};
 use crate::{count, map, percent};
 
 /// How long one file system may think before the others are asked without it.
@@ -157,8 +157,8 @@ fn mount(line: &str) -> Option<Mount> {
         opts.push("bind".to_owned());
     }
     Some(Mount {
-        device: unescape(device),
-        mountpoint: unescape(mountpoint),
+        device: name_of(device),
+        mountpoint: name_of(mountpoint),
         fstype: fstype.to_owned(),
         opts,
     })

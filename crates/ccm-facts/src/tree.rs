@@ -59,22 +59,9 @@ pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Undoes the kernel's escapes of blanks in file names: `\040` and so on.
-pub(crate) fn unescape(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = match rest {
-            [b'\\', digits @ ..] if digits.len() >= 3 => std::str::from_utf8(&digits[..3])
-                .ok()
-                .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
-                .and_then(|digits| u8::from_str_radix(digits, 8).ok()),
-            _ => None,
-        };
-        out.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &rest[4..] } else { after };
-    }
-    String::from_utf8_lossy(&out).into_owned()
+/// A name in a table of the kernel, as text.
+pub(crate) fn name_of(text: &str) -> String {
+    ccm_host::kernel_name(text).to_string_lossy().into_owned()
 }
 
 /// A directory with these files, for a [`Tree`] of its own.
@@ -93,15 +80,6 @@ pub(crate) fn planted(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn escapes_are_undone() {
-        assert_eq!(unescape(r"/a\040b\134c\011"), "/a b\\c\t");
-        assert_eq!(unescape(r"\303\244"), "ä");
-        for text in ["", "\\", r"\04", r"\0x0", r"\999", "plain"] {
-            assert_eq!(unescape(text), text);
-        }
-    }
 
     #[test]
     fn what_is_not_there_is_nothing() {

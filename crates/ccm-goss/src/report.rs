@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ccm_host::Host;
 use ccm_model::redact_credentials;
+use govalue::escape;
 use serde::Serialize;
 
 use crate::matcher::shorten;
@@ -124,7 +125,7 @@ impl Report {
              time=\"{seconds:.3}\">\n"
         );
         for result in &self.results {
-            let name = escape(&format!("{}: {}", result.title(), result.property));
+            let name = escape::xml_attribute(&format!("{}: {}", result.title(), result.property));
             let (class, time) = (result.label, result.duration.as_secs_f64());
             let _ =
                 write!(xml, "  <testcase classname=\"{class}\" name=\"{name}\" time=\"{time:.3}\"");
@@ -132,7 +133,7 @@ impl Report {
                 Outcome::Passed => "/>\n".to_owned(),
                 Outcome::Skipped => "><skipped/></testcase>\n".to_owned(),
                 Outcome::Failed => {
-                    let message = escape(&result.difference());
+                    let message = escape::xml_attribute(&result.difference());
                     format!("><failure message=\"{message}\"/></testcase>\n")
                 }
             };
@@ -203,24 +204,6 @@ fn each_text(value: &mut serde_json::Value, change: &impl Fn(&mut String)) {
         }
         _ => {}
     }
-}
-
-/// Text as XML has it. What XML cannot have at all is replaced.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
-            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

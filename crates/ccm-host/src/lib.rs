@@ -81,7 +81,7 @@ pub use input::StandardInput;
 pub use inspect::{Inspected, NodeKind};
 pub use journal::{FormerFile, Image, Journal, MustKeep, Place, path_text};
 pub use listen::{ListenSocket, SocketFile};
-pub use machine::{Space, Uname};
+pub use machine::{Space, Uname, kernel_name};
 pub use network::{Interface, InterfaceAddress};
 pub use output::OutputFile;
 pub use pending::PendingQuery;

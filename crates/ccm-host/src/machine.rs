@@ -1,6 +1,7 @@
 //! Information from the kernel about the machine as a whole.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, User};
@@ -16,6 +17,24 @@ pub struct Uname {
     pub release: String,
     /// The kernel's architecture, such as `x86_64`.
     pub machine: String,
+}
+
+/// A name in a table of the kernel, such as `/proc/self/mountinfo`, which has
+/// blanks and backslashes as octal numbers.
+pub fn kernel_name(text: &str) -> OsString {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = match rest {
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
+                Some((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'))
+            }
+            _ => None,
+        };
+        out.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &rest[4..] } else { after };
+    }
+    OsString::from_vec(out)
 }
 
 /// The room on a file system, in bytes and inodes.
@@ -83,6 +102,16 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_in_tables_of_the_kernel() {
+        assert_eq!(kernel_name(r"/a\040b\134c\011"), "/a b\\c\t");
+        assert_eq!(kernel_name(r"\303\244"), "ä");
+        assert_eq!(kernel_name(r"\377"), OsString::from_vec(vec![0xff]));
+        for text in ["", "\\", r"\04", r"\0x0", r"\999", r"\400", "plain"] {
+            assert_eq!(kernel_name(text), text);
+        }
+    }
 
     fn proc(path: &str) -> String {
         std::fs::read_to_string(Path::new("/proc").join(path)).unwrap().trim().to_owned()

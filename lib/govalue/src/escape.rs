@@ -1,7 +1,8 @@
-//! Text made safe for HTML, JavaScript and URLs, as Go's templates do it.
+//! Text made safe for HTML, JavaScript and URLs, as Go's templates do it, and for
+//! XML.
 //!
-//! Escapes make a text longer: each function stops once its result has more
-//! bytes than `room`, for the caller to refuse it.
+//! Escapes make a text longer: the functions for templates stop once their result
+//! has more bytes than `room`, for the caller to refuse it.
 
 use crate::is_print;
 use crate::string::raw_runes;
@@ -67,6 +68,36 @@ pub fn url_query(text: &[u8], room: usize) -> String {
     out
 }
 
+/// Escapes for text of XML. What XML cannot have at all is replaced by U+FFFD.
+pub fn xml(text: &str) -> String {
+    xml_with(text, false)
+}
+
+/// Escapes for a quoted attribute of XML, whose line breaks would be read as
+/// blanks.
+pub fn xml_attribute(text: &str) -> String {
+    xml_with(text, true)
+}
+
+fn xml_with(text: &str, is_attribute: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' if is_attribute => out.push_str("&#10;"),
+            '\t' if is_attribute => out.push_str("&#9;"),
+            '\n' | '\t' => out.push(c),
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +112,15 @@ mod tests {
             "a\\u000A\\'\\u003C/\u{e9}\\u003D\\u2028"
         );
         assert_eq!(url_query("a b&c=d/\u{e9}~".as_bytes(), usize::MAX), "a+b%26c%3Dd%2F%C3%A9~");
+    }
+
+    #[test]
+    fn what_xml_holds() {
+        let text = "<a b='\"'>&\0\u{1b}\u{ffff}\n\té";
+        let want = "&lt;a b=&#39;&quot;&#39;&gt;&amp;\u{fffd}\u{fffd}\u{fffd}\n\té";
+        assert_eq!(xml(text), want);
+        let want = want.replace('\n', "&#10;").replace('\t', "&#9;");
+        assert_eq!(xml_attribute(text), want);
     }
 
     #[test]

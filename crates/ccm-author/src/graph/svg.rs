@@ -4,13 +4,13 @@
 //! What is drawn has a background of its own, light or dark as the viewer
 //! prefers, and says everything in words and signs besides colours.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::labels::{cells, shorten, visible};
 use super::layout::{Frame, Layout, Line, MAX_CELLS};
 use super::{EdgeKind, Graph, Node};
 use ccm_model::Outcome;
+use govalue::escape::xml;
 
 const MARGIN: i64 = 24;
 const HEADER: i64 = 40;
@@ -54,7 +54,7 @@ pub(super) fn render(graph: &Graph, layout: &Layout) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" role=\"graphics-document\">\n<title>{0}</title>\n\
          <style>{STYLE}</style>\n<rect class=\"page\" width=\"{width}\" height=\"{height}\"/>\n",
-        escape(&title),
+        xml(&title),
     );
     let room = (width - 2 * MARGIN) as usize / 9;
     push!(
@@ -62,9 +62,9 @@ pub(super) fn render(graph: &Graph, layout: &Layout) -> String {
         "<text class=\"head\" x=\"{MARGIN}\" y=\"{}\">{}</text>\n\
          <text class=\"small\" x=\"{MARGIN}\" y=\"{}\">{}</text>\n",
         MARGIN + 4,
-        escape(&shorten(&visible(&graph.manifest), room)),
+        xml(&shorten(&visible(&graph.manifest), room)),
         MARGIN + 22,
-        escape(&counts(graph, &outcomes)),
+        xml(&counts(graph, &outcomes)),
     );
     push!(out, "<g transform=\"translate({MARGIN} {})\">\n", MARGIN + HEADER);
     for (cluster, frame) in graph.clusters.iter().zip(&layout.clusters) {
@@ -125,10 +125,10 @@ fn draw_frame(out: &mut String, manifest: &str, frame: Frame) {
         out,
         "<g><title>{}</title><rect class=\"frame\" x=\"{x}\" y=\"{y}\" width=\"{width}\" \
          height=\"{height}\" rx=\"8\"/><text class=\"kind\" x=\"{}\" y=\"{}\">{}</text></g>\n",
-        escape(&shown),
+        xml(&shown),
         x + 16,
         y + 24,
-        escape(&shorten(&shown, room)),
+        xml(&shorten(&shown, room)),
     );
 }
 
@@ -141,7 +141,7 @@ fn draw_node(out: &mut String, node: &Node, frame: Frame) {
         "<g><title>{}</title><rect class=\"box\" x=\"{x}\" y=\"{y}\" width=\"{width}\" \
          height=\"{height}\" rx=\"5\"/><rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"4\" \
          height=\"{}\"/>",
-        escape(&tooltip(node)),
+        xml(&tooltip(node)),
         y + 5,
         height - 10,
     );
@@ -155,9 +155,9 @@ fn draw_node(out: &mut String, node: &Node, frame: Frame) {
          <text class=\"name\" x=\"{0}\" y=\"{3}\">{4}</text>",
         x + 13,
         y + 17,
-        escape(&shorten(&caption, room.saturating_sub(right + 2))),
+        xml(&shorten(&caption, room.saturating_sub(right + 2))),
         y + 34,
-        escape(&shorten(&visible(&node.name), (width - 22).max(0) as usize * 100 / 735)),
+        xml(&shorten(&visible(&node.name), (width - 22).max(0) as usize * 100 / 735)),
     );
     if let Some(word) = word {
         push!(
@@ -165,7 +165,7 @@ fn draw_node(out: &mut String, node: &Node, frame: Frame) {
             "<text class=\"word {class}\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
             x + width - 9,
             y + 17,
-            escape(&word),
+            xml(&word),
         );
     }
     if let Some(note) = &node.note {
@@ -174,7 +174,7 @@ fn draw_node(out: &mut String, node: &Node, frame: Frame) {
             "<text class=\"kind note\" x=\"{}\" y=\"{}\">{}</text>",
             x + 13,
             y + 50,
-            escape(&shorten(&visible(note), room)),
+            xml(&shorten(&visible(note), room)),
         );
     }
     out.push_str("</g>\n");
@@ -261,7 +261,7 @@ fn draw_line(out: &mut String, graph: &Graph, line: &Line) {
         let edge = graph.edges[edge];
         let [from, to] = [edge.from, edge.to].map(|at| graph.nodes[at].display());
         let verb = if edge.kind == EdgeKind::Subscribe { "subscribes to" } else { "requires" };
-        format!("<title>{}</title>", escape(&visible(&format!("{to} {verb} {from}"))))
+        format!("<title>{}</title>", xml(&visible(&format!("{to} {verb} {from}"))))
     });
     push!(
         out,
@@ -293,27 +293,8 @@ fn legend(outcomes: &[(Outcome, usize)]) -> Legend {
     for (outcome, _) in outcomes {
         let word = outcome.word();
         let glyph = outcome.glyph().to_string();
-        push!(text, "<text class=\"word {word}\" x=\"{x}\">{} {word}</text>\n", escape(&glyph));
+        push!(text, "<text class=\"word {word}\" x=\"{x}\">{} {word}</text>\n", xml(&glyph));
         x += (word.len() as i64 + 2) * 7 + 18;
     }
     Legend { text, width: x }
-}
-
-/// Text as XML holds it.
-fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(['<', '>', '&', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    Cow::Owned(escaped)
 }

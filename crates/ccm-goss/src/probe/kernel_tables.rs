@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use ccm_host::{Error, Host};
+use ccm_host::{Error, Host, kernel_name};
 
 use super::chain;
 
@@ -138,14 +137,14 @@ fn mount(row: &str) -> Option<Mount> {
     // A few optional fields stand before the dash.
     let (place, source) = row.split_once(" - ")?;
     let mut place = place.split(' ').skip(4);
-    let mountpoint = unescape(place.next()?);
+    let mountpoint = PathBuf::from(kernel_name(place.next()?));
     let options = list(place.next()?);
     let mut source = source.split(' ');
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let text = |name: &str| kernel_name(name).to_string_lossy().into_owned();
     Some(Mount {
-        mountpoint: PathBuf::from(std::ffi::OsString::from_vec(mountpoint)),
-        filesystem: text(unescape(source.next()?)),
-        source: text(unescape(source.next()?)),
+        mountpoint,
+        filesystem: text(source.next()?),
+        source: text(source.next()?),
         options,
         super_options: list(source.next().unwrap_or_default()),
     })
@@ -153,23 +152,6 @@ fn mount(row: &str) -> Option<Mount> {
 
 fn list(options: &str) -> Vec<String> {
     options.split(',').filter(|option| !option.is_empty()).map(str::to_owned).collect()
-}
-
-/// Undoes the octal escapes of blanks and backslashes.
-fn unescape(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = match rest {
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
-                Some((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'))
-            }
-            _ => None,
-        };
-        out.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &rest[4..] } else { after };
-    }
-    out
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags, CWD, StatVfsMountFlags, Statx, StatxAttributes
 use rustix::io::Errno;
 
 use super::Seen;
-use crate::{Attributes, Error, FileKind, Host, Result, Stat};
+use crate::{Attributes, Error, FileKind, Host, Result, Stat, kernel_name};
 
 /// In a directory that is to be removed, this many entries are looked at.
 const MAX_CHECKED: usize = 100_000;
@@ -236,10 +236,6 @@ fn is_immutable(found: &Statx) -> bool {
 pub(super) fn mount_points() -> impl Iterator<Item = PathBuf> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-    points.map(|point| PathBuf::from(unescape(point))).collect::<Vec<_>>().into_iter()
-}
-
-/// The kernel writes blanks in names as octal numbers.
-fn unescape(name: &str) -> String {
-    name.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+    let path = |point: &str| PathBuf::from(kernel_name(point));
+    points.map(path).collect::<Vec<_>>().into_iter()
 }
