@@ -115,7 +115,7 @@ enum Message {
     Data(String, SourceEvent),
     Connection(ConnectionEvent),
     RunEnded(Box<RunReport>),
-    /// A look at a source with `--once`, and why it failed.
+    /// A check of a source with `--once`, and why it failed.
     Fetched(Option<String>),
 }
 
@@ -351,11 +351,11 @@ impl Agent {
     /// is nothing new.
     fn fetch(&mut self, source: Arc<Source>) -> Option<String> {
         let sender = self.sender.clone();
-        let look = move || {
+        let check = move || {
             let failure = source.fetch_once(ONCE).err().map(|error| ccm_engine::chain(&error));
             let _ = sender.send(Message::Fetched(failure));
         };
-        if let Err(error) = std::thread::Builder::new().name("fetch".into()).spawn(look) {
+        if let Err(error) = std::thread::Builder::new().name("fetch".into()).spawn(check) {
             return Some(format!("cannot start a thread: {error}"));
         }
         while self.stopping.is_none() {
@@ -424,9 +424,9 @@ impl Agent {
             Message::Signal(Signal::ApplyAll) => {
                 tracing::info!("received SIGUSR1: applying all manifests");
                 for worker in &self.workers {
-                    worker.source.look_now();
+                    worker.source.check_now();
                 }
-                self.data.iter().for_each(|data| data.look_now());
+                self.data.iter().for_each(|data| data.check_now());
                 self.schedule.apply_all();
             }
             Message::Signal(Signal::Stop(signal)) => self.stop(signal, now),

@@ -11,6 +11,6 @@ mod process;
 mod protocol;
 
 pub use facts::FactLayers;
-pub use process::{Asked, Ended, RunProcess, Told};
+pub use process::{Ended, RunProcess, RunServices, Told};
 pub(crate) use protocol::registry_name;
 pub use protocol::{Applied, DataDocument, Job, JobResult, ValidManifest};

@@ -55,7 +55,7 @@ pub struct SourceSettings {
     pub url: String,
     /// How often a server is asked that does not say whether anything is new.
     pub interval: Duration,
-    /// The longest random delay between a notice of a change and the look.
+    /// The longest random delay between a notice of a change and the check.
     pub splay: Duration,
     /// Only for [`SourceKind::Data`]; called in a background thread.
     pub accept: Option<Accept>,
@@ -106,14 +106,14 @@ pub enum SourceEvent {
     Withdrawn,
     /// Something was fetched, good or not.
     Fetched,
-    /// A look failed; told for every attempt.
+    /// A check failed; told for every attempt.
     Failed {
         /// The failed action and its reason, without credentials.
         message: String,
         /// Something new was fetched, and it is no manifest.
         is_invalid: bool,
     },
-    /// The first look that did not fail after some that did.
+    /// The first check that did not fail after some that did.
     Recovered,
 }
 
@@ -250,8 +250,8 @@ impl Source {
         }
     }
 
-    /// Asks for a look as soon as possible. Does not wait for it.
-    pub fn look_now(&self) {
+    /// Asks for a check as soon as possible. Does not wait for it.
+    pub fn check_now(&self) {
         if let Inner::Remote { watcher, id, .. } = &self.0 {
             watcher.order(*id);
         }
@@ -261,14 +261,14 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Returns why the look failed, or that it took too long. The last good copy,
+    /// Returns why the check failed, or that it took too long. The last good copy,
     /// if there is one, is still there then.
     pub fn fetch_once(&self, limit: Duration) -> Result<Arc<LastGood>> {
         let (watcher, id) = match &self.0 {
             Inner::Local(local) => return local.read(),
             Inner::Remote { watcher, id, .. } => (watcher, *id),
         };
-        watcher.look_once(id, limit).map_err(|unseen| match unseen {
+        watcher.check_once(id, limit).map_err(|unseen| match unseen {
             Unseen::Failed(message) => Error::Look { message },
             Unseen::Late => Error::Late { source_name: self.name(), limit },
         })?;

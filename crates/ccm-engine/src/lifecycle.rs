@@ -187,7 +187,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         // Another one of this name may be the one that owes a reaction.
         let is_left_to_another = repeated.line.is_some() && is_closed(&event);
         if !is_left_to_another {
-            self.settle(resource, mode, done.is_ok(), &event);
+            self.record_owed(resource, mode, done.is_ok(), &event);
         }
         self.note_owing(resource, Some(&event));
         if let Err(error) = &done
@@ -262,7 +262,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let mut awaited = None;
         if !mode.health_check_only {
             (event.because, awaited) = self.changed_subscriptions(resource, mode)?;
-            event.owed = self.claim(resource);
+            event.owed = self.owed_from_earlier(resource);
             let Self { frame, record, .. } = self;
             if !mode.noop {
                 record.owed.reacting(resource, &frame.route, &event.because, host)?;
@@ -294,9 +294,9 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// What the resource owes from earlier runs.
-    fn claim(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
+    fn owed_from_earlier(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
         let Record { owed, session, .. } = &mut *self.record;
-        owed.claim(resource, &self.frame.route, &self.options.host, |by| {
+        owed.left_by_earlier(resource, &self.frame.route, &self.options.host, |by| {
             session.last(by).is_some_and(|last| last.failed || last.unmet)
         })
     }
@@ -320,7 +320,13 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// Takes note of what a turn means for what is owed.
-    fn settle(&mut self, resource: &dyn AnyResource, mode: Mode, is_done: bool, event: &Event) {
+    fn record_owed(
+        &mut self,
+        resource: &dyn AnyResource,
+        mode: Mode,
+        is_done: bool,
+        event: &Event,
+    ) {
         let (owed, route, host) = (&mut self.record.owed, &self.frame.route, &self.options.host);
         if mode.noop || mode.health_check_only {
             return;

@@ -392,7 +392,7 @@ impl OwedReactions {
 
     /// What a subscriber owes from earlier runs, unless the change that it is to
     /// react to has just failed: then it waits for that to succeed.
-    pub(crate) fn claim(
+    pub(crate) fn left_by_earlier(
         &self,
         resource: &dyn AnyResource,
         route: &Route,

@@ -18,7 +18,7 @@ use crate::Metrics;
 use crate::metrics::{RunMode, RunResult};
 use crate::registrar::{Registrar, Renewal};
 use crate::run::{
-    Applied, Asked, DataDocument, Ended, Job, JobResult, RunProcess, Told, ValidManifest,
+    Applied, DataDocument, Ended, Job, JobResult, RunProcess, RunServices, Told, ValidManifest,
     registry_name,
 };
 use crate::schedule::RunRequest;
@@ -283,7 +283,7 @@ impl Answering<'_> {
     }
 }
 
-impl Asked for Answering<'_> {
+impl RunServices for Answering<'_> {
     fn kv_get(&mut self, bucket: &str, key: &str) -> ccm_host::Result<String> {
         self.run.nats.kv_get(bucket, key, self.host)
     }

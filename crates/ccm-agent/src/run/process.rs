@@ -24,9 +24,9 @@ pub enum Told {
     Publish(RegistryEntry, Registry),
 }
 
-/// What a run asks of the agent. The answers are those of
+/// What the agent does for a run. The answers are those of
 /// [`Lookup`](ccm_host::Lookup).
-pub trait Asked {
+pub trait RunServices {
     /// The value of a key.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl RunProcess {
     }
 
     /// Hands it its job, answers what it asks, and waits for its end.
-    pub fn follow(mut self, job: &Job, asked: &mut dyn Asked) -> Ended {
+    pub fn follow(mut self, job: &Job, services: &mut dyn RunServices) -> Ended {
         self.worker.send(&line(job));
         let mut result = None;
         let mut broken = None;
@@ -122,7 +122,7 @@ impl RunProcess {
             match serde_json::from_slice(&text) {
                 Ok(FromRun::Finished(finished)) => result = Some(finished),
                 Ok(message) => {
-                    if let Some(answer) = answer(message, asked) {
+                    if let Some(answer) = answer(message, services) {
                         self.worker.send(&line(&answer));
                     }
                 }
@@ -157,35 +157,35 @@ fn is_from_outside(signal: i32) -> bool {
     !matches!(signal, 3..=8 | 11 | 31)
 }
 
-fn answer(message: FromRun, asked: &mut dyn Asked) -> Option<ToRun> {
+fn answer(message: FromRun, services: &mut dyn RunServices) -> Option<ToRun> {
     match message {
         FromRun::KvGet { bucket, key } => {
-            let value = asked.kv_get(&bucket, &key);
+            let value = services.kv_get(&bucket, &key);
             return Some(ToRun::Key(value.map_err(|error| Refusal::from(&error))));
         }
         FromRun::Registrations([cluster, protocol, service, address]) => {
             let query = RegistryQuery::new(&cluster, &protocol, &service, &address);
             let query = query.map_err(|message| ccm_host::Error::Network { message, hint: None });
-            let entries = query.and_then(|query| asked.registrations(&query));
+            let entries = query.and_then(|query| services.registrations(&query));
             return Some(ToRun::Entries(entries.map_err(|error| Refusal::from(&error))));
         }
         FromRun::Fetch { number, url } => {
-            let fetched = asked.fetch(number, &url);
+            let fetched = services.fetch(number, &url);
             return Some(ToRun::Fetched(fetched.map_err(|error| Refusal::from(&error))));
         }
         FromRun::Read { number } => {
-            let part = asked.read(number, PART).map(|bytes| STANDARD.encode(bytes));
+            let part = services.read(number, PART).map(|bytes| STANDARD.encode(bytes));
             return Some(ToRun::Part(part.map_err(|error| Refusal::from(&error))));
         }
         FromRun::Publish { entry, to } => {
             if let Some(to) = registry(&to) {
-                asked.told(Told::Publish(entry, to));
+                services.told(Told::Publish(entry, to));
             }
             return Some(ToRun::Taken);
         }
-        FromRun::Event(event) => asked.told(Told::Event(event)),
-        FromRun::Diagnostic(diagnostic) => asked.told(Told::Diagnostic(diagnostic)),
-        FromRun::Output(line) | FromRun::Message(line) => asked.told(Told::Line(line)),
+        FromRun::Event(event) => services.told(Told::Event(event)),
+        FromRun::Diagnostic(diagnostic) => services.told(Told::Diagnostic(diagnostic)),
+        FromRun::Output(line) | FromRun::Message(line) => services.told(Told::Line(line)),
         FromRun::Finished(_) => {}
     }
     None

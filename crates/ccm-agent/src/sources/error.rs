@@ -33,13 +33,13 @@ pub enum Error {
         /// The source, without credentials.
         source_name: String,
     },
-    /// A look failed.
+    /// A check failed.
     #[error("{message}")]
     Look {
         /// The failed action and its reason.
         message: String,
     },
-    /// A look took too long.
+    /// A check took too long.
     #[error("cannot download {source_name}: no answer within {}s", limit.as_secs())]
     Late {
         /// The source, without credentials.

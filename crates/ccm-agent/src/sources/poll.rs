@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) checked: Duration,
 }
 
-/// What a look found.
+/// What a check found.
 enum Found {
     New { is_cheap: bool },
     Same { is_cheap: bool },
@@ -185,7 +185,7 @@ impl Remote {
             record.deleted = true;
             match self.store.update(host, &record) {
                 Ok(()) => self.remember(record),
-                // Tried again with the next look.
+                // Tried again with the next check.
                 Err(reason) => {
                     tracing::warn!(
                         source = self.store.shown(),
@@ -251,7 +251,7 @@ impl Remote {
 }
 
 impl Work for Remote {
-    fn look(&self) -> (Outcome, Result<(), String>) {
+    fn check(&self) -> (Outcome, Result<(), String>) {
         let host = self.system.begin(self.cancel.clone());
         let found = self.attempt(&host);
         for warning in host.take_warnings() {

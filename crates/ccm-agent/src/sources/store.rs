@@ -195,7 +195,7 @@ impl Store {
         }
     }
 
-    /// What the record says is there, after a look at every byte of it.
+    /// What the record says is there, after a check of every byte of it.
     fn content(&self, directory: &StateDir, record: &Record) -> Result<SourceContent, Refusal> {
         let name = record.digest.to_string();
         match self.kind {

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-/// How often a source is looked at whose changes are told.
+/// How often a source is checked whose changes are told.
 const NOTIFIED: Duration = Duration::from_mins(5);
 /// How often a server is asked that says whether anything is new.
 const POLLED: Duration = Duration::from_secs(30);
-/// After a notice, a look that finds nothing new is repeated after these times,
+/// After a notice, a check that finds nothing new is repeated after these times,
 /// the last one first: a notice is faster than the replicas.
 const REPEATS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
 /// The delay after the first failure; it doubles with each one.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_mins(5);
-/// Notices do not cause looks in quicker succession.
+/// Notices do not cause checks in quicker succession.
 const MIN_GAP: Duration = Duration::from_secs(1);
 
 /// How the changes of a source are found.
@@ -25,7 +25,7 @@ pub(super) enum Pace {
     Polled,
 }
 
-/// How a look ended.
+/// How a check ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// There is a new copy. `is_cheap` if the server can say next time whether
@@ -40,16 +40,16 @@ pub(super) enum Outcome {
     Failed,
 }
 
-/// When one source is looked at. Times are those since the machine was started;
+/// When one source is checked. Times are those since the machine was started;
 /// random numbers are from 0 to 1.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
     pace: Pace,
     interval: Duration,
     splay: Duration,
-    /// When to look; `None` while a look is under way.
+    /// When to check; `None` while a check is under way.
     due: Option<Duration>,
-    /// A look that a notice asked for is due: further ones ask for nothing more.
+    /// A check that a notice asked for is due: further ones ask for nothing more.
     is_noticed: bool,
     /// Repeats that are left.
     repeats: usize,
@@ -67,7 +67,7 @@ enum Missed {
 }
 
 impl Timer {
-    /// The first look is due at once.
+    /// The first check is due at once.
     pub(super) fn new(pace: Pace, interval: Duration, splay: Duration, now: Duration) -> Self {
         Self {
             pace,
@@ -82,12 +82,12 @@ impl Timer {
         }
     }
 
-    /// When the next look is due; `None` while one is under way.
+    /// When the next check is due; `None` while one is under way.
     pub(super) fn due(&self) -> Option<Duration> {
         self.due
     }
 
-    /// Something may have changed: look after a random delay.
+    /// Something may have changed: check after a random delay.
     pub(super) fn notice(&mut self, now: Duration, random: f64) {
         let Some(due) = self.due else {
             self.missed = self.missed.max(Missed::Notice);
@@ -110,13 +110,13 @@ impl Timer {
         }
     }
 
-    /// A look begins.
+    /// A check begins.
     pub(super) fn begin(&mut self) {
         self.due = None;
         self.is_noticed = false;
     }
 
-    /// A look has ended.
+    /// A check has ended.
     pub(super) fn end(&mut self, now: Duration, outcome: Outcome, random: &mut dyn FnMut() -> f64) {
         self.ended = Some(now);
         let wait = match outcome {
@@ -180,9 +180,9 @@ mod tests {
         Timer::new(pace, Duration::from_mins(10), Duration::from_secs(30), at(100_000))
     }
 
-    /// Looks when it is due, which takes no time; the milliseconds until the next
-    /// look.
-    fn look(timer: &mut Timer, outcome: Outcome, random: f64) -> u128 {
+    /// Checks when it is due, which takes no time; the milliseconds until the next
+    /// check.
+    fn check(timer: &mut Timer, outcome: Outcome, random: f64) -> u128 {
         let now = timer.due().unwrap();
         timer.begin();
         assert_eq!(timer.due(), None);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_look_is_at_once_and_then_they_are_regular() {
+    fn the_first_check_is_at_once_and_then_they_are_regular() {
         for (pace, is_cheap, low, high) in [
             (Pace::Notified, true, 240_000, 360_000),
             (Pace::Notified, false, 240_000, 360_000),
@@ -200,40 +200,40 @@ mod tests {
         ] {
             let mut timer = timer(pace);
             assert_eq!(timer.due(), Some(at(100_000)));
-            assert_eq!(look(&mut timer, Outcome::New { is_cheap }, 0.0), low);
-            assert_eq!(look(&mut timer, Outcome::Same { is_cheap }, 1.0), high);
+            assert_eq!(check(&mut timer, Outcome::New { is_cheap }, 0.0), low);
+            assert_eq!(check(&mut timer, Outcome::Same { is_cheap }, 1.0), high);
         }
     }
 
     #[test]
     fn failures_are_retried_ever_more_rarely_and_for_ever() {
         let mut timer = timer(Pace::Notified);
-        let waits: Vec<u128> = (0..12).map(|_| look(&mut timer, Outcome::Failed, 1.0)).collect();
+        let waits: Vec<u128> = (0..12).map(|_| check(&mut timer, Outcome::Failed, 1.0)).collect();
         assert_eq!(waits[..4], [500, 1000, 2000, 4000]);
         assert_eq!(waits[10..], [300_000, 300_000]);
-        assert_eq!(look(&mut timer, Outcome::Failed, 0.0), 150_000);
+        assert_eq!(check(&mut timer, Outcome::Failed, 0.0), 150_000);
         for _ in 0..100 {
-            look(&mut timer, Outcome::Failed, 0.5);
+            check(&mut timer, Outcome::Failed, 0.5);
         }
-        assert_eq!(look(&mut timer, SAME, 0.5), 300_000);
-        assert_eq!(look(&mut timer, Outcome::Failed, 1.0), 500, "counted anew");
+        assert_eq!(check(&mut timer, SAME, 0.5), 300_000);
+        assert_eq!(check(&mut timer, Outcome::Failed, 1.0), 500, "counted anew");
     }
 
     #[test]
     fn a_notice_is_looked_after_within_the_splay_and_twice_more() {
         let mut timer = timer(Pace::Notified);
-        look(&mut timer, NEW, 0.5);
+        check(&mut timer, NEW, 0.5);
         timer.notice(at(200_000), 0.5);
         assert_eq!(timer.due(), Some(at(215_000)));
         // Others do not make it earlier, whatever they draw.
         timer.notice(at(201_000), 0.0);
         assert_eq!(timer.due(), Some(at(215_000)));
-        assert_eq!(look(&mut timer, SAME, 0.5), 1000);
-        assert_eq!(look(&mut timer, SAME, 0.5), 5000);
-        assert_eq!(look(&mut timer, SAME, 0.5), 300_000);
+        assert_eq!(check(&mut timer, SAME, 0.5), 1000);
+        assert_eq!(check(&mut timer, SAME, 0.5), 5000);
+        assert_eq!(check(&mut timer, SAME, 0.5), 300_000);
         timer.notice(at(400_000), 0.0);
         assert_eq!(timer.due(), Some(at(400_000)));
-        assert_eq!(look(&mut timer, NEW, 0.5), 300_000, "what is found is not looked for again");
+        assert_eq!(check(&mut timer, NEW, 0.5), 300_000, "what is found is not looked for again");
     }
 
     #[test]
@@ -244,13 +244,13 @@ mod tests {
         assert_eq!(timer.due(), None);
         timer.end(at(102_000), NEW, &mut || 0.5);
         assert_eq!(timer.due(), Some(at(117_000)));
-        assert_eq!(look(&mut timer, SAME, 0.5), 1000);
+        assert_eq!(check(&mut timer, SAME, 0.5), 1000);
     }
 
     #[test]
     fn an_order_is_obeyed_at_once() {
         let mut timer = timer(Pace::Polled);
-        look(&mut timer, SAME, 0.5);
+        check(&mut timer, SAME, 0.5);
         timer.order(at(105_000));
         assert_eq!(timer.due(), Some(at(105_000)));
         timer.begin();
@@ -260,22 +260,22 @@ mod tests {
         assert_eq!(timer.due(), Some(at(107_000)));
     }
 
-    /// A source that changes all the time is looked at once a second at most.
+    /// A source that changes all the time is checked once a second at most.
     #[test]
-    fn many_notices_do_not_make_many_looks() {
+    fn many_notices_do_not_make_many_checks() {
         for outcome in [NEW, SAME, Outcome::Failed] {
             let mut timer = Timer::new(Pace::Notified, at(60_000), Duration::ZERO, at(0));
-            let mut looks = 0;
+            let mut checks = 0;
             for tick in 0..1200 {
                 let now = at(tick * 50);
                 timer.notice(now, 0.0);
                 if timer.due().is_some_and(|due| due <= now) {
                     timer.begin();
                     timer.end(now, outcome, &mut || 1.0);
-                    looks += 1;
+                    checks += 1;
                 }
             }
-            assert!((50..=61).contains(&looks), "{outcome:?}: {looks}");
+            assert!((50..=61).contains(&checks), "{outcome:?}: {checks}");
         }
     }
 }

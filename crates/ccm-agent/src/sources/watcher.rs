@@ -15,11 +15,11 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 /// A source, as far as time is concerned.
 pub(super) trait Work: Send + Sync {
     /// Looks at the source, which may take long.
-    fn look(&self) -> (Outcome, Result<(), String>);
+    fn check(&self) -> (Outcome, Result<(), String>);
 }
 
-/// Sources by number, and a thread that waits for the next look while there are
-/// any. Each look has a thread of its own.
+/// Sources by number, and a thread that waits for the next check while there are
+/// any. Each check has a thread of its own.
 pub(super) struct Watcher {
     host: Host,
     state: Mutex<State>,
@@ -36,13 +36,13 @@ struct State {
 struct Job {
     timer: Timer,
     work: Arc<dyn Work>,
-    /// How many looks have begun, and which one was the last to end, how.
+    /// How many checks have begun, and which one was the last to end, how.
     begun: u64,
     ended: u64,
     result: Result<(), String>,
 }
 
-/// Why no look ended well.
+/// Why no check ended well.
 pub(super) enum Unseen {
     Failed(String),
     Late,
@@ -95,7 +95,7 @@ impl Watcher {
         Ok(id)
     }
 
-    /// Forgets a source. A look that is under way changes nothing any more.
+    /// Forgets a source. A check that is under way changes nothing any more.
     pub(super) fn remove(&self, id: u64) {
         // Dropped when the lock is free: it may hold whatever.
         let removed = self.state().jobs.remove(&id);
@@ -122,8 +122,8 @@ impl Watcher {
         self.changed.notify_all();
     }
 
-    /// Waits for the look that is under way, or for a new one.
-    pub(super) fn look_once(&self, id: u64, limit: Duration) -> Result<(), Unseen> {
+    /// Waits for the check that is under way, or for a new one.
+    pub(super) fn check_once(&self, id: u64, limit: Duration) -> Result<(), Unseen> {
         let until = Instant::now() + limit;
         let now = self.now();
         let mut state = self.state();
@@ -152,7 +152,7 @@ impl Watcher {
         }
     }
 
-    /// Begins looks when they are due, until there are no sources.
+    /// Begins checks when they are due, until there are no sources.
     fn run(self: Arc<Self>) {
         let mut state = self.state();
         loop {
@@ -189,12 +189,12 @@ impl Watcher {
 
     fn begin(self: &Arc<Self>, id: u64, work: Arc<dyn Work>) {
         let watcher = Arc::clone(self);
-        let look = move || {
-            let ended = work.look();
+        let check = move || {
+            let ended = work.check();
             drop(work);
             watcher.end(id, ended);
         };
-        let spawned = std::thread::Builder::new().name("ccm-look".to_owned()).spawn(look);
+        let spawned = std::thread::Builder::new().name("ccm-check".to_owned()).spawn(check);
         if let Err(error) = spawned {
             self.end(id, (Outcome::Failed, Err(format!("cannot start a thread: {error}"))));
         }
@@ -221,7 +221,7 @@ mod tests {
     struct Count(AtomicUsize, Result<(), String>);
 
     impl Work for Count {
-        fn look(&self) -> (Outcome, Result<(), String>) {
+        fn check(&self) -> (Outcome, Result<(), String>) {
             self.0.fetch_add(1, Ordering::SeqCst);
             let outcome = match &self.1 {
                 Ok(()) => Outcome::Same { is_cheap: true },
@@ -237,27 +237,27 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_made_when_they_are_asked_for() {
+    fn checks_are_made_when_they_are_asked_for() {
         let watcher = Watcher::new(&Host::new());
         let good = Arc::new(Count(AtomicUsize::new(0), Ok(())));
         let bad = Arc::new(Count(AtomicUsize::new(0), Err("no".to_owned())));
         let first = watcher.add(timer(&watcher), good.clone()).unwrap();
         let second = watcher.add(timer(&watcher), bad.clone()).unwrap();
         let limit = Duration::from_mins(1);
-        assert!(watcher.look_once(first, limit).is_ok());
-        assert!(matches!(watcher.look_once(second, limit), Err(Unseen::Failed(no)) if no == "no"));
+        assert!(watcher.check_once(first, limit).is_ok());
+        assert!(matches!(watcher.check_once(second, limit), Err(Unseen::Failed(no)) if no == "no"));
         let before = good.0.load(Ordering::SeqCst);
-        assert!(watcher.look_once(first, limit).is_ok());
+        assert!(watcher.check_once(first, limit).is_ok());
         assert_eq!(good.0.load(Ordering::SeqCst), before + 1);
         watcher.remove(first);
         watcher.remove(second);
-        assert!(matches!(watcher.look_once(first, limit), Err(Unseen::Late)));
+        assert!(matches!(watcher.check_once(first, limit), Err(Unseen::Late)));
         ccm_testkit::wait_until("the end of the thread", || {
             (Arc::strong_count(&watcher) == 1).then_some(())
         });
         // A thread of its own for those who come later.
         let third = watcher.add(timer(&watcher), good).unwrap();
-        assert!(watcher.look_once(third, limit).is_ok());
+        assert!(watcher.check_once(third, limit).is_ok());
         watcher.remove(third);
     }
 
@@ -265,7 +265,7 @@ mod tests {
     fn one_that_hangs_delays_no_other() {
         struct Hang(Arc<Mutex<()>>);
         impl Work for Hang {
-            fn look(&self) -> (Outcome, Result<(), String>) {
+            fn check(&self) -> (Outcome, Result<(), String>) {
                 drop(self.0.lock());
                 (Outcome::Failed, Ok(()))
             }
@@ -276,8 +276,8 @@ mod tests {
         let hanging = watcher.add(timer(&watcher), Arc::new(Hang(Arc::clone(&held)))).unwrap();
         let good = Arc::new(Count(AtomicUsize::new(0), Ok(())));
         let other = watcher.add(timer(&watcher), good).unwrap();
-        assert!(watcher.look_once(other, Duration::from_mins(1)).is_ok());
-        let late = watcher.look_once(hanging, Duration::from_millis(50));
+        assert!(watcher.check_once(other, Duration::from_mins(1)).is_ok());
+        let late = watcher.check_once(hanging, Duration::from_millis(50));
         assert!(matches!(late, Err(Unseen::Late)));
         watcher.remove(hanging);
         watcher.remove(other);

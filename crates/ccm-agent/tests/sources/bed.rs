@@ -143,7 +143,7 @@ impl Watch {
         })
     }
 
-    /// Waits until a look has failed.
+    /// Waits until a check has failed.
     pub(crate) fn wait_for_failure(&self) -> String {
         wait_until("a failure", || self.failures().pop())
     }

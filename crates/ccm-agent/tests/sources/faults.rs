@@ -71,14 +71,14 @@ fn a_broker_that_comes_back_with_other_data() {
     wait_until("a second connection", || connects(&bed) >= 2);
     // Data that the broker lost is not data that somebody deleted.
     wait_until("a failure", || {
-        watch.source.look_now();
+        watch.source.check_now();
         watch.failures().iter().any(|failure| failure.contains("no bucket `M`")).then_some(())
     });
     assert_eq!(watch.text().unwrap(), manifest(1));
     let mut wire = server.wire();
     wire.make_object_bucket("M", 1);
     wait_until("another failure", || {
-        watch.source.look_now();
+        watch.source.check_now();
         watch.failures().iter().any(|failure| failure.contains("no object")).then_some(())
     });
     assert!(!watch.source.is_suspended());
@@ -152,9 +152,9 @@ fn permissions_that_are_missing() {
     let failure = refused.wait_for_failure();
     assert!(failure.contains("no permission for subject $JS.API.DIRECT.GET.OBJ_N"), "{failure}");
     wire.put_object("M", "m.tgz", &archive(2));
-    watch.source.look_now();
+    watch.source.check_now();
     watch.wait_for_text(&manifest(2));
-    assert_eq!(watch.failures(), [""; 0], "a refused subscription fails no look");
+    assert_eq!(watch.failures(), [""; 0], "a refused subscription fails no check");
 }
 
 /// The server hangs with its connections open: another one of the list is used.
@@ -189,10 +189,10 @@ fn a_server_of_the_list_hangs() {
             wire.put_object("M", "m.tgz", &archive(version));
             Some(())
         });
-        // Within a minute the hang is found out, and then one look is enough.
-        let failures = std::fmt::from_fn(|f| write!(f, "a look; {:?}", watch.failures()));
+        // Within a minute the hang is found out, and then one check is enough.
+        let failures = std::fmt::from_fn(|f| write!(f, "a check; {:?}", watch.failures()));
         wait_until(failures, || {
-            watch.source.look_now();
+            watch.source.check_now();
             watch.text().as_deref() == Some(&manifest(version))
         });
         cluster.wake(node);
@@ -222,7 +222,7 @@ fn a_leader_crashes_during_a_download() {
     let watch = bed.manifest(&cache, URL);
     watch.wait_for_text(&manifest(1));
     wire.put_object("M", "m.tgz", &large(2));
-    watch.source.look_now();
+    watch.source.check_now();
     let leader = cluster.leader("OBJ_M");
     cluster.kill(leader);
     let copy = watch.wait_for_text(&manifest(2));

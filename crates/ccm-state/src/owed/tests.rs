@@ -150,7 +150,7 @@ fn changes_of_a_run_within_a_run_are_kept() {
 }
 
 #[test]
-fn a_ledger_in_memory_writes_nothing() {
+fn a_store_in_memory_writes_nothing() {
     let mut store = OwedStore::in_memory();
     store.owe_for(vec![record("exec#a")], Some(change("file#/1")), true).unwrap();
     assert_eq!(store.find(&[], "exec#a"), Some(&record("exec#a")));

@@ -110,7 +110,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
         Some(("facts", matches)) => {
             let host = Host::new();
             let facts = gather(&host, matches)?;
-            let found = asked(&host, matches, facts)?;
+            let found = queried(&host, matches, facts)?;
             ui.warnings(&host);
             facts::show(ui, &found, matches.get_flag("yaml"));
             Ok(Exit::Done)
@@ -167,7 +167,7 @@ fn parse(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     for warning in document.unreached_warnings() {
         host.warn(warning);
     }
-    let found = without_secrets(&host.redactor(), asked(&host, matches, resolved.data)?);
+    let found = without_secrets(&host.redactor(), queried(&host, matches, resolved.data)?);
     ui.warnings(&host);
     if matches.get_flag("env") {
         let prefix = matches.get_one::<String>("env-prefix").map_or("", String::as_str);
@@ -200,7 +200,7 @@ fn without_secrets(redactor: &Redactor, value: Value) -> Value {
 
 /// What `--query` asks for, or everything. Where nothing matches, scripts of the
 /// original expect null.
-fn asked(host: &Host, matches: &ArgMatches, values: Map) -> Result<Value> {
+fn queried(host: &Host, matches: &ArgMatches, values: Map) -> Result<Value> {
     let query = matches.get_one::<String>("query").map(String::as_str);
     let values = Value::from(values);
     let found = facts::find(&values, query)?;

@@ -269,14 +269,14 @@ fn confirm(ui: &mut Ui, host: &Host, entry: &RegistryEntry) -> Result<bool> {
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
-fn asked(matches: &ArgMatches) -> Result<RegistryQuery> {
+fn query_of(matches: &ArgMatches) -> Result<RegistryQuery> {
     let part = |name: &str| text(matches, name);
     RegistryQuery::new(part("cluster"), part("protocol"), part("service"), part("address"))
         .map_err(|message| Error::Usage { message, hint: None })
 }
 
 fn show_entries(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> Result<Exit> {
-    let entries = nats.query(&asked(matches)?, host)?;
+    let entries = nats.query(&query_of(matches)?, host)?;
     if matches.get_flag("json") {
         ui.print_json(&entries);
     } else if matches.get_flag("yaml") {
@@ -291,7 +291,7 @@ fn show_entries(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> 
 }
 
 fn follow(ui: &mut Ui, nats: &Nats, host: &Host, matches: &ArgMatches) -> Result<Exit> {
-    let query = asked(matches)?;
+    let query = query_of(matches)?;
     let is_json = matches.get_flag("json");
     nats.watch(&query, host, &mut |watched| match watched {
         Watched::Change(change) => {

@@ -113,7 +113,7 @@ fn kill_at_random(shape: Shape) {
     let begin = Instant::now();
     assert_eq!(apply(&env, &["--fact", &fact(0), "--no-sync"]).0, Some(0));
     let whole = begin.elapsed();
-    let (mut killed, mut had_debts, mut round) = (0, 0, 0);
+    let (mut killed, mut had_owed, mut round) = (0, 0, 0);
     // Some are over before they are killed, and do not count.
     while killed < times {
         round += 1;
@@ -131,12 +131,12 @@ fn kill_at_random(shape: Shape) {
         run.kill().unwrap();
         killed += usize::from(run.wait().unwrap().code().is_none());
         wait_until("a command that was at work to end", || !is_work_in(env.dir()));
-        had_debts += usize::from(owed(&env).0 == Some(2));
+        had_owed += usize::from(owed(&env).0 == Some(2));
         check_next(&env, round, &format!("after {at:?}"));
     }
-    println!("{shape:?}: {killed} of {round} runs killed, {had_debts} left owed");
+    println!("{shape:?}: {killed} of {round} runs killed, {had_owed} left owed");
     let is_known = !matches!(shape, Shape::Made | Shape::Replaced);
-    assert!(had_debts > 0 || !is_known, "no kill came at the right moment: this shows nothing");
+    assert!(had_owed > 0 || !is_known, "no kill came at the right moment: this shows nothing");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn kill_at_chosen(shape: Shape) {
         Ok(number) => number.parse::<usize>().unwrap().min(all.len()),
         Err(_) => 6,
     };
-    let (mut killed, mut had_debts, mut round) = (0, 0, 1);
+    let (mut killed, mut had_owed, mut round) = (0, 0, 1);
     for index in 0..wanted {
         let at = index * all.len() / wanted;
         let mut place = String::new();
@@ -238,12 +238,12 @@ fn kill_at_chosen(shape: Shape) {
             let status = traced(&env, round, &["-e", &trace, "-e", &inject]);
             killed += usize::from(!status.success());
             wait_until("a command that was at work to end", || !is_work_in(env.dir()));
-            had_debts += usize::from(owed(&env).0 == Some(2));
+            had_owed += usize::from(owed(&env).0 == Some(2));
         }
         check_next(&env, round, &place);
     }
     let all = all.len();
-    println!("{shape:?}: {killed} runs killed at {wanted} of {all} moments, {had_debts} left owed");
+    println!("{shape:?}: {killed} runs killed at {wanted} of {all} moments, {had_owed} left owed");
     assert!(killed >= wanted, "some were not killed: the moments are not the same");
 }
 

@@ -59,7 +59,7 @@ fn what_is_owed_is_listed_by_manifest_and_shown_when_it_is_made_good() {
 }
 
 #[test]
-fn debts_are_forgotten_on_request() {
+fn owed_reactions_are_forgotten_on_request() {
     let env = TestEnv::new();
     env.manifest(RELOAD);
     apply(&env, &["--fact", "v=1"]);
@@ -167,7 +167,7 @@ fn a_pipe_remembers_what_its_requests_owe() {
 }
 
 #[test]
-fn pipes_and_commands_of_a_session_pay_each_other_s_debts() {
+fn pipes_and_commands_of_a_session_owe_together() {
     let env = TestEnv::with_session();
     let mut pipe = Pipe::start(&env);
     let mut other = Pipe::start(&env);
@@ -201,7 +201,7 @@ fn plans_show_what_is_owed() {
 }
 
 #[test]
-fn without_room_for_the_debt_nothing_is_changed() {
+fn without_room_for_what_is_owed_nothing_is_changed() {
     if ccm_testkit::lacks_root() {
         return;
     }
