@@ -246,8 +246,9 @@ fn id(flag: &str) -> String {
 }
 
 fn manifest(resources: &str, dir: &Path) -> String {
-    let resources = resources.replace("DIR", dir.to_str().unwrap());
     let resources = resources.replace("MINE", &id("-gn")).replace("ME", &id("-un"));
+    // Last, as its name is random and may contain the other words.
+    let resources = resources.replace("DIR", dir.to_str().unwrap());
     format!(
         "ccm:\n  resources:\n{}\n",
         resources.lines().map(|line| format!("    {line}\n")).collect::<String>()
@@ -434,6 +435,60 @@ fn every_face_tells_the_same_run() {
         }
         assert_eq!(by_studio(scenario), seen, "{name}: studio and command line");
     }
+}
+
+/// Who waits for another run says for which.
+#[test]
+fn every_face_says_which_run_it_waits_for() {
+    const HOLDS: &str = "- exec: [{hold: {provider: shell, command: 'touch DIR/target/held; \
+                         while [ ! -e DIR/target/go ]; do sleep 0.05; done'}}]";
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["site", "target"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    let write = |name: &str, resources: &str| {
+        let text = manifest(resources, dir.path());
+        std::fs::write(dir.path().join("site").join(name), text).unwrap();
+    };
+    write("holds.yaml", HOLDS);
+    write("web.yaml", FILE);
+    let studio = Studio::start_in(dir, &["--allow-apply"]);
+    let dir = studio.dir.path();
+    let text = std::fs::read_to_string(studio.site("web.yaml")).unwrap();
+    let plan = json!({"mode": "plan", "path": "web.yaml", "text": text, "diffs": "public"});
+    let plan = id_of(&studio.post("runs", &plan));
+    assert_eq!(done(&studio, &plan)["state"], "finished");
+    let mut holder = command(dir, &["apply", "site/holds.yaml"]).spawn().unwrap();
+    wait_until("the lock", || dir.join("target/held").exists());
+    let said = format!("waiting for another run: process {}", holder.id());
+    let check = |line: Option<String>| {
+        let line = line.unwrap_or_default();
+        assert!(line.contains(&said), "{line:?} says {said:?}");
+    };
+    let is_wait = |line: &String| line.contains("waiting");
+    let mut by_command_line = command(dir, &["apply", "site/web.yaml"]).spawn().unwrap();
+    let text = BufReader::new(by_command_line.stderr.take().unwrap());
+    let mut printed = text.lines().map_while(Result::ok);
+    check(printed.find(is_wait));
+    let (mut by_agent, _input) = agent_run(dir, false);
+    let text = BufReader::new(by_agent.stdout.take().unwrap());
+    let mut told = text.lines().map_while(Result::ok);
+    check(told.find(is_wait));
+    let applied = id_of(&studio.post("runs", &json!({"mode": "apply", "plan": plan})));
+    let bearer = format!("Bearer {}", studio.key);
+    let headers = [("Host", studio.host.as_str()), ("Authorization", bearer.as_str())];
+    let events = format!("GET /api/v1/runs/{applied}/events");
+    let (status, mut streamed) = studio.target.lines(&events, &headers);
+    assert_eq!(status, 200);
+    check(streamed.find(is_wait));
+    std::fs::write(dir.join("target/go"), "").unwrap();
+    assert!(holder.wait().unwrap().success());
+    // What else they say is read, so that they can say it.
+    told.for_each(drop);
+    printed.for_each(drop);
+    assert_eq!(by_agent.wait().unwrap().code(), Some(0));
+    assert_eq!(by_command_line.wait().unwrap().code(), Some(0));
+    done(&studio, &applied);
 }
 
 /// A plan with an owed reaction is saved, verified and applied.
