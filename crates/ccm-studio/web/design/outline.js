@@ -65,11 +65,11 @@ function passes({ entry, words: all }, { words, type, state }) {
   if (!state) return true;
   if (state === "findings") return entry.findings > 0;
   if (state === "related") return entry.require.length + entry.subscribe.length > 0;
-  return outcomeOf(entry) === state;
+  return plannedOutcome(entry) === state;
 }
 
 /** @param {OutlineEntry} entry */
-const outcomeOf = (entry) =>
+const plannedOutcome = (entry) =>
   outcomes.value.get(idOf(entry)) ??
   (entry.alias ? outcomes.value.get(`${entry.type}#${entry.alias}`) : undefined);
 
@@ -436,7 +436,7 @@ function Row({
   dragged,
 }) {
   const over = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const outcome = outcomeOf(entry);
+  const outcome = plannedOutcome(entry);
   const { kind, glyph } = (outcome && OUTCOMES[outcome]) || { kind: "", glyph: "dash" };
   /**
    * Whether the pointer is in the lower half, which is behind this resource.
