@@ -59,6 +59,9 @@ fn check_file(name: &str, text: &str, problems: &mut String) {
     if is_page(name) {
         check_columns(name, text, problems);
     }
+    if is_rust {
+        check_sleeps(name, text, problems);
+    }
     if !matches!(extension, Some("rs" | "md" | "toml")) {
         return;
     }
@@ -96,6 +99,23 @@ fn check_columns(name: &str, text: &str, problems: &mut String) {
     }
 }
 
+/// Tests wait for what happens, with `wait_until`. Where a time itself is meant, the
+/// comment above says which.
+fn check_sleeps(name: &str, text: &str, problems: &mut String) {
+    let mut is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+    let mut above = "";
+    for (number, line) in text.lines().enumerate() {
+        is_test |= line == "#[cfg(test)]";
+        let line = line.trim_start();
+        let is_sleep = line.contains("::sleep(") && !line.starts_with("//");
+        if is_test && is_sleep && !above.starts_with("//") {
+            let number = number + 1;
+            let _ = writeln!(problems, "{name}:{number}: a sleep without its reason above");
+        }
+        above = line;
+    }
+}
+
 /// Every crate that is not ours has its reason written down.
 fn check_dependencies(root: &Path, packages: &[Value], problems: &mut String) -> Result {
     let reasons = std::fs::read_to_string(root.join("docs/dependencies.md")).unwrap_or_default();
@@ -118,6 +138,23 @@ fn check_dependencies(root: &Path, packages: &[Value], problems: &mut String) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sleeps_in_tests_have_reasons() {
+        let found = |name: &str, text: &str| {
+            let mut problems = String::new();
+            check_sleeps(name, text, &mut problems);
+            problems.lines().count()
+        };
+        let sleep = "    std::thread::sleep(PAUSE);\n";
+        let reason = "    // The pace of the server.\n";
+        let (product, test) = ("crates/ccm/src/run.rs", "crates/ccm/tests/it/run.rs");
+        assert_eq!(found(test, sleep), 1);
+        assert_eq!(found(test, &format!("{reason}{sleep}")), 0);
+        assert_eq!(found(test, &format!("{reason}{sleep}{sleep}")), 1);
+        assert_eq!(found(product, sleep), 0);
+        assert_eq!(found(product, &format!("{sleep}#[cfg(test)]\n{sleep}")), 1);
+    }
 
     #[test]
     fn the_page_has_no_long_lines() {

@@ -370,6 +370,7 @@ mod tests {
         let start = Instant::now();
         let query = UsageQuery::start(&Host::new(), paths, move |path| {
             if path.starts_with("/hangs") {
+                // This is the hang.
                 std::thread::sleep(Duration::from_mins(10));
             }
             (path != Path::new("/refuses")).then_some(space)
@@ -419,6 +420,7 @@ mod tests {
         let system = System::default();
         let ask = |host: Host| {
             let query = UsageQuery::start(&host, vec![PathBuf::from("/")], |_| {
+                // Long enough for all threads to ask.
                 std::thread::sleep(Duration::from_millis(20));
                 Some(Space { total: 1, free: 1, available: 1, inodes: 0, inodes_free: 0 })
             });

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use ccm_host::{Cancel, CancelReason, System};
 use ccm_model::{TemplateError, Templates};
+use ccm_testkit::wait_until;
 use ccm_yaml::Source;
 use proptest::prelude::*;
 use support::{fails, holds, read, run, run_within};
@@ -322,9 +323,13 @@ fn the_time_for_all_tests_is_limited() {
 fn an_interrupt_ends_the_tests() {
     let cancel = Cancel::new().unwrap();
     let host = System::default().begin(cancel.clone());
-    let rules = read("command: {sleep 60: {exit-status: 0, timeout: 60000}}").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let marker = dir.path().join("marker");
+    let command = format!("touch {}; exec sleep 60", marker.display());
+    let rules =
+        read(&format!("command: {{'{command}': {{exit-status: 0, timeout: 60000}}}}")).unwrap();
     let thread = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(200));
+        wait_until("the command", || marker.exists());
         cancel.cancel(CancelReason::Requested);
     });
     let begin = Instant::now();

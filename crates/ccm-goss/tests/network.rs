@@ -174,6 +174,7 @@ fn redirects_are_followed_unless_told_otherwise() {
 
 #[test]
 fn web_servers_that_misbehave() {
+    // Silence longer than the limit.
     let silent = Server::start(|_, _| std::thread::sleep(Duration::from_secs(30)));
     let begin = Instant::now();
     let lines = fails(&format!("http: {{{}: {{status: 200, timeout: 200}}}}", silent.url("/")));
@@ -183,6 +184,7 @@ fn web_servers_that_misbehave() {
     let slow = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
         for _ in 0..1000 {
+            // The pace of the server.
             std::thread::sleep(Duration::from_millis(50));
             if stream.write_all(b"x").and_then(|()| stream.flush()).is_err() {
                 return;

@@ -251,6 +251,7 @@ mod tests {
         let cancel = Cancel::new().unwrap();
         let sender = cancel.clone();
         let thread = std::thread::spawn(move || {
+            // Into the pause; the result is the same before it.
             std::thread::sleep(Duration::from_millis(50));
             assert!(sender.cancel(CancelReason::Signal(2)));
             assert!(!sender.cancel(CancelReason::Requested), "the first reason counts");
@@ -298,6 +299,7 @@ mod tests {
         begins.recv().unwrap();
         assert!(cancel.cancel(CancelReason::Requested));
         assert!(!whole.is_cancelled(), "a part is cancelled alone");
+        // Nothing tells that it goes on: one that is interrupted would end in this time.
         std::thread::sleep(Duration::from_millis(100));
         assert!(!thread.is_finished(), "it is not interrupted");
         whole.abandon();

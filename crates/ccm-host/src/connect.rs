@@ -167,6 +167,7 @@ mod tests {
         let late = connection.receive(&mut buffer, soon(20)).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
         let stop = std::thread::spawn(move || {
+            // Into the wait; the result is the same before it.
             std::thread::sleep(Duration::from_millis(20));
             cancel.cancel(CancelReason::Requested);
         });

@@ -277,6 +277,7 @@ mod tests {
                     for _ in 0..10 {
                         let marker = take(path);
                         assert_eq!(busy.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                        // Long enough for another to come in between, if one could.
                         std::thread::sleep(Duration::from_millis(2));
                         busy.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
                         marker.remove().unwrap();

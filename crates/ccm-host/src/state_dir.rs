@@ -540,6 +540,7 @@ mod tests {
             let mut file = state.append_later("j").unwrap();
             assert!(!file.is_due(), "nothing is in it");
             file.append(b"a\n").unwrap();
+            // This is the wait after which it is due.
             std::thread::sleep(MAX_UNSYNCED);
             assert_eq!(file.is_due(), !is_passing);
             file.sync().unwrap();

@@ -40,6 +40,7 @@ async fn route(request: Request) -> Response {
             None => Response::text(StatusCode::INTERNAL_SERVER_ERROR, "the work panicked\n"),
         },
         (_, "/slow") => {
+            // The pace of the server.
             tokio::time::sleep(Duration::from_millis(300)).await;
             Response::text(StatusCode::OK, "slow\n")
         }
@@ -48,6 +49,7 @@ async fn route(request: Request) -> Response {
             tokio::task::spawn_local(async move {
                 for number in 0..4 {
                     sender.send(format!("data: {number}\n\n")).await;
+                    // The pace of the stream.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             });

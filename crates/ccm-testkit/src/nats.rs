@@ -89,8 +89,12 @@ impl NatsServer {
 
     /// How often the server has read a changed configuration, as its log says.
     fn reloads(&self) -> usize {
-        let log = std::fs::read_to_string(self.directory.join("log")).unwrap_or_default();
-        log.matches("Reloaded server configuration").count()
+        self.log().matches("Reloaded server configuration").count()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }
 
     /// The URL without credentials.

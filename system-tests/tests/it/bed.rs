@@ -62,6 +62,7 @@ fn nothing_is_left_of_tests_that_are_killed() {
         ccm_testkit::wait_until(shown, || is_so(&left_of(process)));
     };
     wait_for("a machine", &|found| found.len() > 1);
+    // Nothing tells that it stays: one that is removed would be gone in this time.
     std::thread::sleep(Duration::from_millis(500));
     assert!(!left_of(process).is_empty());
     tests.kill().unwrap();
@@ -76,5 +77,6 @@ fn a_machine_that_waits_to_be_killed() {
         return;
     }
     let _machine = Machine::up(Layer::Plain);
+    // The test before it ends this.
     std::thread::sleep(Duration::from_mins(1));
 }

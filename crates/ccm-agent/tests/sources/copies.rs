@@ -52,6 +52,7 @@ fn one_agent_at_a_time() {
     let copy = watch.wait_for_text(&manifest(1));
     // Whoever uses a copy keeps others from removing it.
     drop((cache, watch));
+    // Time for the threads of the watch to end: what keeps the lock then is the copy.
     std::thread::sleep(Duration::from_millis(200));
     assert!(bed.try_cache().is_err());
     drop(copy);

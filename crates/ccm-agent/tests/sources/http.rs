@@ -193,6 +193,7 @@ fn a_server_that_hangs_delays_nothing_else() {
     let hang = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
         let _ = stream.flush();
+        // This is the hang.
         std::thread::sleep(Duration::from_mins(2));
     });
     let good = Server::with_body(archive(1));

@@ -122,6 +122,7 @@ fn an_object_that_changes_all_the_time() {
         last = id;
         let seen = watch.text().unwrap();
         assert!(seen.starts_with("ccm: ") && seen.ends_with('\n'), "{seen:?}");
+        // The pace of the changes.
         std::thread::sleep(Duration::from_millis(50));
     }
     watch.wait_for_text(&manifest(version));

@@ -108,6 +108,7 @@ fn a_slow_server_is_waited_for_and_a_silent_one_is_not() {
     let slow = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
         for _ in 0..8 {
+            // The pace of the server.
             std::thread::sleep(Duration::from_millis(100));
             let _ = stream.write_all(b"x");
             let _ = stream.flush();
@@ -122,6 +123,7 @@ fn a_slow_server_is_waited_for_and_a_silent_one_is_not() {
         let silent = Server::start(move |_, stream| {
             let _ = stream.write_all(sent);
             let _ = stream.flush();
+            // Silence longer than the limit.
             std::thread::sleep(Duration::from_secs(3));
         });
         let url = silent.url("/");
@@ -286,6 +288,7 @@ fn the_temporary_file_is_private_and_progress_is_told() {
         for _ in 0..2 {
             let _ = stream.write_all(b"x");
             let _ = stream.flush();
+            // Until the byte is on disk, and progress is due.
             std::thread::sleep(Duration::from_millis(150));
             noted.lock().unwrap().extend(snapshot_of_content(&seen).into_values());
         }

@@ -28,8 +28,10 @@ fn an_agent_at_rest_sleeps() {
     bed.configure("manifests: [[DIR]/m.yaml]\ninterval: 1000h\n");
     let mut agent = bed.start(&[]);
     agent.wait_for(&["applied"]);
+    // What the run leaves to do is not part of the rest.
     std::thread::sleep(Duration::from_secs(1));
     let before = switches(agent.pid());
+    // Wake-ups are counted over this time.
     std::thread::sleep(Duration::from_secs(10));
     let wakes = switches(agent.pid()) - before;
     assert!(wakes <= 10, "{wakes} wake-ups in ten seconds");

@@ -170,6 +170,7 @@ fn a_run_is_killed_at_random_moments() {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
+        // A random moment of the run.
         std::thread::sleep(Duration::from_micros(random % 150_000));
         let _ = kill(Pid::from_raw(run), Signal::SIGKILL);
         wait_until("the run to end", || !is_alive(run));

@@ -259,7 +259,8 @@ fn credentials_are_refused_then_right() {
     let mut agent = bed.start(&[]);
     agent.wait_for(&["ERROR", "refused the credentials of context"]);
     agent.wait_for(&["applied"]);
-    std::thread::sleep(Duration::from_secs(4));
+    let refused = || nats.server.log().matches("authentication error").count();
+    wait_until("more attempts", || refused() > 3);
     assert_eq!(agent.count(&["refused the credentials"]), 1, "once per change of state");
     context(&bed.env, "CCM", &members("s3cret"));
     agent.wait_for(&["connected to NATS again"]);
@@ -347,6 +348,7 @@ fn data_is_followed_but_not_too_closely() {
     while begin.elapsed() < Duration::from_secs(20) {
         last += 1;
         wire.put("D", "k", format!("data: {{n: {last}}}").as_bytes());
+        // The pace of the changes.
         std::thread::sleep(Duration::from_millis(50));
     }
     agent.wait_for(&[&format!("n={last} ")]);

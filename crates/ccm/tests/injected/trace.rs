@@ -165,6 +165,7 @@ fn traced(scenario: &Scenario, directory: &Path, options: &[&str]) -> Option<End
             let _ = child.wait();
             return None;
         }
+        // Between two looks: thousands of runs are waited for.
         std::thread::sleep(Duration::from_millis(1));
     };
     let text = |name: &str| {

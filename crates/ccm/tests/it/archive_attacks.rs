@@ -367,6 +367,7 @@ fn the_owner_of_an_archive_cannot_change_what_is_extracted() {
         let mut attacker = Command::new("sh");
         attacker.args(["-c", &script]).uid(NOBODY).gid(NOBODY).process_group(0);
         let mut attacker = attacker.spawn().unwrap();
+        // Another moment of the run each time.
         std::thread::sleep(Duration::from_millis(round as u64 * 3));
         let output = scene
             .env

@@ -484,6 +484,7 @@ fn what_a_killed_run_did_is_taken_back() {
     let (mut killed, mut partial) = (0, 0);
     for time in 0..times {
         let mut run = env.start();
+        // Another moment of the run each time.
         std::thread::sleep(whole * time / times);
         run.kill().unwrap();
         killed += u32::from(run.wait().unwrap().code().is_none());
@@ -500,6 +501,7 @@ fn what_a_killed_run_did_is_taken_back() {
         let id = runs(&env).iter().find(|run| run["undo_of"].is_null()).unwrap()["id"].clone();
         let mut undo = env.command(["undo", id.as_str().unwrap()]);
         let mut undo = undo.stdout(std::process::Stdio::null()).spawn().unwrap();
+        // Another moment of the undo each time.
         std::thread::sleep(whole * (times - time) / (2 * times));
         undo.kill().unwrap();
         undo.wait().unwrap();

@@ -318,6 +318,7 @@ fn an_interrupt_while_fetching_leaves_nothing() {
     let server = Server::start(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nslow");
         let _ = stream.flush();
+        // Silence longer than the test.
         std::thread::sleep(Duration::from_mins(1));
     });
     let child = env

@@ -127,6 +127,7 @@ fn kill_at_random(shape: Shape) {
             .unwrap();
         // Spread over the time that a run takes, whatever the machine does.
         let at = whole.mul_f64((round * 7919 % times) as f64 / times as f64);
+        // Another moment of the run each time.
         std::thread::sleep(at);
         run.kill().unwrap();
         killed += usize::from(run.wait().unwrap().code().is_none());

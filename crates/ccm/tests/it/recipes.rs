@@ -96,6 +96,7 @@ impl Recipe {
         let mut command = self.env.command(["apply", "manifest.yaml"]);
         let command = command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
+        // Another moment of the run each time.
         std::thread::sleep(after);
         child.kill().unwrap();
         child.wait().unwrap();

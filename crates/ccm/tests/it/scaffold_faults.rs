@@ -196,6 +196,7 @@ fn a_kill_at_any_moment_leaves_each_file_old_or_new() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
+        // Another moment of the run each time.
         std::thread::sleep(Duration::from_micros((version as u64 * 7_919) % 120_000));
         kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).unwrap();
         killed += usize::from(!child.wait().unwrap().success());

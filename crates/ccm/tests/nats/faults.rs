@@ -149,6 +149,7 @@ fn a_server_goes_and_comes_back_with_other_data() {
         let ran = run(&bed.env, args);
         assert!(ran.code == 1 && ran.err.contains("connection refused"), "{ran:?}");
     }
+    // The time of the entry passes while there is no server.
     std::thread::sleep(Duration::from_millis(1500));
     bed.server.restart();
     wait_until("the entry to expire", || {
@@ -254,6 +255,7 @@ fn objects_that_are_replaced_meanwhile() {
                 let old = format!("{{\"filter\":\"$O.M.C.new{}\"}}", number - 1);
                 wire.api("STREAM.PURGE.OBJ_M", &old);
                 let pause = pause.load(std::sync::atomic::Ordering::Relaxed);
+                // The pace of the changes.
                 std::thread::sleep(Duration::from_millis(pause));
             }
         });

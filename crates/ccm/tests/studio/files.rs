@@ -204,6 +204,7 @@ fn pages_are_told_of_changes_on_the_disk() {
         turn += 1;
         std::fs::write(studio.site("web.yaml"), format!("ccm: {{}} # {turn}\n")).unwrap();
         std::fs::write(studio.site(&format!("more{turn}.yaml")), "").unwrap();
+        // The pace of the changes.
         std::thread::sleep(std::time::Duration::from_millis(500));
         seen.extend(received.try_iter().map(|line| line + "\n"));
         seen.contains("event: file\n") && seen.contains("event: files\n")
