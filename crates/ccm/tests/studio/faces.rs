@@ -16,6 +16,8 @@ struct Seen {
     events: Vec<Value>,
     summary: Value,
     end: &'static str,
+    /// What is owed afterwards.
+    owed: Vec<String>,
 }
 
 impl Seen {
@@ -28,7 +30,7 @@ impl Seen {
         } else {
             json!({"counts": Value::Array(counts), "health": summary["health_checks"]})
         };
-        Self { events, summary, end }
+        Self { events, summary, end, owed: owed(dir) }
     }
 
     /// `type#name outcome`, with the manifests on the way.
@@ -97,6 +99,7 @@ struct Scenario {
     before: fn(&Path),
     rows: &'static [&'static str],
     end: &'static str,
+    owed: &'static [&'static str],
 }
 
 /// What is run. An agent applies manifests and nothing else: nobody looks at a
@@ -117,7 +120,7 @@ const INTERRUPTED: &str = "stopped";
 
 const FILE: &str = "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]";
 
-const SCENARIOS: [Scenario; 11] = [
+const SCENARIOS: [Scenario; 12] = [
     Scenario {
         name: "stable",
         source: Source::Manifest,
@@ -126,6 +129,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target stable"],
         end: OK,
+        owed: &[],
     },
     Scenario {
         name: "changed",
@@ -137,6 +141,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target/a create", "exec#react refresh", "exec#always run"],
         end: OK,
+        owed: &[],
     },
     Scenario {
         name: "failed",
@@ -148,6 +153,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["exec#wrong failed", "exec#after skipped", "exec#never skipped"],
         end: FAILED,
+        owed: &[],
     },
     Scenario {
         name: "owed",
@@ -161,6 +167,18 @@ const SCENARIOS: [Scenario; 11] = [
         },
         rows: &["file#DIR/target/a stable", "exec#react refresh"],
         end: OK,
+        owed: &[],
+    },
+    Scenario {
+        name: "left owed",
+        source: Source::Manifest,
+        manifest: "- file: [{DIR/target/a: {content: x, owner: ME, group: MINE, mode: '0644'}}]\n\
+                   - exec: [{react: {command: /bin/false, refresh_only: true, subscribe: ['file#DIR/target/a']}}]",
+        children: ["", ""],
+        before: |_| {},
+        rows: &["file#DIR/target/a create", "exec#react failed"],
+        end: FAILED,
+        owed: &["exec#react"],
     },
     Scenario {
         name: "health check critical",
@@ -171,6 +189,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target failed"],
         end: FAILED,
+        owed: &[],
     },
     Scenario {
         name: "nested",
@@ -191,6 +210,7 @@ const SCENARIOS: [Scenario; 11] = [
             "exec#last run",
         ],
         end: FAILED,
+        owed: &[],
     },
     Scenario {
         name: "interrupted",
@@ -201,6 +221,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["exec#slow failed"],
         end: INTERRUPTED,
+        owed: &[],
     },
     Scenario {
         name: "saved plan",
@@ -210,6 +231,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target/a create"],
         end: OK,
+        owed: &[],
     },
     Scenario {
         name: "stale plan",
@@ -219,6 +241,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &[],
         end: FAILED,
+        owed: &[],
     },
     Scenario {
         name: "undo",
@@ -228,6 +251,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target/a remove"],
         end: OK,
+        owed: &[],
     },
     Scenario {
         name: "undo of what was changed since",
@@ -237,6 +261,7 @@ const SCENARIOS: [Scenario; 11] = [
         before: |_| {},
         rows: &["file#DIR/target/a failed"],
         end: FAILED,
+        owed: &[],
     },
 ];
 
@@ -288,6 +313,13 @@ fn cli(dir: &Path, args: &[&str]) -> (i32, Value) {
     let said = String::from_utf8_lossy(&output.stderr);
     let json = serde_json::from_slice(&output.stdout);
     (output.status.code().unwrap_or(-1), json.unwrap_or_else(|_| panic!("{args:?}: {said}")))
+}
+
+/// The subscribers that owe a reaction.
+fn owed(dir: &Path) -> Vec<String> {
+    let (_, listed) = cli(dir, &["owed", "--json"]);
+    let owed = listed["owed"].as_array().unwrap();
+    owed.iter().map(|owed| owed["subscriber"].as_str().unwrap().to_owned()).collect()
 }
 
 fn meaning(code: i64) -> &'static str {
@@ -430,6 +462,7 @@ fn every_face_tells_the_same_run() {
         let seen = by_command_line(scenario);
         assert_eq!(seen.rows(), scenario.rows, "{name}");
         assert_eq!(seen.end, scenario.end, "{name}");
+        assert_eq!(seen.owed, scenario.owed, "{name}");
         if matches!(scenario.source, Source::Manifest) {
             assert_eq!(by_agent(scenario), seen, "{name}: agent and command line");
         }
