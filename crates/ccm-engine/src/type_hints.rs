@@ -34,8 +34,8 @@ const TYPES: &[(&[&str], &str)] = &[
 /// of a type that another tool has.
 pub fn type_hint(name: &str, known: &[&str]) -> String {
     let list = format!("available types: {}", known.join(", "));
-    let foreign = TYPES.iter().find(|(names, _)| names.contains(&name));
-    match (foreign, ccm_model::did_you_mean(name, known.iter().copied())) {
+    let of_other_tool = TYPES.iter().find(|(names, _)| names.contains(&name));
+    match (of_other_tool, ccm_model::did_you_mean(name, known.iter().copied())) {
         (Some((_, hint)), _) => format!("{list}; {hint}"),
         (None, Some(meant)) => meant,
         (None, None) => list,
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_foreign_type_has_a_hint_and_a_misspelled_one_a_suggestion() {
+    fn a_type_of_another_tool_has_a_hint_and_a_misspelled_one_a_suggestion() {
         let known = ["archive", "package"];
         assert_eq!(
             type_hint("cron", &known),

@@ -17,7 +17,9 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::digest::copy_digested;
-use crate::extended::{AccessList, is_foreign, keep_extended_attributes, name_of, remove_lists};
+use crate::extended::{
+    AccessList, has_other_owner, keep_extended_attributes, name_of, remove_lists,
+};
 use crate::file::mode;
 use crate::{Digest, Error, FileKind, Host, Image, Result, Stat};
 
@@ -282,17 +284,17 @@ pub(crate) fn set_attributes_of(
     let (uid, gid) = wanted.ids();
     let mut bits = have.mode;
     if (have.uid, have.gid) != (wanted.uid, wanted.gid) {
-        let is_foreign = is_foreign(have, wanted);
+        let has_other_owner = has_other_owner(have, wanted);
         let clear =
             || remove_lists(file, have.kind).map_err(Error::io("remove access lists of", path));
         // Before, so that a run that is killed in between leaves none. Until
         // then the old owner can set them again, so afterwards too.
-        if is_foreign {
+        if has_other_owner {
             clear()?;
         }
         rustix::fs::chownat(file, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
             .map_err(Error::io("set the owner of", path))?;
-        if is_foreign {
+        if has_other_owner {
             clear()?;
         }
         bits = Stat::of(file, path)?.mode;
@@ -307,13 +309,13 @@ pub(crate) fn set_attributes_of(
 }
 
 /// Removes access lists that a new file has from a directory of another user.
-fn clear_foreign_lists(
+fn clear_lists_of_others(
     parent: impl AsFd,
     path: &Path,
     to: &File,
     wanted: &Attributes,
 ) -> Result<()> {
-    if is_foreign(&Stat::of(&parent, path)?, wanted) {
+    if has_other_owner(&Stat::of(&parent, path)?, wanted) {
         remove_lists(to, FileKind::File).map_err(Error::io("remove access lists of", path))?;
     }
     Ok(())
@@ -337,7 +339,7 @@ fn inherit(
         Err(errno) => return Err(Error::io("open", path)(errno)),
     };
     let have = Stat::of(&old, path)?;
-    if have.kind == FileKind::Symlink || is_foreign(&have, wanted) {
+    if have.kind == FileKind::Symlink || has_other_owner(&have, wanted) {
         return Ok(None);
     }
     Ok(keep_extended_attributes(host, &old, path, to))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::extended::{is_foreign, remove_lists};
+use crate::extended::{has_other_owner, remove_lists};
 use crate::file::mode;
 use crate::forecast::Seen;
 use crate::stale_dirs::{LockError, lock, sweep};
@@ -103,7 +103,7 @@ impl Host {
                     .map_err(Error::io("remove access lists of", path))
             };
             let is_last = at + 1 == missing.len();
-            if is_ours && is_foreign(&Stat::of(&*parent, path)?, wanted) {
+            if is_ours && has_other_owner(&Stat::of(&*parent, path)?, wanted) {
                 clear()?;
             }
             if is_last {
@@ -112,13 +112,13 @@ impl Host {
                     self.record_attributes(path, None, &have, *wanted, false)?;
                 }
                 let (uid, gid) = wanted.ids();
-                let is_foreign = is_foreign(&Stat::of(&directory, path)?, wanted);
-                if is_foreign {
+                let has_other_owner = has_other_owner(&Stat::of(&directory, path)?, wanted);
+                if has_other_owner {
                     clear()?;
                 }
                 rustix::fs::fchown(&directory, Some(uid), Some(gid))
                     .map_err(Error::io("set the owner of", path))?;
-                if is_foreign {
+                if has_other_owner {
                     clear()?;
                 }
                 rustix::fs::fchmod(&directory, mode(wanted.mode))

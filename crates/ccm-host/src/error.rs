@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// A file of another user where ccm would write.
     #[error("{} belongs to another user (uid {uid}); ccm does not replace it", path.display())]
-    Foreign {
+    OtherOwner {
         /// The path as the caller gave it.
         path: PathBuf,
         /// The user who owns it, and is not the one running ccm.

@@ -23,7 +23,7 @@ pub(crate) fn name_of(file: impl AsFd) -> String {
 
 /// Whether its owner could have set access lists that outlive a change to the
 /// wanted owner: they vouch for nothing then.
-pub(crate) fn is_foreign(have: &Stat, wanted: &Attributes) -> bool {
+pub(crate) fn has_other_owner(have: &Stat, wanted: &Attributes) -> bool {
     have.uid != 0 && have.uid != wanted.uid
 }
 

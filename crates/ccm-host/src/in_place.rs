@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::atomic::set_attributes_of;
-use crate::extended::{is_foreign, name_of};
+use crate::extended::{has_other_owner, name_of};
 use crate::file::{check_regular, mode};
 use crate::{Attributes, Content, Digest, Error, Host, Result, Stat};
 
@@ -124,7 +124,7 @@ pub(crate) fn check_target(
     check_regular(path, *have)?;
     let links = links.into();
     let refused = |reason| Err(Error::PlantedFile { path: path.to_owned(), reason });
-    if is_foreign(have, wanted) {
+    if has_other_owner(have, wanted) {
         return refused(format!("it belongs to user {}", have.uid));
     }
     // Its other names are those of the same file elsewhere. Only root can have

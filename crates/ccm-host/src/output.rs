@@ -80,7 +80,7 @@ impl OutputFile {
         }
         check_regular(path, found)?;
         if found.uid != 0 && found.uid != self.host.whoami().0 {
-            return Err(Error::Foreign { path: path.to_owned(), uid: found.uid });
+            return Err(Error::OtherOwner { path: path.to_owned(), uid: found.uid });
         }
         Ok(Some((found, is_linked)))
     }

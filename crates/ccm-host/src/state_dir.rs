@@ -99,7 +99,7 @@ impl StateDir {
         }
         let me = host.whoami().0;
         if stat.uid == 0 && me != 0 {
-            return Err(Error::Foreign { path, uid: 0 });
+            return Err(Error::OtherOwner { path, uid: 0 });
         }
         // A sticky bit protects names, but not from new ones.
         let doubt = folder_doubt(&directory, &Stat { mode: stat.mode & 0o777, ..stat }, &path);

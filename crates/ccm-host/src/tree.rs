@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::atomic::is_temporary_name;
 use crate::beneath::{self, Links};
-use crate::extended::{is_foreign, remove_lists};
+use crate::extended::{has_other_owner, remove_lists};
 use crate::file::mode;
 use crate::forecast::Seen;
 pub use files::{FindLimits, FoundFile, Saved, tree_place};
@@ -187,7 +187,7 @@ impl Tree {
         let made = rustix::fs::openat(&parent, name, flags, Mode::empty())
             .map_err(Error::io("open", &path))?;
         // A directory of another user may have made it a gift of its lists.
-        if is_foreign(&Stat::of(&parent, &path)?, wanted) {
+        if has_other_owner(&Stat::of(&parent, &path)?, wanted) {
             remove_lists(&made, FileKind::Directory)
                 .map_err(Error::io("remove access lists of", &path))?;
         }

@@ -139,7 +139,7 @@ impl ApiError {
                 Self::forbidden("outside", message)
             }
             Error::NotADirectory { .. } => Self::new(StatusCode::NOT_FOUND, "not_found", message),
-            Error::NotAFile { .. } | Error::Foreign { .. } | Error::NotUtf8 { .. } => {
+            Error::NotAFile { .. } | Error::OtherOwner { .. } | Error::NotUtf8 { .. } => {
                 Self::forbidden("permission", message)
             }
             Error::TooLarge { .. } => {

@@ -10,7 +10,7 @@ use clap::{Arg, Command};
 use crate::error::Error;
 
 /// Flags that other tools have, and what to use instead.
-const FOREIGN: &[(&str, &str)] = &[
+const OTHER_TOOLS: &[(&str, &str)] = &[
     ("--dry-run", "to preview changes, use `--noop` or `ccm plan`"),
     ("--dryrun", "to preview changes, use `--noop` or `ccm plan`"),
     ("--check", "to preview changes, use `--noop` or `ccm plan`"),
@@ -35,9 +35,9 @@ pub(crate) fn explain(error: &clap::Error) -> Option<Error> {
             if !given.starts_with('-') {
                 return None;
             }
-            let foreign = FOREIGN.iter().find(|(flag, _)| *flag == given);
+            let of_other_tool = OTHER_TOOLS.iter().find(|(flag, _)| *flag == given);
             let meant = text(ContextKind::SuggestedArg);
-            let hint = match (foreign, meant) {
+            let hint = match (of_other_tool, meant) {
                 (Some((_, hint)), _) => (*hint).to_owned(),
                 (None, Some(meant)) => format!("did you mean `{meant}`?"),
                 (None, None) => "`--help` lists the options".to_owned(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{clear_foreign_lists, inherit};
+use super::{clear_lists_of_others, inherit};
 use crate::file::mode;
 use crate::{Attributes, Error, FileKind, Host, Image, Result, Stat};
 
@@ -99,7 +99,7 @@ impl<D: AsFd> Temporary<D> {
         created: Stat,
         wanted: &Attributes,
     ) -> Result<()> {
-        clear_foreign_lists(&self.directory, path, &self.file, wanted)?;
+        clear_lists_of_others(&self.directory, path, &self.file, wanted)?;
         let access_list = inherit(&self.host, &self.directory, name, path, &self.file, wanted)?;
         self.set_owner(path, created, wanted)?;
         // After the owner: a change of owner may clear bits. An access list
@@ -122,7 +122,7 @@ impl<D: AsFd> Temporary<D> {
         wanted: &Attributes,
         after: Option<Image>,
     ) -> Result<()> {
-        clear_foreign_lists(&self.directory, path, &self.file, wanted)?;
+        clear_lists_of_others(&self.directory, path, &self.file, wanted)?;
         self.set_owner(path, created, wanted)?;
         let set_mode = |bits| {
             rustix::fs::fchmod(&self.file, mode(bits)).map_err(Error::io("set the mode of", path))
