@@ -98,7 +98,10 @@ impl Outcome {
         }
         match event.verbs.first() {
             Some(Verb::Executed) => Self::Run,
-            Some(Verb::Removed) => Self::Remove,
+            // What makes room for something else is part of that change.
+            Some(Verb::Removed) if event.verbs.iter().all(|verb| *verb == Verb::Removed) => {
+                Self::Remove
+            }
             Some(Verb::Created | Verb::Installed) => Self::Create,
             // A directory that is there already has no change of `ensure`.
             Some(Verb::Rendered)
@@ -204,6 +207,11 @@ mod tests {
             (changed(Verb::Updated), Outcome::Change),
             (changed(Verb::Started), Outcome::Change),
             (changed(Verb::Removed), Outcome::Remove),
+            (Event { verbs: vec![Verb::Removed; 2], ..changed(Verb::Removed) }, Outcome::Remove),
+            (
+                Event { verbs: vec![Verb::Removed, Verb::Updated], ..changed(Verb::Removed) },
+                Outcome::Change,
+            ),
             (changed(Verb::Executed), Outcome::Run),
             (changed(Verb::Rendered), Outcome::Change),
             (rendered("absent", "present"), Outcome::Create),

@@ -72,9 +72,9 @@ pub(super) fn decide(want: &Properties, have: &State) -> Result<Vec<Step<Action>
             hint: Some("set `force: true` to replace it".to_owned()),
         }),
         CurrentFile::Directory { empty: Some(true) } if want.force => {
-            let gone = Change::of("ensure").from("directory").to("absent");
-            let remove = Step::new(Verb::Removed, Action::RemoveDirectory { path }).change(gone);
-            Ok(vec![remove, made("absent")])
+            // The change is told once, by the step that ends it.
+            let remove = Step::new(Verb::Removed, Action::RemoveDirectory { path });
+            Ok(vec![remove, made("directory")])
         }
         CurrentFile::Directory { .. } => Err(Error::Refused {
             reason: format!("{name}: path exists as a directory"),

@@ -103,12 +103,13 @@ impl Posix {
         })
     }
 
-    fn found(&self, want: &Properties) -> Result<(CurrentFile, Option<Stat>)> {
+    fn found(&self, want: &Properties, cx: &Context<'_>) -> Result<(CurrentFile, Option<Stat>)> {
         let path = want.path();
         let is_link = want.common.ensure == "link";
         let is_removal = want.common.ensure == "absent";
-        let stat =
-            if is_removal || is_link { self.host.lstat(path)? } else { self.host.stat(path)? };
+        // Who only looks is told of the symlink itself.
+        let is_link_itself = is_removal || is_link || cx.detail >= Detail::Inspect;
+        let stat = if is_link_itself { self.host.lstat(path)? } else { self.host.stat(path)? };
         let Some(stat) = stat else { return Ok((CurrentFile::Nothing, None)) };
         let found = match stat.kind {
             FileKind::File => CurrentFile::File,
@@ -295,7 +296,7 @@ impl Provider for Posix {
         let wanted = self.wanted(want)?;
         let found = self.host.check_managed_path(want.path()).map_err(Error::from);
         let mut is_denied = false;
-        let (found, stat) = match found.and_then(|()| self.found(want)) {
+        let (found, stat) = match found.and_then(|()| self.found(want, cx)) {
             // Who only looks is told what can be seen.
             Err(Error::Host(error)) if cx.detail >= Detail::Inspect && error.is_denied() => {
                 self.host.warn(format!("{}; ccm reports it as absent", chain(&error)));

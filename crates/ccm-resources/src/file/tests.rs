@@ -214,6 +214,20 @@ fn the_decision_table_of_symlinks() {
 }
 
 #[test]
+fn a_directory_that_becomes_a_symlink_is_a_change() {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path("d")).unwrap();
+    let properties = [("ensure", "link"), ("mode", NONE), ("target", "x"), ("force", "")];
+    for noop in [true, false] {
+        let event = stage.apply("d", &properties, noop);
+        assert_eq!(event.outcome(), ccm_model::Outcome::Change, "{event:?}");
+        let ensure: Vec<_> =
+            event.changes.iter().filter(|change| change.property == "ensure").collect();
+        assert_eq!(ensure, [&Change::of("ensure").from("directory").to("link")]);
+    }
+}
+
+#[test]
 fn symlinks_on_a_real_disk() {
     let stage = Stage::new();
     let link = |name: &str| std::fs::read_link(stage.path(name)).unwrap();
@@ -640,6 +654,25 @@ fn the_status_tells_what_the_design_lists() {
     assert_eq!(status["metadata"]["provider"], "posix");
     for name in ["owner", "group", "mode", "mtime", "name"] {
         assert!(status["metadata"][name].is_string(), "{name}");
+    }
+}
+
+#[test]
+fn the_status_of_a_symlink_is_its_own() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("f"), "abc").unwrap();
+    std::fs::create_dir(stage.path("d")).unwrap();
+    for (name, target, kind) in
+        [("to-f", "f", Some("file")), ("to-d", "./d", Some("directory")), ("dangling", "no", None)]
+    {
+        symlink(target, stage.path(name)).unwrap();
+        let status = testing::status("file", stage.arguments(name, &[]));
+        assert_eq!(status["ensure"], "link", "{status}");
+        let metadata = &status["metadata"];
+        assert_eq!(metadata["target"], target, "{status}");
+        assert_eq!(metadata["target_exists"], kind.is_some(), "{status}");
+        assert_eq!(metadata["target_kind"].as_str(), kind, "{status}");
+        assert!(metadata.get("checksum").is_none(), "{status}");
     }
 }
 
