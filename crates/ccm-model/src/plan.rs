@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Counts, Diagnostic, Event, Outcome, OwedReaction, Verb};
+use crate::{Change, Counts, Diagnostic, Event, ItemPlace, Outcome, OwedReaction, Verb};
 
 /// A plan: what a run of a manifest would do to one machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,9 @@ pub struct PlannedResource {
     /// Its alias
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// The item of a `for_each` that it was made for
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<Box<ItemPlace>>,
     /// Outcome
     pub outcome: Outcome,
     /// Outcome of a provisional one as things are now, if that is known
@@ -107,6 +110,7 @@ impl PlannedResource {
             kind: event.kind.clone(),
             name: event.name.clone(),
             alias: event.alias.clone(),
+            item: event.item.clone(),
             outcome: event.outcome(),
             now: event.outcome_now(),
             verbs: event.verbs.clone(),
@@ -198,9 +202,11 @@ impl Plan {
 }
 
 impl PlannedResource {
-    /// Whether another plan says the same, children aside.
+    /// Whether another plan says the same, children aside. A new item moves those
+    /// behind it, which changes nothing about them.
     fn is_alike(&self, other: &Self) -> bool {
-        self.alone() == other.alone()
+        let item = self.item.clone();
+        self.alone() == Self { item, ..other.alone() }
     }
 
     fn alone(&self) -> Self {
@@ -246,6 +252,12 @@ mod tests {
         let names: Vec<_> = one.diff(&two).into_iter().map(|found| found.resource).collect();
         assert_eq!(names, ["file#b", "apply#c / file#x", "file#n"]);
         assert_eq!(one.diff(&one), []);
+        // A new item before it makes no difference.
+        let of_item = |index| PlannedResource {
+            item: Some(Box::new(ItemPlace { index, ..ItemPlace::default() })),
+            ..leaf("a", stable)
+        };
+        assert_eq!(plan(vec![of_item(0)]).diff(&plan(vec![of_item(1)])), []);
     }
 
     #[test]
