@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ccm_engine::{
-    AnyResource, Diagnosis, Engine, Manifest, ManifestError, RunOptions, is_managed, templates_of,
+    AnyResource, Diagnosis, Engine, FindingsByItem, Manifest, ManifestError, RunOptions,
+    is_managed, templates_of,
 };
 use ccm_host::Host;
 use ccm_model::{Finding, Severity, closest, has_placeholder};
@@ -81,10 +82,11 @@ impl Earlier<'_> {
 impl Checking<'_> {
     fn below(&mut self, manifest: &Manifest, depth: usize, above: Option<&Earlier<'_>>) {
         let resources = &manifest.declarations.resources;
+        let mut of_items = FindingsByItem::default();
         for (index, resource) in resources.iter().enumerate() {
             let earlier = Earlier { resources: &resources[..index], above };
             let Some(child) = resource.child() else {
-                self.check_source(manifest, &**resource, &earlier);
+                self.check_source(manifest, &**resource, &earlier, &mut of_items);
                 continue;
             };
             let path = manifest.working_directory.join(child.path);
@@ -104,7 +106,7 @@ impl Checking<'_> {
             match host.stat(&path) {
                 Ok(Some(_)) => {}
                 Ok(None) if !self.can_be_created(&earlier, &clean(&path)) => {
-                    self.missing(manifest, &**resource, child.path, &path);
+                    self.missing(manifest, &**resource, child.path, &path, &mut of_items);
                     continue;
                 }
                 _ => {
@@ -137,6 +139,12 @@ impl Checking<'_> {
                 }
             }
         }
+        let is_rendered = manifest.declarations.rendered.is_some();
+        let source = (!is_rendered).then_some(&*manifest.warnings.source);
+        let redactor = self.options.host.redactor();
+        for finding in of_items.into_findings(source, &redactor) {
+            self.add(manifest, finding);
+        }
     }
 
     /// Reports a manifest that applies itself, directly or through others, if no
@@ -167,6 +175,7 @@ impl Checking<'_> {
         manifest: &Manifest,
         resource: &dyn AnyResource,
         earlier: &Earlier<'_>,
+        of_items: &mut FindingsByItem,
     ) {
         let Some(written) = resource.source().filter(|source| !has_placeholder(source)) else {
             return;
@@ -184,7 +193,10 @@ impl Checking<'_> {
         if !matches!(self.options.host.stat(&path), Ok(None)) {
             let templates = templates_of(resource, &manifest.templates);
             for error in resource.check_source(&templates, &path) {
-                self.add(manifest, found(error));
+                match resource.item() {
+                    Some(item) => of_items.add(found(error), item),
+                    None => self.add(manifest, found(error)),
+                }
             }
             return;
         }
@@ -195,7 +207,7 @@ impl Checking<'_> {
         } else {
             finding.hint(format!("the path is relative to the directory of this manifest: {place}"))
         };
-        self.add(manifest, finding);
+        self.add_once(manifest, resource, finding, of_items);
     }
 
     /// Whether anything that runs before can create the file.
@@ -212,6 +224,7 @@ impl Checking<'_> {
         resource: &dyn AnyResource,
         written: &str,
         path: &Path,
+        of_items: &mut FindingsByItem,
     ) {
         let meant = similar(&self.options.host, path);
         let hint = match meant {
@@ -225,7 +238,22 @@ impl Checking<'_> {
         };
         let message = format!("the manifest `{written}` does not exist");
         let finding = manifest.declarations.finding(resource, message).hint(hint);
-        self.add(manifest, Finding { span: resource.property_span("name"), ..finding });
+        let finding = Finding { span: resource.property_span("name"), ..finding };
+        self.add_once(manifest, resource, finding, of_items);
+    }
+
+    /// Adds what is wrong in the same way for all items of a loop.
+    fn add_once(
+        &mut self,
+        manifest: &Manifest,
+        resource: &dyn AnyResource,
+        finding: Finding,
+        of_items: &mut FindingsByItem,
+    ) {
+        match resource.item() {
+            Some(item) => of_items.add_similar(finding, item),
+            None => self.add(manifest, finding),
+        }
     }
 
     fn add(&mut self, manifest: &Manifest, finding: Finding) {

@@ -36,11 +36,13 @@ pub fn property_hint(name: &str) -> Option<&'static str> {
         "when" | "only_if" | "not_if" => {
             Some("for a condition use `control: {if: EXPRESSION}`; `exec` also has guards")
         }
-        "loop" | "with_items" => Some("to repeat a block, write `for_each` beside its type"),
+        "loop" | "with_items" | "with_dict" | "foreach" | "for_each" | "each" => {
+            Some("to repeat a block, write `for_each` beside its type")
+        }
         "backup" => Some("ccm keeps before images; see `ccm history`"),
         "state" => Some("the desired state is `ensure`"),
         "dest" | "path" => Some("the path is the name of the resource"),
-        "become" | "sudo" => {
+        "become" | "become_user" | "runas" | "sudo" => {
             Some("`exec` has `user`; everything else is done by the user who runs ccm")
         }
         _ => None,

@@ -125,6 +125,9 @@ impl Block {
     }
 }
 
+/// The words that may stand beside a type.
+pub(super) const WORDS: [&str; 4] = ["for_each", "as", "tags", "control"];
+
 /// The words of a block as they are written.
 #[derive(Default)]
 pub(super) struct Words<'a> {
@@ -331,7 +334,18 @@ pub struct FindingsByItem {
 impl FindingsByItem {
     /// Adds what was found for an item.
     pub fn add(&mut self, finding: Finding, item: &Arc<LoopItem>) {
-        let key = (finding.span.map(|span| span.start), finding.message.clone());
+        let message = finding.message.clone();
+        self.add_as(message, finding, item);
+    }
+
+    /// Adds what was found for an item, whose message differs for each item: the
+    /// first one stands for all.
+    pub fn add_similar(&mut self, finding: Finding, item: &Arc<LoopItem>) {
+        self.add_as(String::new(), finding, item);
+    }
+
+    fn add_as(&mut self, message: String, finding: Finding, item: &Arc<LoopItem>) {
+        let key = (finding.span.map(|span| span.start), message);
         let next = self.found.len();
         let at = *self.known.entry(key).or_insert(next);
         match self.found.get_mut(at) {

@@ -346,8 +346,11 @@ impl ManifestLoader<'_> {
                 Finding::error(Span::default(), "there are no resources")
             });
         }
+        let mut of_items = FindingsByItem::default();
+        let (types, has_history) = (self.types, self.has_history);
         declared.repeated =
-            references::check(source, declared, self.types, self.has_history, findings);
+            references::check(source, declared, types, has_history, findings, &mut of_items);
+        findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
         references::expand_tags(&mut declared.resources);
         declared.control_errors = control::check(source, &declared.resources, templates);
     }
@@ -370,7 +373,9 @@ impl ManifestLoader<'_> {
         }
         if are_all_settled {
             let (types, has_history) = (self.types, self.has_history);
-            references::check(source, &declared, types, has_history, &mut findings);
+            let mut of_items = FindingsByItem::default();
+            references::check(source, &declared, types, has_history, &mut findings, &mut of_items);
+            findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
         }
         findings
     }

@@ -3,19 +3,23 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ccm_model::{Finding, ResourceRef, Severity, closest};
+use ccm_template::LoopItem;
 use ccm_yaml::Source;
 
 use super::Declarations;
+use super::block::FindingsByItem;
 use crate::resource::{AnyResource, AnyType};
 
-/// Adds what is wrong to `findings`. Returns the resources, by index, whose name
-/// or alias another one has too, each with its line.
+/// Adds what is wrong to `findings`, or to `of_items` for the resources of loops.
+/// Returns the resources, by index, whose name or alias another one has too, each
+/// with its line.
 pub(super) fn check(
     source: &Source,
     declarations: &Declarations,
     types: &[&'static dyn AnyType],
     has_history: bool,
     findings: &mut Vec<Finding>,
+    of_items: &mut FindingsByItem,
 ) -> HashMap<usize, usize> {
     let resources = &declarations.resources[..];
     let mut repeated = HashMap::new();
@@ -41,7 +45,7 @@ pub(super) fn check(
             let line = line(&*resources[first]);
             let items = same.map(|resource| resource.item());
             let is_same_text = same[0].span() == same[1].span();
-            if let ("name", [Some(one), Some(other)], true) = (word, items, is_same_text) {
+            if let ("name", [Some(one), Some(other_item)], true) = (word, items, is_same_text) {
                 let span = resource.property_span(word);
                 // What is wrong with the name itself has been said, and for two
                 // items is enough.
@@ -52,7 +56,11 @@ pub(super) fn check(
                     continue;
                 }
                 let name = resource.display();
-                let (one, other) = (one.label(), other.label());
+                let (one, other) = match (one.label(), other_item.label()) {
+                    // The same item of the inner loop, for other items of the outer one.
+                    (same, other) if same == other => (path_of(one), path_of(other_item)),
+                    labels => labels,
+                };
                 let message =
                     format!("{name} is made by item {one} and item {other} of this for_each");
                 findings.push(Finding::error(span, message));
@@ -75,6 +83,7 @@ pub(super) fn check(
     // Only the first resource of a name counts below: the others are errors.
     let mut nested = has_history;
     let mut tags = Tags { declarations, seen: BTreeSet::new(), blocks: 0 };
+    let mut suggested = 0;
     for (index, resource) in resources.iter().enumerate() {
         let lists = [("require", &*resource.common().require), ("subscribe", resource.subscribe())];
         for (property, references) in lists {
@@ -82,7 +91,7 @@ pub(super) fn check(
                 if reference.is_tag() {
                     if let Some(finding) = tags.check(reference, index) {
                         let span = resource.reference_span(property, item);
-                        findings.push(Finding { span, ..finding }.of(resource.display()));
+                        add(Finding { span, ..finding }, &**resource, findings, of_items);
                     }
                     continue;
                 }
@@ -100,7 +109,8 @@ pub(super) fn check(
                     continue;
                 }
                 // Looking through all names for each of many would take forever.
-                let suggest = findings.len() < 20;
+                suggested += 1;
+                let suggest = suggested < 20;
                 let finding = unmet(
                     reference,
                     known == Some(index),
@@ -109,13 +119,35 @@ pub(super) fn check(
                     suggest.then_some(&declared),
                 );
                 let finding = Finding { span: resource.reference_span(property, item), ..finding };
-                findings.push(finding.of(resource.display()));
+                add(finding, &**resource, findings, of_items);
             }
         }
         nested |= resource.child().is_some();
         tags.seen.extend(resource.common().tags.iter().map(String::as_str));
     }
     repeated
+}
+
+/// The place of an item in all loops around it, the outermost first.
+fn path_of(item: &LoopItem) -> String {
+    match item.outer.as_deref() {
+        Some(outer) => format!("{} of item {}", item.label(), path_of(outer)),
+        None => item.label(),
+    }
+}
+
+/// One reference of a loop is wrong for many items at once, and told once.
+fn add(
+    finding: Finding,
+    resource: &dyn AnyResource,
+    findings: &mut Vec<Finding>,
+    of_items: &mut FindingsByItem,
+) {
+    let finding = finding.of(resource.display());
+    match resource.item() {
+        Some(item) => of_items.add_similar(finding, item),
+        None => findings.push(finding),
+    }
 }
 
 /// The tags that references can name.

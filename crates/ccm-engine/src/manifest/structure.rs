@@ -291,8 +291,11 @@ impl Reading<'_> {
             let names: Vec<_> =
                 entries.iter().map(|entry| format!("`{}`", entry.key.text)).collect();
             let message = format!("an entry must have one type, not {}", names.join(" and "));
-            let hint = "begin each type with its own `-`; indent properties below the name";
-            let finding = Finding::error(entries[1].key.span, message).hint(hint.to_owned());
+            let mut hints = entries.iter().filter_map(|entry| self.word_hint(&entry.key.text));
+            let hint = hints.next().unwrap_or_else(|| {
+                "begin each type with its own `-`; indent properties below the name".to_owned()
+            });
+            let finding = Finding::error(entries[1].key.span, message).hint(hint);
             self.reader.findings.push(finding);
             return;
         }
@@ -310,6 +313,15 @@ impl Reading<'_> {
         } else {
             self.block_entry(words, &entry);
         }
+    }
+
+    /// What was meant by a word that is neither a type nor a word of a block.
+    fn word_hint(&self, word: &str) -> Option<String> {
+        if word == "resources" || self.types.iter().any(|kind| kind.name() == word) {
+            return None;
+        }
+        let own = property_hint(word).map(str::to_owned);
+        own.or_else(|| ccm_model::did_you_mean(word, block::WORDS.iter().copied()))
     }
 
     /// One type with its resources, or a list of entries.
