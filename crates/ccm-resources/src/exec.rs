@@ -379,8 +379,10 @@ impl Declare for Exec {
         match shellquote::split(&want.common.name) {
             Err(error) => findings.add("name", error.to_string()),
             Ok(words) if want.command.is_none() && settled(&want.common.name) => {
-                warn_of_symlink("name", &words, findings);
-                if !want.is_shell() {
+                if want.is_shell() {
+                    warn_of_symlink_in_script("name", &want.common.name, findings);
+                } else {
+                    warn_of_symlink("name", &words, findings);
                     warn_of_shell_syntax("name", &want.common.name, findings);
                 }
             }
@@ -392,7 +394,9 @@ impl Declare for Exec {
                 let message =
                     if is_shell { "no command to execute" } else { "no command specified" };
                 findings.add("command", message);
-            } else if !want.is_shell() {
+            } else if want.is_shell() {
+                warn_of_symlink_in_script("command", &command, findings);
+            } else {
                 match shellquote::split(&command) {
                     Err(error) => findings.add("command", error.to_string()),
                     Ok(words) => {
@@ -625,19 +629,32 @@ fn warn_of_shell_syntax(property: &'static str, command: &str, findings: &mut Fi
 /// Warns of a command whose work `file` does better: only that can be previewed and
 /// undone.
 fn warn_of_symlink(property: &'static str, words: &[String], findings: &mut Findings) {
-    let Some((program, arguments)) = words.split_first() else { return };
+    if makes_symlink(words) {
+        findings.warn(
+            property,
+            "a symlink that a command makes cannot be previewed or undone",
+            "use `file` with `ensure: link` and `target`",
+        );
+    }
+}
+
+fn makes_symlink(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else { return false };
     let is_symbolic = |word: &String| {
         word == "--symbolic"
             || word
                 .strip_prefix('-')
                 .is_some_and(|letters| !letters.starts_with('-') && letters.contains('s'))
     };
-    if program.rsplit('/').next() == Some("ln") && arguments.iter().any(is_symbolic) {
-        findings.warn(
-            property,
-            "a symlink that a command makes cannot be previewed or undone",
-            "use `file` with `ensure: link` and `target`",
-        );
+    program.rsplit('/').next() == Some("ln") && arguments.iter().any(is_symbolic)
+}
+
+/// The same for each command of a script, as far as the words tell them apart.
+fn warn_of_symlink_in_script(property: &'static str, script: &str, findings: &mut Findings) {
+    let commands = script.split(['\n', ';', '&', '|']);
+    let mut commands = commands.filter_map(|command| shellquote::split(command).ok());
+    if let Some(words) = commands.find(|words| makes_symlink(words)) {
+        warn_of_symlink(property, &words, findings);
     }
 }
 

@@ -49,10 +49,12 @@ const MANIFESTS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "a symlink by a command",
-        "ccm: {resources: [{exec: [{/bin/ln -sfn b /a: {}}, {x: {command: ln --symbolic b /c}}]}]}",
+        "ccm: {resources: [{exec: [{/bin/ln -sfn b /a: {}}, {x: {command: ln --symbolic b /c}}, \
+         {y: {provider: shell, command: 'cd /d && ln -s b c'}}]}]}",
         &[
             "warning: exec#/bin/ln -sfn b /a: name: a symlink that a command makes",
             "exec#x: command: a symlink",
+            "exec#y: command: a symlink",
             "use `file` with `ensure: link` and `target`",
         ],
     ),
