@@ -353,7 +353,9 @@ impl Declare for Scaffold {
     }
 
     fn check_source(want: &Properties, templates: &Resolver, path: &Path) -> Vec<String> {
-        render::check(templates.host(), path, want.rules(), templates)
+        let own = want.data.as_ref().filter(|data| !data.0.is_empty());
+        let own = own.map(|data| templates.with_data(data.0.clone()));
+        render::check(templates.host(), path, want.rules(), own.as_ref().unwrap_or(templates))
     }
 
     fn can_create(want: &Properties, path: &Path) -> bool {

@@ -45,6 +45,13 @@ pub enum Error {
         /// The message.
         message: String,
     },
+    /// A Jet or Go template that printed a member that does not exist, with
+    /// `CCM_STRICT=1`.
+    #[error("{message}")]
+    UnknownMember {
+        /// The template with the place in it, and the member.
+        message: String,
+    },
     /// A GJSON path that does not exist in the data.
     #[error("the key `{key}` does not exist{}", did_you_mean(suggestion.as_deref()))]
     Missing {

@@ -31,6 +31,14 @@ impl Resolver {
                 _ => DELIMITERS,
             };
             Set::new().with_delimiters(left, right).parse(name, &text)?;
+            let is_given_data = call.arguments.len() == 2;
+            if !is_given_data {
+                // What else is wrong may be right once earlier resources are applied.
+                let rendered = self.jet(name, Some((left, right)));
+                if let Err(error @ Error::UnknownMember { .. }) = rendered {
+                    return Err(error);
+                }
+            }
         }
         Ok(())
     }

@@ -85,8 +85,11 @@ impl Resolver {
             .interrupt_if(self.is_cancelled());
         let template = set.parse(name, text)?;
         let (variables, context) = self.nested_scope(nesting);
-        let rendered = set.render(&template, &variables, &context)?;
-        self.check_rendered()?;
+        let rendered = set.render(&template, &variables, &context);
+        // Taken in any case: it is not the fault of the next template.
+        let checked = self.check_rendered();
+        let rendered = rendered?;
+        checked?;
         if (left, right) == DELIMITERS {
             self.warn_of_placeholders(name, text);
         }

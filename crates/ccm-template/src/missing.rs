@@ -1,9 +1,10 @@
-//! Missing members of `Data` and `Facts`, with suggestions.
+//! Missing members of maps, with suggestions.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ccm_model::closest;
-use govalue::{Map, Value};
+use govalue::{Map, MissingMember, Value};
 
 use crate::{Error, Resolver};
 
@@ -148,8 +149,8 @@ impl Resolver {
     }
 
     /// Returns a callback for Jet and Go templates that print a missing member.
-    /// It warns about members of `Data` and `Facts` themselves, which it
-    /// recognizes by the identity of the maps.
+    /// It warns once of each member of a template, at its first place. Variables
+    /// of the environment may be unset, so it does not warn of those.
     ///
     /// ```
     /// use ccm_template::{Resolver, Scope};
@@ -160,33 +161,68 @@ impl Resolver {
     /// assert_eq!(resolver.jet("[[ data.prot ]][[ if data.opt ]]x[[ end ]]", None)?, "");
     /// assert_eq!(
     ///     resolver.host().take_warnings(),
-    ///     ["template: `Data.prot` has no value; did you mean `Data.port`?"],
+    ///     ["template:1:4: `Data.prot` has no value; did you mean `Data.port`?"],
     /// );
     /// # Ok::<(), ccm_template::Error>(())
     /// ```
-    pub fn warn_of_unknown(&self) -> impl Fn(&str, &Arc<Map>, &str) + Send + Sync + use<> {
+    pub fn warn_of_unknown(&self) -> impl Fn(&MissingMember<'_>) + Send + Sync + use<> {
         let resolver = self.clone();
-        move |template, map, member| {
-            let is = |value: &Value| matches!(value, Value::Map(own) if Arc::ptr_eq(own, map));
-            let mut variables = resolver.item().into_iter().flat_map(|item| &item.variables);
-            let root = if is(resolver.data()) {
-                "Data"
-            } else if is(resolver.facts().get()) {
-                "Facts"
-            } else if let Some((name, _)) = variables.rfind(|(_, value)| is(value)) {
-                &**name
-            } else {
+        let [places, names] = [(); 2].map(|()| Mutex::new(HashSet::new()));
+        let is_new = |told: &Mutex<HashSet<(String, String)>>, one: &MissingMember<'_>, what| {
+            let key = (one.template.to_owned(), what);
+            told.lock().unwrap_or_else(PoisonError::into_inner).insert(key)
+        };
+        move |one| {
+            // A place may be rendered many times.
+            if !is_new(&places, one, one.span.start.to_string()) {
                 return;
-            };
-            let meant = closest_key(map, member).map(|meant| format!("{root}.{meant}"));
+            }
+            let Some((name, meant)) = resolver.written(one) else { return };
+            if !is_new(&names, one, name.clone()) {
+                return;
+            }
             let hint = crate::error::did_you_mean(meant.as_deref());
-            let message = format!("{template}: `{root}.{member}` has no value{hint}");
+            let (line, column) = one.position();
+            let message = format!("{}:{line}:{column}: `{name}` has no value{hint}", one.template);
             if resolver.host().is_strict() {
                 resolver.unknown().get_or_insert(message);
             } else {
                 resolver.host().warn(message);
             }
         }
+    }
+
+    /// What a template calls a member that does not exist, and what was meant.
+    /// `None` for a variable of the environment.
+    fn written(&self, one: &MissingMember<'_>) -> Option<(String, Option<String>)> {
+        let is = |value: &Value| matches!(value, Value::Map(own) if Arc::ptr_eq(own, one.map));
+        let mut variables = self.item().into_iter().flat_map(|item| &item.variables);
+        let root = if is(self.data()) {
+            Some("Data")
+        } else if is(self.facts().get()) {
+            Some("Facts")
+        } else {
+            variables.rfind(|(_, value)| is(value)).map(|(name, _)| &**name)
+        };
+        let meant = closest_key(one.map, one.member);
+        if let Some(root) = root {
+            let meant = meant.map(|meant| format!("{root}.{meant}"));
+            return Some((format!("{root}.{}", one.member), meant));
+        }
+        let expression = one.expression();
+        let first = expression.trim_start_matches(['.', '$']);
+        if is(self.environ()) || first.starts_with("environ.") || first.starts_with("Environ.") {
+            return None;
+        }
+        // What stands behind the member was not asked for.
+        let end = expression.rfind(one.member).map(|at| at + one.member.len());
+        let end = end.filter(|end| expression[*end..].starts_with('.') || *end == expression.len());
+        let name = &expression[..end.unwrap_or(expression.len())];
+        let meant = meant.map(|meant| match name.strip_suffix(one.member) {
+            Some(before) => format!("{before}{meant}"),
+            None => meant.to_owned(),
+        });
+        Some((name.to_owned(), meant))
     }
 
     /// What is wrong with a Jet or Go template that was rendered: with
@@ -197,7 +233,7 @@ impl Resolver {
     /// Returns the first of these members.
     pub fn check_rendered(&self) -> Result<(), Error> {
         match self.unknown().take() {
-            Some(message) => Err(Error::File { message }),
+            Some(message) => Err(Error::UnknownMember { message }),
             None => Ok(()),
         }
     }
@@ -248,6 +284,7 @@ mod tests {
         let data = Map::from_iter([
             ("port", Value::from(8080)),
             ("web", web.into()),
+            ("list", Value::from(vec![Value::from(Map::from_iter([("foo", 1)]))])),
             ("log-level", "info".into()),
         ]);
         let facts = Facts::known(Map::from_iter([("hostname", "web1")]));
@@ -302,46 +339,78 @@ mod tests {
 
     #[test]
     fn unknown_members_that_templates_print_are_warned_of() {
-        let printed = "template: `Data.prot` has no value; did you mean `Data.port`?";
+        let printed = "1:4: `Data.prot` has no value; did you mean `Data.port`?";
         for (template, wanted) in [
             ("[[ data.prot ]]", Some(printed)),
             ("[[ Data.prot ]]", Some(printed)),
             ("[[ data[\"prot\"] ]]", Some(printed)),
-            ("[[ range i := ints(0, 3) ]][[ data.prot ]][[ end ]]", Some(printed)),
+            (
+                "[[ range i := ints(0, 3) ]]\n[[ data.prot ]][[ end ]]",
+                Some("2:4: `Data.prot` has no value; did you mean `Data.port`?"),
+            ),
             (
                 "[[ facts.hostnam ]]",
-                Some("template: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+                Some("1:4: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+            ),
+            ("[[ data.entirely_different ]]", Some("1:4: `Data.entirely_different` has no value")),
+            (
+                "[[ data.web.prot ]]",
+                Some("1:4: `data.web.prot` has no value; did you mean `data.web.port`?"),
             ),
             (
-                "[[ data.entirely_different ]]",
-                Some("template: `Data.entirely_different` has no value"),
+                "[[ data.web[\"prot\"] ]]",
+                Some("1:4: `data.web[\"prot\"]` has no value; did you mean `port`?"),
             ),
+            (
+                "[[ range _, x := data.list ]][[ x.fo ]][[ end ]]",
+                Some("1:33: `x.fo` has no value; did you mean `x.foo`?"),
+            ),
+            ("[[ environ.HOEM ]]", None),
             ("[[ if data.prot ]]x[[ end ]]", None),
             ("[[ if isset(data.prot) ]]x[[ end ]]", None),
             ("[[ isset(data.prot) ? data.prot : 1 ]]", None),
             ("[[ data.prot ? data.prot : 1 ]]", None),
             ("[[ data.prot == nil ]]", None),
             ("[[ x := data.prot ]][[ x ? x : 1 ]]", None),
-            ("[[ data.port ]][[ data.web.prot ]]", None),
-            ("[[ data := map(\"a\", 1) ]][[ data.prot ]]", None),
+            ("[[ isset(data.web.prot) ? data.web.prot : 1 ]]", None),
+            ("[[ data := map(\"a\", 1) ]][[ data.prot ]]", Some("1:29: `data.prot` has no value")),
         ] {
             let resolver = resolver();
             resolver.jet(template, None).unwrap();
+            let wanted = wanted.map(|wanted| format!("template:{wanted}"));
             assert_eq!(resolver.host().take_warnings(), Vec::from_iter(wanted), "{template}");
         }
-        let printed = "t: `Data.prot` has no value; did you mean `Data.port`?";
+        let printed = "1:4: `Data.prot` has no value; did you mean `Data.port`?";
         for (template, wanted) in [
             ("{{ .data.prot }}", Some(printed)),
             ("{{ $.Data.prot }}{{ .Data.prot }}", Some(printed)),
             ("{{ .data.prot | quote }}", Some(printed)),
-            ("{{ quote .data.prot .data.port }}", Some(printed)),
-            ("{{ printf \"%v\" .data.prot }}", Some(printed)),
+            (
+                "{{ quote .data.prot .data.port }}",
+                Some("1:10: `Data.prot` has no value; did you mean `Data.port`?"),
+            ),
+            (
+                "{{ printf \"%v\" .data.prot }}",
+                Some("1:16: `Data.prot` has no value; did you mean `Data.port`?"),
+            ),
             ("{{ .data.prot.deeper }}", Some(printed)),
-            ("{{ $d := .data }}{{ with $d }}{{ .prot }}{{ end }}", Some(printed)),
-            ("{{ .data.web.port }}{{ .data.prot }}", Some(printed)),
+            (
+                "{{ $d := .data }}{{ with $d }}\n{{ .prot }}{{ end }}",
+                Some("2:4: `Data.prot` has no value; did you mean `Data.port`?"),
+            ),
+            (
+                "{{ range .data.list }}{{ .fo }}{{ end }}",
+                Some("1:26: `.fo` has no value; did you mean `.foo`?"),
+            ),
+            (
+                "{{ .data.web.prot.deeper }}",
+                Some("1:4: `.data.web.prot` has no value; did you mean `.data.web.port`?"),
+            ),
+            ("{{ .dta }}", Some("1:4: `.dta` has no value; did you mean `.data`?")),
+            ("{{ .environ.HOEM }}{{ .Environ.HOEM }}", None),
             (
                 "{{ .Facts.hostnam }}",
-                Some("t: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
+                Some("1:4: `Facts.hostnam` has no value; did you mean `Facts.hostname`?"),
             ),
             ("{{ if .data.prot }}x{{ end }}", None),
             ("{{ with .data.prot }}{{ . }}{{ end }}", None),
@@ -355,12 +424,13 @@ mod tests {
             ("{{ hasKey .data \"prot\" }}", None),
             ("{{ eq .data.prot nil }}", None),
             ("{{ $x := .data.prot }}{{ $x | default 1 }}", None),
-            ("{{ .data.port }}{{ .data.web.prot }}", None),
+            ("{{ .data.web.prot | default 1 }}", None),
             ("{{ range list (dict \"data\" (dict \"a\" 1)) }}{{ .data.prot }}{{ end }}", None),
         ] {
             let resolver = resolver();
             let (go, data) = resolver.go_scope();
             go.render("t", template, &data).unwrap();
+            let wanted = wanted.map(|wanted| format!("t:{wanted}"));
             assert_eq!(resolver.host().take_warnings(), Vec::from_iter(wanted), "{template}");
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use govalue::{Map, Span, Time, Value, Zone};
+use govalue::{MissingMember, Span, Time, Value, Zone};
 
 use crate::ast::Node;
 use crate::error::{Error, ErrorKind, Fail};
@@ -48,7 +48,7 @@ pub(crate) struct Settings {
 pub(crate) type Interrupt = dyn Fn() -> bool + Send + Sync;
 
 /// What is told of members that are printed but not there.
-type OnMissing = dyn Fn(&str, &Arc<Map>, &str) + Send + Sync;
+type OnMissing = dyn Fn(&MissingMember<'_>) + Send + Sync;
 
 impl Default for Engine {
     fn default() -> Self {
@@ -184,9 +184,8 @@ impl Engine {
         self
     }
 
-    /// Calls `report` when an action prints a member that is not in its map:
-    /// with the name of the template, the map as the caller gave it, and the
-    /// name of the member. The action prints the member alone, or by way of
+    /// Calls `report` when an action prints a member that is not in its map, as
+    /// the caller gave it. The action prints the member alone, or by way of
     /// functions that only print, such as `quote`. Any other use, such as `if`
     /// and `default`, may provide for it and is not reported.
     ///
@@ -195,19 +194,19 @@ impl Engine {
     ///
     /// let seen = Arc::new(Mutex::new(Vec::new()));
     /// let found = Arc::clone(&seen);
-    /// let engine = gotemplate::Engine::new().on_missing(move |template, _, member| {
-    ///     found.lock().unwrap().push(format!("{template} {member}"));
+    /// let engine = gotemplate::Engine::new().on_missing(move |one| {
+    ///     found.lock().unwrap().push(format!("{} {:?}", one.expression(), one.position()));
     /// });
     /// let data = govalue::Map::from_iter([("port", 80)]).into();
     /// let text = engine.render("t", "{{ .port }} {{ .prot }} {{ .opt | default 1 }}", &data)?;
     /// assert_eq!(text, "80 <no value> 1");
-    /// assert_eq!(*seen.lock().unwrap(), ["t prot"]);
+    /// assert_eq!(*seen.lock().unwrap(), [".prot (1, 15)"]);
     /// # Ok::<(), gotemplate::Error>(())
     /// ```
     #[must_use]
     pub fn on_missing(
         mut self,
-        report: impl Fn(&str, &Arc<Map>, &str) + Send + Sync + 'static,
+        report: impl Fn(&MissingMember<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.settings.on_missing = Some(Arc::new(report));
         self

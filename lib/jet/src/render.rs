@@ -13,8 +13,7 @@ mod scope;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use govalue::Span;
-use govalue::{Map, Str, Value};
+use govalue::{Map, MissingMember, Span, Str, Value};
 
 use crate::ast::{Action, Branch, Catch, Command, Expr, ExprKind, List, Node, Range};
 use crate::builtins::Builtin;
@@ -239,7 +238,13 @@ impl Runtime<'_> {
             && is_member
             && command.args.is_none()
         {
-            report(&self.source.name, &map, &name.to_str_lossy());
+            report(&MissingMember {
+                template: &self.source.name,
+                text: &self.source.text,
+                span: command.base.span,
+                map: &map,
+                member: &name.to_str_lossy(),
+            });
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use govalue::Span;
-use govalue::{Map, Str, Value};
+use govalue::{MissingMember, Span, Str, Value};
 
 use crate::ast::{Blocks, List};
 use crate::error::{Error, ErrorKind};
@@ -72,7 +71,7 @@ pub struct Set {
 }
 
 /// What is told of members that are printed but not there.
-type OnMissing = dyn Fn(&str, &Arc<Map>, &str) + Send + Sync;
+type OnMissing = dyn Fn(&MissingMember<'_>) + Send + Sync;
 
 /// What a path may end in without saying so.
 const ENDINGS: &[&str] = &["", ".jet", ".html.jet", ".jet.html"];
@@ -127,8 +126,7 @@ impl Set {
     }
 
     /// Calls `report` when an action prints a member that is not in its map,
-    /// which prints nothing: with the name of the template, the map, and the
-    /// name of the member. An action that does more than naming a member, such
+    /// which prints nothing. An action that does more than naming a member, such
     /// as `m.a ? m.a : 1`, provides for it and is not reported.
     ///
     /// ```
@@ -136,19 +134,19 @@ impl Set {
     ///
     /// let seen = Arc::new(Mutex::new(Vec::new()));
     /// let found = Arc::clone(&seen);
-    /// let set = jet::Set::new().on_missing(move |template, _, member| {
-    ///     found.lock().unwrap().push(format!("{template} {member}"));
+    /// let set = jet::Set::new().on_missing(move |one| {
+    ///     found.lock().unwrap().push(format!("{} {:?}", one.expression(), one.position()));
     /// });
     /// let template = set.parse("t", "{{ m.port }}{{ m.prot }}{{ if m.opt }}{{ end }}").unwrap();
     /// let mut variables = jet::Variables::new();
     /// variables.set("m", govalue::Map::from_iter([("port", 80)]));
     /// assert_eq!(set.render(&template, &variables, &govalue::Value::Nil).unwrap(), "80");
-    /// assert_eq!(*seen.lock().unwrap(), ["t prot"]);
+    /// assert_eq!(*seen.lock().unwrap(), ["m.prot (1, 14)"]);
     /// ```
     #[must_use]
     pub fn on_missing(
         mut self,
-        report: impl Fn(&str, &Arc<Map>, &str) + Send + Sync + 'static,
+        report: impl Fn(&MissingMember<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.on_missing = Some(Box::new(report));
         self

@@ -136,23 +136,38 @@ impl Templates {
         }
     }
 
-    /// Renders one file; `None` if a partial of it came out empty and empty
-    /// files are left out.
-    pub(super) fn render(&self, place: &Path, text: &str) -> Result<Option<Vec<u8>>> {
-        let name = place.to_string_lossy();
+    /// What a file prints that does not exist, if that is an error. Whatever else
+    /// is wrong with it is left to the run.
+    pub(super) fn unknown_in(&self, place: &Path, text: &str) -> Option<String> {
+        let _ = self.render_bytes(&place.to_string_lossy(), text);
+        self.check_rendered().err()
+    }
+
+    fn check_rendered(&self) -> Result<(), String> {
+        self.0.resolver.check_rendered().map_err(|error| error.to_string())
+    }
+
+    fn render_bytes(&self, name: &str, text: &str) -> Result<Vec<u8>, String> {
         self.calls().begin();
-        let rendered = match &self.0.language {
+        match &self.0.language {
             TemplateEngine::Jet { set, variables, context, .. } => set
-                .parse(&name, text)
+                .parse(name, text)
                 .and_then(|template| set.render(&template, variables, context))
                 .map(|text| text.as_bytes().to_vec())
                 .map_err(|error| error.to_string()),
             TemplateEngine::Go { engine, data, .. } => engine
-                .parse(&name, text)
+                .parse(name, text)
                 .and_then(|template| template.render_bytes(data))
                 .map_err(|error| error.to_string()),
-        };
-        let checked = self.0.resolver.check_rendered().map_err(|error| error.to_string());
+        }
+    }
+
+    /// Renders one file; `None` if a partial of it came out empty and empty
+    /// files are left out.
+    pub(super) fn render(&self, place: &Path, text: &str) -> Result<Option<Vec<u8>>> {
+        let name = place.to_string_lossy();
+        let rendered = self.render_bytes(&name, text);
+        let checked = self.check_rendered();
         match rendered.and_then(|bytes| checked.map(|()| bytes)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(_) if let Some(chain) = self.calls().too_deep.take() => Err(Error::refused(

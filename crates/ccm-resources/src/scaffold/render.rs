@@ -92,8 +92,8 @@ pub(super) fn render_text(
     })
 }
 
-/// The errors of templates that cannot be parsed. What cannot be read is left to
-/// the run.
+/// The errors of templates that cannot be parsed, or print what does not exist.
+/// What cannot be read is left to the run.
 pub(super) fn check(
     host: &Host,
     source: &Path,
@@ -104,6 +104,10 @@ pub(super) fn check(
         let rendering = Rendering::new(host, source, rules, engine)?;
         let mut errors = Vec::new();
         rendering.parse_all(&rendering.source, Path::new(""), &mut errors)?;
+        if errors.is_empty() {
+            rendering.directories(&rendering.source, Path::new(""))?;
+            rendering.find_unknown(&rendering.source, Path::new(""), &mut errors)?;
+        }
         Ok(errors)
     });
     checked.unwrap_or_default()
@@ -209,6 +213,32 @@ impl<'a> Rendering<'a> {
                     let text = String::from_utf8(bytes).ok().filter(|text| !self.is_data(text));
                     let error = text.and_then(|text| self.templates.error_in(&inner, &text));
                     errors.extend(error);
+                }
+                FileKind::Symlink | FileKind::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Renders every file for members that it prints and that do not exist. They
+    /// are warned of, and errors with `CCM_STRICT=1`.
+    fn find_unknown(&self, folder: &Folder, place: &Path, errors: &mut Vec<String>) -> Result<()> {
+        for (name, kind) in folder.entries()? {
+            let inner = place.join(&name);
+            if name == PARTIALS || self.cancel.is_cancelled() {
+                continue;
+            }
+            match kind {
+                FileKind::Directory => {
+                    if let Some(below) = folder.folder(&name)? {
+                        self.find_unknown(&below, &inner, errors)?;
+                    }
+                }
+                FileKind::File => {
+                    let (bytes, _) = folder.read(&name, MAX_FILE)?;
+                    let text = String::from_utf8(bytes).ok().filter(|text| !self.is_data(text));
+                    errors.extend(text.and_then(|text| self.templates.unknown_in(&inner, &text)));
+                    self.templates.calls().take();
                 }
                 FileKind::Symlink | FileKind::Other => {}
             }

@@ -51,6 +51,9 @@ fn items_of_a_map_come_by_key_and_those_of_a_list_in_order() {
     let found = events(&env, ["apply", "manifest.yaml", "--json"]);
     assert_eq!(names(&found), ["echo B 2 0", "echo ape 3 1", "echo zebra 1 2"]);
     assert_eq!(found[1]["item"], serde_json::json!({"index": 1, "key": "ape", "as": "Item"}));
+    let plan = env.run(["plan", "manifest.yaml", "--json"]);
+    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    assert_eq!(plan["resources"][1]["item"], found[1]["item"]);
 
     looped(
         &env,
@@ -447,14 +450,19 @@ ccm:
 #[test]
 fn tags_that_nothing_earlier_has_are_refused() {
     let cases = [
-        ("tag#site", "no earlier resource has the tag `site` (did you mean `sites`?)"),
+        (
+            "tag#site",
+            "no earlier resource has the tag `site` (in item 0 of for_each) (did you mean `sites`?)",
+        ),
         (
             "tag#late",
-            "no earlier resource has the tag `late` (resources run in the order written: move it up)",
+            "no earlier resource has the tag `late` (in item 0 of for_each) (resources run in the \
+             order written: move it up)",
         ),
         (
             "tag#own",
-            "tag#own names the tag of the block that it stands in (refer to one resource of the block by its name)",
+            "tag#own names the tag of the block that it stands in (in item 0 of for_each) (refer to \
+             one resource of the block by its name)",
         ),
     ];
     for (reference, message) in cases {
@@ -648,18 +656,176 @@ fn unknown_members_in_templates_are_errors_when_strict() {
         r#"
       as: site
       resources:
+        - scaffold: {"[DIR]/to-{{ Key }}": {source: from, engine: go}}
+        - exec: {"echo {{ Key }}": {command: "true {{ jet('t.jet') }}"}}
+"#,
+    );
+    let wanted = "`site.prot` has no value; did you mean `site.port`?";
+    for command in ["validate", "plan", "apply"] {
+        for (strict, code) in [("0", 0), ("1", 1)] {
+            let (status, text) = strictly(&env, command, strict);
+            assert_eq!(status, Some(code), "{command}: {text}");
+            assert!(text.contains(&format!("t.jet:1:4: {wanted}")), "{command}: {text}");
+            assert!(text.contains(&format!("a:1:4: {wanted}")), "{command}: {text}");
+        }
+    }
+}
+
+fn strictly(env: &TestEnv, command: &str, strict: &str) -> (Option<i32>, String) {
+    let output = env.command([command, "manifest.yaml"]).env("CCM_STRICT", strict).output();
+    let output = output.unwrap();
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), text.concat())
+}
+
+/// A template that fails has printed such a member before. That is no fault of
+/// the template behind it.
+#[test]
+fn what_a_template_prints_is_the_fault_of_no_other_one() {
+    let env = TestEnv::new();
+    env.write("t.jet", "[[ site.prot ]][[ 1 / 0 ]]");
+    env.write("from/a", "{{ .site.port }}");
+    looped(
+        &env,
+        "{sites: {a: {port: 1}}}",
+        "\"{{ Data.sites }}\"",
+        r#"
+      as: site
+      resources:
         - exec: {"echo {{ Key }}": {command: "true {{ jet('t.jet') }}"}}
         - scaffold: {"[DIR]/to-{{ Key }}": {source: from, engine: go}}
 "#,
     );
-    let wanted = "`site.prot` has no value; did you mean `site.port`?";
-    for (strict, code) in [("0", 0), ("1", 1)] {
-        let output = env.command(["apply", "manifest.yaml"]).env("CCM_STRICT", strict).output();
-        let output = output.unwrap();
-        let text =
-            [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
-        assert_eq!(output.status.code(), Some(code), "{text}");
-        assert!(text.contains(&format!("t.jet: {wanted}")), "{text}");
-        assert!(text.contains(&format!("a: {wanted}")), "{text}");
+    let (_, text) = strictly(&env, "apply", "1");
+    assert!(text.contains("1 created, 1 failed") && text.contains("zero"), "{text}");
+    assert_eq!(env.read("to-a/a"), "1");
+}
+
+/// What is wrong for each item of a loop is told for all of them at once.
+#[test]
+fn references_and_sources_of_items_are_told_once() {
+    let env = TestEnv::new();
+    looped(
+        &env,
+        "{l: [a, b, c]}",
+        "\"{{ Data.l }}\"",
+        r#"
+      exec: {"echo {{ Item }}": {require: ["exec#no {{ Item }}", "tag#no"]}}
+"#,
+    );
+    assert_eq!(
+        findings(&env),
+        [
+            "error 5:44 exec#no a is not in this manifest (in item 0 of for_each, and 2 more \
+             items: 1, 2)",
+            "error 5:66 no earlier resource has the tag `no` (in item 0 of for_each, and 2 more \
+             items: 1, 2)",
+        ]
+    );
+    looped(
+        &env,
+        "{l: [a, b, c]}",
+        "\"{{ Data.l }}\"",
+        r#"
+      resources:
+        - file: {"[DIR]/{{ Item }}": {source: "no-{{ Item }}", [ME], mode: "0644"}}
+        - scaffold: {"[DIR]/{{ Item }}.d": {source: "no-{{ Item }}"}}
+"#,
+    );
+    let found = findings(&env);
+    let about = |what: &str| found.iter().filter(|finding| finding.contains(what)).count();
+    assert_eq!(about("`no-a` does not exist (in item 0 of for_each, and 2 more items: 1, 2)"), 1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    // The same item of an inner loop, made by two of the outer one.
+    env.manifest(
+        r#"
+data: {l: [{w: x}, {w: x}]}
+ccm:
+  resources:
+    - for_each: "{{ Data.l }}"
+      as: outer
+      resources:
+        - for_each: [a]
+          as: inner
+          exec: {"echo {{ outer.w }} {{ inner }}": {}}
+"#,
+    );
+    assert_eq!(
+        findings(&env),
+        ["error 10:18 exec#echo x a is made by item 0 of item 0 and item 0 of item 1 of this \
+          for_each"]
+    );
+}
+
+#[test]
+fn words_of_other_tools_beside_a_type_are_explained() {
+    for (word, hint) in [
+        ("loop", "to repeat a block, write `for_each` beside its type"),
+        ("foreach", "to repeat a block, write `for_each` beside its type"),
+        ("control_", "did you mean `control`?"),
+        ("file", "begin each type with its own `-`; indent properties below the name"),
+    ] {
+        let env = TestEnv::new();
+        env.manifest(&format!("ccm: {{resources: [{{{word}: [a], exec: {{echo: {{}}}}}}]}}\n"));
+        let found = findings(&env);
+        assert!(found.len() == 1 && found[0].ends_with(&format!("({hint})")), "{found:?}");
+    }
+}
+
+/// Resources of a loop are edited by their name as it is written, as others are.
+#[test]
+fn resources_of_a_loop_are_edited() {
+    let env = TestEnv::new();
+    let text = r#"
+data: {sites: {shop: {port: 1}, blog: {port: 2}}}
+ccm:
+  resources:
+    - for_each: "{{ Data.sites }}"   # all of them
+      as: site
+      tags: [sites]
+      resources:
+        - exec:
+            - "echo {{ Key }}": {}   # first
+            - "echo {{ site.port }}": {require: ["exec#echo {{ Key }}"]}
+    - exec: {echo all: {subscribe: ["tag#sites"], refresh_only: true}}
+"#;
+    let edit = |args: &[&str]| {
+        env.manifest(text);
+        let output = env.command([&["edit", "manifest.yaml"], args].concat()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.success(), env.read("manifest.yaml"), said)
+    };
+    let done = |args: &[&str], from: &str, to: &str| {
+        let (is_done, after, said) = edit(args);
+        assert!(is_done, "{args:?}: {said}");
+        assert_eq!(after, text.replacen(from, to, 1), "{args:?}");
+    };
+    let first = "exec#echo {{ Key }}";
+    let second = "exec#echo {{ site.port }}";
+    done(
+        &["set", first, "cwd", "/tmp/{{ Key }}"],
+        "{}   # first",
+        "{cwd: \"/tmp/{{ Key }}\"}   # first",
+    );
+    done(&["unset", second, "require"], "{require: [\"exec#echo {{ Key }}\"]}", "{}");
+    done(
+        &["rename", second, "echo port {{ site.port }}"],
+        "\"echo {{ site.port }}\"",
+        "\"echo port {{ site.port }}\"",
+    );
+    let line = "            - \"echo {{ site.port }}\": {require: [\"exec#echo {{ Key }}\"]}\n";
+    done(&["rm", second], line, "");
+    let added = format!("{line}            - echo {{{{ Key }}}} again: {{}}\n");
+    done(&["add", "exec", "echo {{ Key }} again", "--after", second], line, &added);
+    // What would break the loop is refused, and nothing is changed.
+    for (args, reason) in [
+        (&["rename", second, "echo port"][..], "the name does not use `site`"),
+        (&["rm", first], "exec#echo blog is not in this manifest"),
+        (&["set", second, "cwd", "{{ site.prot }}"], "did you mean `site.port`?"),
+        (&["mv", second, "--before", first], "the referring resource must come later"),
+        (&["mv", "exec#echo all", "--before", first], "no earlier resource has the tag `sites`"),
+    ] {
+        let (is_done, after, said) = edit(args);
+        assert!(!is_done && after == text && said.contains(reason), "{args:?}: {said}");
     }
 }

@@ -129,7 +129,7 @@ fn unknown_members_that_templates_print_are_warned_of_once() {
         "- exec:\n    - \"echo [[ data.port ]] [[ data.prot ]] [[ data.prot ]]\":\n",
     );
     env.manifest("data: {port: 80}\nccm: {resources_jet_file: r.jet}\n");
-    let wanted = "[DIR]/r.jet: `Data.prot` has no value; did you mean `Data.port`?";
+    let wanted = "[DIR]/r.jet:2:32: `Data.prot` has no value; did you mean `Data.port`?";
     assert_eq!(findings(&env), [format!("warning null:null {wanted}")]);
     for command in ["validate", "apply"] {
         let text = env.ccm([command, "manifest.yaml"]);
@@ -166,9 +166,9 @@ ccm:
     assert_eq!(
         warnings,
         [
-            "exec#echo a x.jet: `Facts.hots` has no value; did you mean `Facts.host`?",
-            "scaffold#[DIR]/out/jet a.conf: `Data.prot` has no value; did you mean `Data.port`?",
-            "scaffold#[DIR]/out/go b.conf: `Data.prot` has no value; did you mean `Data.port`?",
+            "exec#echo a x.jet:1:4: `Facts.hots` has no value; did you mean `Facts.host`?",
+            "scaffold#[DIR]/out/jet a.conf:1:19: `Data.prot` has no value; did you mean `Data.port`?",
+            "scaffold#[DIR]/out/go b.conf:1:20: `Data.prot` has no value; did you mean `Data.port`?",
         ]
     );
     assert_eq!(env.read("out/go/b.conf"), "80<no value>1\n", "the language is as it was");

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use govalue::Map;
-use govalue::Span;
+use govalue::{Map, MissingMember, Span};
 
 use super::Run;
 use crate::ast::{Command, Operand, Pipe, Term};
@@ -40,12 +39,19 @@ impl Run<'_> {
             return;
         }
         let printed = printed(pipe);
-        let template = &self.set.sources[self.body.source].name;
+        let source = &self.set.sources[self.body.source];
         for missing in self.missing.drain(..) {
             let start = missing.span.start;
-            if printed.iter().any(|operand| operand.span.start == start) {
-                report(template, &missing.map, &missing.name);
-            }
+            let Some(operand) = printed.iter().find(|operand| operand.span.start == start) else {
+                continue;
+            };
+            report(&MissingMember {
+                template: &source.name,
+                text: &source.text,
+                span: operand.span,
+                map: &missing.map,
+                member: &missing.name,
+            });
         }
     }
 }
