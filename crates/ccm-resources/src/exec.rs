@@ -72,7 +72,7 @@ pub struct Properties {
     #[property(format = Mode, group = "Command")]
     pub(crate) umask: Option<String>,
     /// How often to try until the command succeeds, 100 at most; defaults to 1
-    #[property(value = "N", group = "Command")]
+    #[property(value = "N", format = Within(1, 100), group = "Command")]
     pub(crate) tries: Option<i32>,
     /// Time between two tries; defaults to `1s`
     #[property(value = "DURATION", format = Duration, group = "Command")]

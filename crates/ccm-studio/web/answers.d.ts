@@ -986,6 +986,8 @@ declare namespace Api {
     name: string;
     /** Its alias */
     alias?: string;
+    /** The item of a `for_each` that it was made for */
+    item?: ItemPlace;
     /** Outcome */
     outcome: Outcome;
     /** Outcome of a provisional one as things are now, if that is known */
@@ -1113,6 +1115,8 @@ declare namespace Api {
     name: string;
     /** Its alias */
     alias?: string;
+    /** The item of a `for_each` that it was made for */
+    item?: ItemPlace;
     /** Outcome */
     outcome: Outcome;
     /** Outcome of a provisional one as things are now, if that is known */

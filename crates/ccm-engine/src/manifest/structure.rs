@@ -386,6 +386,17 @@ impl Reading<'_> {
         self.blocks.truncate(blocks);
     }
 
+    /// Reads the entry of a loop that makes nothing, which is to be right for the
+    /// items to come.
+    fn check_shape(&mut self, entry: &Entry<'_>) {
+        let resources = self.resources.len();
+        let templates = self.templates.take();
+        self.block = None;
+        self.typed_entry(entry.clone());
+        self.templates = templates;
+        self.resources.truncate(resources);
+    }
+
     /// Reads the entry of a loop once for each item.
     fn repeat(
         &mut self,
@@ -424,6 +435,10 @@ impl Reading<'_> {
             }
         };
         let count = items.len();
+        if count == 0 {
+            self.check_shape(entry);
+            return;
+        }
         let has_keys = matches!(items, block::Items::Map(_));
         let text = node.scalar().map(|scalar| &*scalar.text);
         let looped = templates.begin_loop(name, has_keys).over(&templates, text, count);

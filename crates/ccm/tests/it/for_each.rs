@@ -346,6 +346,25 @@ ccm:
     assert_eq!(errors, [""; 0]);
     let found = events(&env, ["apply", "manifest.yaml", "--json"]);
     assert_eq!(names(&found), ["echo done"]);
+    // So is that of a loop in it. What the block says is checked for items to come.
+    env.manifest(
+        r#"
+ccm:
+  resources:
+    - for_each: []
+      as: site
+      resources:
+        - for_each: "{{ site.hosts }}"
+          as: host
+          tags: [hosts]
+          exec: {"echo {{ host }} {{ site }}": {}}
+    - exec: {echo done: {require: ["tag#hosts"]}}
+"#,
+    );
+    assert_eq!(findings(&env), [""; 0]);
+    let text = env.read("manifest.yaml").replace("{}}", "{comand: x}}");
+    env.manifest(&text);
+    assert_eq!(findings(&env), ["error 10:49 unknown property `comand` (did you mean `command`?)"]);
 }
 
 #[test]

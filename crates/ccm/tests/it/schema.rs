@@ -121,7 +121,7 @@ fn what_is_wrong_fails_both_or_is_listed() {
 }
 
 /// What only the engine can know, by what it says.
-const ENGINE_ONLY: [&str; 15] = [
+const ENGINE_ONLY: [&str; 23] = [
     "path must be absolute",
     "is not a URL",
     "archive type not supported",
@@ -137,6 +137,14 @@ const ENGINE_ONLY: [&str; 15] = [
     "is not an IPv4 or IPv6 address",
     "must be a whole number from",
     "is not a time to live",
+    "has no effect without `tries` above 1",
+    "does not contain `{}`",
+    "a symlink ",
+    "can be forced",
+    "only `ensure: ",
+    "has no meaning without `purge: true`",
+    "is not a path",
+    "without `creates`",
 ];
 
 #[test]
