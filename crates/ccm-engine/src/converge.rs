@@ -63,6 +63,81 @@ impl<S> Converged<S> {
     }
 }
 
+/// What is known of a resource before its turn, because steps of several
+/// resources are taken together.
+#[derive(Debug)]
+pub(crate) struct Ahead<T: ResourceType> {
+    /// What was observed.
+    pub(crate) before: T::State,
+    /// What was decided.
+    pub(crate) steps: Vec<Step<T::Action>>,
+    /// What became of the steps.
+    pub(crate) progress: Progress,
+}
+
+/// What became of the steps of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// They are not taken yet, as in a preview.
+    Decided,
+    /// They were taken without an error.
+    Taken,
+    /// They failed together; some may have been taken.
+    Failed,
+}
+
+/// How a resource is applied.
+#[derive(Debug)]
+pub struct Convergence<T: ResourceType> {
+    /// Say what would be done, and change nothing.
+    pub noop: bool,
+    /// The diffs that someone wants to see.
+    pub diffs: Diffs,
+    /// The history keeps diffs.
+    pub keeps_diff: bool,
+    /// What is known already.
+    pub(crate) ahead: Option<Ahead<T>>,
+}
+
+/// Observes a resource and decides its steps.
+pub(crate) fn decide<T: ResourceType>(
+    on: &mut T::Provider,
+    want: &T::Properties,
+    noop: bool,
+    cx: &mut Context<'_>,
+) -> Result<Ahead<T>> {
+    if !noop {
+        T::prepare(on)?;
+    }
+    let before = T::observe(on, want, cx)?;
+    let steps = T::decide(want, &before, cx.trigger)?;
+    Ok(Ahead { before, steps, progress: Progress::Decided })
+}
+
+/// Notes a decision for a saved plan, or compares it with that of the plan.
+pub(crate) fn note_decision<T: ResourceType>(
+    on: &mut T::Provider,
+    want: &T::Properties,
+    noop: bool,
+    (before, steps): (&T::State, &[Step<T::Action>]),
+    cx: &Context<'_>,
+) -> Result<()> {
+    if !cx.decisions.are_watched() {
+        return Ok(());
+    }
+    let mut state = T::evidence(on, want, before);
+    if let Some(state) = state.as_object_mut() {
+        state.insert("ensure".to_owned(), before.ensure().into());
+        state.insert("symlinks".to_owned(), symlinks::<T>(want, cx));
+    }
+    // What a package may bring first is not what it was then.
+    if noop && before.ensure() == "absent" && brought::<T>(want, cx).is_some() {
+        state = ONLY_IN_THE_RUN.into();
+    }
+    let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
+    cx.decisions.decided(cx.key, state, &actions, cx.templates.host())
+}
+
 /// Applies one resource: observes, decides, acts, verifies. The only code that
 /// knows about noop mode.
 ///
@@ -70,32 +145,27 @@ impl<S> Converged<S> {
 pub fn converge<T: ResourceType>(
     on: &mut T::Provider,
     want: &T::Properties,
-    noop: bool,
-    diffs: Diffs,
-    keeps_diff: bool,
+    how: Convergence<T>,
     cx: &mut Context<'_>,
     outcome: &mut Converged<T::State>,
 ) -> Result<()> {
-    if !noop {
-        T::prepare(on)?;
-    }
-    outcome.state = Some(T::observe(on, want, cx)?);
+    let Convergence { noop, diffs, keeps_diff, ahead } = how;
+    let (mut steps, progress) = match ahead {
+        Some(Ahead { before, steps, progress }) => {
+            outcome.hidden = T::hidden(want, outcome.state.insert(before));
+            (steps, progress)
+        }
+        None => {
+            if !noop {
+                T::prepare(on)?;
+            }
+            let before = outcome.state.insert(T::observe(on, want, cx)?);
+            outcome.hidden = T::hidden(want, before);
+            (T::decide(want, before, cx.trigger)?, Progress::Decided)
+        }
+    };
     let Some(before) = &outcome.state else { return Ok(()) };
-    outcome.hidden = T::hidden(want, before);
-    let mut steps = T::decide(want, before, cx.trigger)?;
-    if cx.decisions.are_watched() {
-        let mut state = T::evidence(on, want, before);
-        if let Some(state) = state.as_object_mut() {
-            state.insert("ensure".to_owned(), before.ensure().into());
-            state.insert("symlinks".to_owned(), symlinks::<T>(want, cx));
-        }
-        // What a package may bring first is not what it was then.
-        if noop && before.ensure() == "absent" && brought::<T>(want, cx).is_some() {
-            state = ONLY_IN_THE_RUN.into();
-        }
-        let actions: Vec<&T::Action> = steps.iter().map(|step| &step.action).collect();
-        cx.decisions.decided(cx.key, state, &actions, cx.templates.host())?;
-    }
+    note_decision::<T>(on, want, noop, (before, &steps), cx)?;
     outcome.deferred = T::deferred(want, before, cx.trigger);
     let is_gone = || ccm_model::Properties::common(want).ensure == "absent" && steps.is_empty();
     let brought = || brought::<T>(want, cx).filter(|_| is_gone() && before.ensure() == "absent");
@@ -142,9 +212,14 @@ pub fn converge<T: ResourceType>(
         return by.map_or(Ok(()), |by| Err(Error::Awaited { by }));
     }
     cx.recorder.before(T::former(want, before))?;
-    for step in &steps {
-        T::act(on, &step.action, cx)?;
-        outcome.add(step);
+    if progress == Progress::Decided {
+        for step in &steps {
+            T::act(on, &step.action, cx)?;
+            outcome.add(step);
+        }
+    } else {
+        act_after_group::<T>(on, want, progress, cx)?;
+        steps.iter().for_each(|step| outcome.add(step));
     }
     let after = T::observe(on, want, cx)?;
     cx.recorder.after(T::former(want, &after));
@@ -159,6 +234,23 @@ pub fn converge<T: ResourceType>(
         Some(reason) => Err(Error::NotConverged { reason }),
         None => Ok(()),
     }
+}
+
+/// Takes the steps of a resource that its group has left.
+fn act_after_group<T: ResourceType>(
+    on: &mut T::Provider,
+    want: &T::Properties,
+    progress: Progress,
+    cx: &mut Context<'_>,
+) -> Result<()> {
+    let now = T::observe(on, want, cx)?;
+    if progress == Progress::Taken && T::mismatch(want, &now).is_none() {
+        return Ok(());
+    }
+    for step in T::decide(want, &now, cx.trigger)? {
+        T::act(on, &step.action, cx)?;
+    }
+    Ok(())
 }
 
 /// In a preview: the resource after which a package may have brought what is

@@ -58,6 +58,7 @@ impl Engine {
             diffs: Diffs::None,
             decisions: DecisionPolicy::Free,
             skips_post: false,
+            groups: true,
             selection: Selection::default(),
             detail: Detail::Decide,
             inputs: Inputs::default(),

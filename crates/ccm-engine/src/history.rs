@@ -9,6 +9,7 @@ use std::sync::Arc;
 use ccm_host::{Host, StateDir};
 use ccm_model::{Event, Summary};
 use ccm_state::history::{Former, Limits, RunInfo, RunJournal, prune};
+use serde_json::Value;
 
 use crate::options::RunOptions;
 use crate::owed::Route;
@@ -37,6 +38,10 @@ pub(crate) struct History {
     /// Failures before the first change.
     early: Vec<(Route, Event)>,
 }
+
+/// A resource that changes together with others: its type, its name, the
+/// manifests on the way to it, and its state.
+pub(crate) type GroupMember = (&'static str, String, Route, Value);
 
 /// Failures before the first change that are kept for the history.
 const MAX_EARLY: usize = 1000;
@@ -101,6 +106,39 @@ impl History {
         self.has_turn = true;
         host.set_journal(Some(journal));
         Ok(())
+    }
+
+    /// Resources are about to change together, before their turns: records what
+    /// they are.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be recorded; then nothing may be changed.
+    pub(crate) fn before_group(&mut self, members: &[GroupMember], host: &Host) -> Result<()> {
+        let failed = |source| Error::History { source };
+        let Some((kind, name, ..)) = members.first() else { return Ok(()) };
+        let journal = match (&self.journal, &self.state) {
+            (Some(journal), _) => Arc::clone(journal),
+            (None, Some(state)) => {
+                let state = state.clone();
+                self.begin(&state, &format!("ensure {kind}#{name}"), host).map_err(failed)?
+            }
+            (None, None) => return Ok(()),
+        };
+        let redacted = |text: &str| host.redactor().name(text).into_owned();
+        let shown: Vec<GroupMember> = members
+            .iter()
+            .map(|(kind, name, route, state)| {
+                let (shown, mut state) = (redacted(name), state.clone());
+                if shown != *name {
+                    state["name"] = name.as_str().into();
+                }
+                (*kind, shown, route.iter().map(|step| redacted(step)).collect(), state)
+            })
+            .collect();
+        let members = shown.iter();
+        let members = members.map(|(kind, name, route, state)| (*kind, &**name, &**route, state));
+        journal.ahead(members).map_err(failed)
     }
 
     /// Begins the journal, with what failed before. A run without a manifest is

@@ -18,6 +18,7 @@ mod declared;
 mod engine;
 mod environ;
 mod error;
+mod group;
 mod health;
 mod history;
 mod inputs;
@@ -49,7 +50,7 @@ mod whole_run;
 pub use apply::Apply;
 pub use ccm_state::history::Former;
 pub use cli::{Arguments, CommandLine, ExtraFlag};
-pub use converge::{Converged, converge};
+pub use converge::{Converged, Convergence, converge};
 pub use decision_log::{DecisionLog, DecisionPolicy, ONLY_IN_THE_RUN, RecordedDecision};
 pub use declare::{Declare, Ensure, Findings};
 pub use declared::{DeclaredPath, DeclaredPaths, Extent, ManagedPath};
@@ -59,7 +60,7 @@ pub use error::{Error, Result, chain};
 pub use history::HistoryInfo;
 pub use inputs::Inputs;
 pub use lifecycle::is_managed;
-pub use manage::{Manage, Turn};
+pub use manage::{AnyAhead, Foreseen, Manage, Turn};
 pub use manifest::{
     Block, Declarations, Diagnosis, FindingsByItem, Manifest, ManifestError, SourceRef,
     WrittenPart, WrittenProperty, find_manifest,
@@ -73,7 +74,7 @@ pub use requests::{OpenRun, Requests};
 pub use resource::{AnyResource, AnyType, Erased, find_type, templates_of};
 pub use resource_type::{
     Awaited, ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef,
-    ResourceType, State, Trigger,
+    ResourceType, State, Together, Trigger,
 };
 pub use run::{Finished, Loss, NoObserver, Observer, Position, Run, Stop};
 pub use run_error::{RunError, RunExit};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use ccm_host::Host;
@@ -12,7 +12,8 @@ use ccm_model::{
 };
 use ccm_template::{LoopItem, Resolver};
 
-use crate::manage::Turn;
+use crate::group::{Group, TakenAhead};
+use crate::manage::{AnyAhead, Turn};
 use crate::manifest::Diagnosis;
 use crate::manifest_run::{ManifestFrame, Mode};
 use crate::options::RunOptions;
@@ -91,8 +92,14 @@ impl<'a> LifecycleContext<'_, 'a> {
         let cancel = self.options.host.cancel();
         let total = resources.len();
         let mut managed: HashMap<String, usize> = HashMap::new();
-        for (index, mut resource) in resources.into_iter().enumerate() {
-            if let Some(reason) = cancel.reason() {
+        let mut rest = VecDeque::from(resources);
+        let mut group = Group::default();
+        for index in 0..total {
+            let Some(mut resource) = rest.pop_front() else { break };
+            // Of what a group has changed, the events are still to come.
+            if let Some(reason) = cancel.reason().filter(|_| !group.is_owing_turns()) {
+                rest.push_front(resource);
+                self.leave_group(&group, &rest, index);
                 return Some(Stop::Cancelled(reason));
             }
             if self.choose(&*resource) == Choice::NotSelected {
@@ -104,7 +111,16 @@ impl<'a> LifecycleContext<'_, 'a> {
             self.observer.borrow_mut().starting(&*resource, position);
             let line = self.frame.repeated.get(&index).copied();
             let first = line.and_then(|_| managed.get(&resource.display()).copied());
-            let event = self.run_resource(&mut *resource, Repeated { line, managed: first });
+            if group.is_over(index) {
+                group = self.form_group(&*resource, index, &rest);
+            }
+            let repeated = Repeated { line, managed: first };
+            let ahead = group.take(index);
+            let ends_group = ahead.is_some() && group.is_at_end();
+            let event = self.run_resource(&mut *resource, repeated, ahead);
+            if ends_group {
+                self.record.owed.end_group(&self.options.host);
+            }
             if let Some(line) = line.filter(|_| !event.skipped) {
                 managed.entry(resource.display()).or_insert(line);
             }
@@ -112,6 +128,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             let failed = event.failed;
             self.record.keep(event);
             if failed && self.frame.fail_on_error {
+                self.leave_group(&group, &rest, index + 1);
                 return Some(Stop::Failed);
             }
         }
@@ -119,7 +136,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// The key of a resource among the decisions, if anyone looks at them.
-    fn decision_key(&self, resource: &dyn AnyResource, repeated: Repeated) -> String {
+    pub(crate) fn decision_key(&self, resource: &dyn AnyResource, repeated: Repeated) -> String {
         if self.options.decisions.are_watched() {
             let mut name = resource.display();
             if let Some(line) = repeated.line {
@@ -149,17 +166,23 @@ impl<'a> LifecycleContext<'_, 'a> {
         &mut self,
         resource: &mut dyn AnyResource,
         repeated: Repeated,
+        ahead: Option<TakenAhead>,
     ) -> Event {
         match resource.item() {
             Some(item) => {
                 let frame = self.frame.with_item(item);
-                self.within(&frame).run_in_frame(resource, repeated)
+                self.within(&frame).run_in_frame(resource, repeated, ahead)
             }
-            None => self.run_in_frame(resource, repeated),
+            None => self.run_in_frame(resource, repeated, ahead),
         }
     }
 
-    fn run_in_frame(&mut self, resource: &mut dyn AnyResource, repeated: Repeated) -> Event {
+    fn run_in_frame(
+        &mut self,
+        resource: &mut dyn AnyResource,
+        repeated: Repeated,
+        ahead: Option<TakenAhead>,
+    ) -> Event {
         let begin = Instant::now();
         let options = self.options;
         let _secrets = options.host.begin_resource(resource.secret_values().resource);
@@ -172,6 +195,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             alias: common.alias.clone(),
             route: self.frame.route.clone(),
             item: resource.item().map(|item| Box::new(item_place(item))),
+            group: ahead.as_ref().map(|ahead| ahead.place),
             requested_ensure: common.ensure.clone(),
             noop: mode.noop,
             health_check_only: mode.health_check_only,
@@ -183,7 +207,9 @@ impl<'a> LifecycleContext<'_, 'a> {
         if mode.noop {
             host.begin_prediction(&resource.display());
         }
-        let done = self.steps(resource, repeated, mode, &mut event, &mut diffs);
+        let share = ahead.as_ref().map(|ahead| ahead.share).unwrap_or_default();
+        let ahead = ahead.map(|ahead| ahead.ahead);
+        let done = self.steps(resource, (repeated, ahead), mode, &mut event, &mut diffs);
         // Another one of this name may be the one that owes a reaction.
         let is_left_to_another = repeated.line.is_some() && is_closed(&event);
         if !is_left_to_another {
@@ -224,7 +250,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         let diff = diffs.shown.as_deref().map(|diff| options.host.redactor().text(diff));
         let kept_diff = diffs.kept.as_deref().map(|diff| options.host.redactor().text(diff));
         event.timestamp = options.host.now();
-        event.duration = begin.elapsed();
+        event.duration = begin.elapsed() + share;
         let counts_for_others = repeated.managed.is_none() || !is_closed(&event);
         self.record.add(&mut event, counts_for_others, &options.host);
         self.record.note_aside(resource, mode.is_aside);
@@ -239,7 +265,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     fn steps(
         &mut self,
         resource: &mut dyn AnyResource,
-        repeated: Repeated,
+        (repeated, ahead): (Repeated, Option<AnyAhead>),
         mode: Mode,
         event: &mut Event,
         diffs: &mut TurnDiffs,
@@ -274,8 +300,18 @@ impl<'a> LifecycleContext<'_, 'a> {
         let is_chosen = self.choose(resource) == Choice::Chosen;
         let key = self.decision_key(resource, repeated);
         let (diff, kept_diff, hidden) = (None, None, &[][..]);
-        let mut turn =
-            Turn { run: self, mode, trigger, awaited, key, is_chosen, diff, kept_diff, hidden };
+        let mut turn = Turn {
+            run: self,
+            mode,
+            trigger,
+            awaited,
+            key,
+            is_chosen,
+            diff,
+            kept_diff,
+            hidden,
+            ahead,
+        };
         let managed = resource.manage(provider, &mut turn, event);
         *diffs = TurnDiffs { shown: turn.diff, kept: turn.kept_diff, hidden: turn.hidden };
         managed?;
@@ -294,7 +330,7 @@ impl<'a> LifecycleContext<'_, 'a> {
     }
 
     /// What the resource owes from earlier runs.
-    fn owed_from_earlier(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
+    pub(crate) fn owed_from_earlier(&mut self, resource: &dyn AnyResource) -> Option<OwedReaction> {
         let Record { owed, session, .. } = &mut *self.record;
         owed.left_by_earlier(resource, &self.frame.route, &self.options.host, |by| {
             session.last(by).is_some_and(|last| last.failed || last.unmet)
@@ -394,6 +430,11 @@ impl<'a> LifecycleContext<'_, 'a> {
             }
         }
         Ok(if unmet.is_empty() { Gate::Open } else { Gate::Unmet(unmet) })
+    }
+
+    /// What became of a resource that had its turn.
+    pub(crate) fn last(&mut self, reference: &ResourceRef) -> Result<LastOutcome> {
+        last(&self.options.host, self.record.session, reference)
     }
 
     /// The resources that it subscribes to and that have changed, or may change.

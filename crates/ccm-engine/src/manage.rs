@@ -1,5 +1,7 @@
 //! Manages one resource within its lifecycle.
 
+use std::any::Any;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use ccm_state::history::Former;
 use ccm_template::Resolver;
 use serde_json::{Map, Value};
 
-use crate::converge::{Converged, converge};
+use crate::converge::{Ahead, Converged, Convergence, Progress, converge, decide, note_decision};
 use crate::decision_log::DecisionPolicy;
 use crate::declare::Declare;
 use crate::declared::DeclaredPaths;
@@ -42,6 +44,26 @@ pub struct Turn<'t, 'r, 'a> {
     pub(crate) kept_diff: Option<String>,
     /// The properties that its event shows redacted.
     pub(crate) hidden: &'static [&'static str],
+    /// What is known of it since its group was formed.
+    pub(crate) ahead: Option<AnyAhead>,
+}
+
+/// What is known of a resource of any type before its turn.
+pub struct AnyAhead(pub(crate) Box<dyn Any>);
+
+impl fmt::Debug for AnyAhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyAhead")
+    }
+}
+
+/// What a group can do with a resource.
+#[derive(Debug)]
+pub enum Foreseen {
+    /// Nothing: it is as desired.
+    Stable,
+    /// Its steps can be taken together with others of this kind.
+    Together(&'static str, AnyAhead),
 }
 
 /// A type as the engine calls it. Every [`ResourceType`] is one; so is `apply`,
@@ -65,6 +87,42 @@ pub trait Manage: Declare {
     /// react, if it can.
     fn reaction(_former: &Value, _verbs: &[Verb]) -> Option<Value> {
         None
+    }
+
+    /// Whether steps of adjacent resources can be taken together.
+    const HAS_GROUPS: bool = false;
+
+    /// Observes and decides one resource before its turn; `None` if it must be
+    /// managed at its turn.
+    fn foresee(
+        _want: &Self::Properties,
+        _provider: usize,
+        _turn: &mut Turn<'_, '_, '_>,
+    ) -> Option<Foreseen> {
+        None
+    }
+
+    /// Properties that restore what the resource is before its group changes it.
+    fn former_ahead(_want: &Self::Properties, _ahead: &AnyAhead) -> Option<Value> {
+        None
+    }
+
+    /// Reads the states of several resources at once, where that is possible.
+    fn survey(_provider: usize, _host: &Host, _names: &[&str]) {}
+
+    /// Takes the steps of a group, in the name of its first resource, or foresees
+    /// them in a preview.
+    ///
+    /// # Errors
+    ///
+    /// Fails if not all steps were taken.
+    fn act_together(
+        _want: &Self::Properties,
+        _provider: usize,
+        _turn: &mut Turn<'_, '_, '_>,
+        _group: &mut [&mut AnyAhead],
+    ) -> Result<()> {
+        Ok(())
     }
 
     /// Its current state.
@@ -120,53 +178,15 @@ impl<T: ResourceType> Manage for T {
         if turn.mode.health_check_only {
             return Ok(());
         }
-        let frame = turn.run.frame;
-        let options = turn.run.options;
-        let observer = turn.run.observer;
-        let common = ccm_model::Properties::common(want);
-        let keeps_diff = turn.run.record.history.is_kept() && !turn.mode.noop;
-        let declared = if T::purges(want) {
-            turn.run.record.declared.paths(turn.run.types, options)
-        } else {
-            Arc::default()
-        };
-        let mut recorder = Recorder {
-            kind: T::NAME,
-            common,
-            frame,
-            types: turn.run.types,
-            options,
-            record: &mut *turn.run.record,
-        };
-        let state = options.state.directory.as_ref();
-        let extractions = state.map(|state| Extractions::new(state, turn.mode.noop));
-        let mut cx = Context {
-            working_directory: &frame.working_directory,
-            templates: &frame.templates,
-            trigger: turn.trigger,
-            awaited: turn.awaited.as_ref(),
-            unsettled: None,
-            skips_post: options.skips_post && turn.mode.noop,
-            at_apply: Vec::new(),
-            declared: &declared,
-            detail: options.detail,
-            offline: turn.mode.offline,
-            decisions: &options.decisions,
-            key: &turn.key,
-            extractions: extractions.as_ref(),
-            recorder: &mut recorder,
-            output: &mut |line| {
-                // The redactor is free again by the time that the observer may ask it.
-                let line = options.host.redactor().text(line).into_owned();
-                observer.borrow_mut().output(&line);
-            },
-        };
-        let mut on = (T::PROVIDERS[provider].open)(frame.templates.host());
+        let (noop, diffs) = (turn.mode.noop, turn.run.options.diffs);
+        let keeps_diff = turn.run.record.history.is_kept() && !noop;
+        let ahead = turn.ahead.take().and_then(own::<T>);
+        let how = Convergence { noop, diffs, keeps_diff, ahead };
         let mut outcome = Converged::default();
-        let noop = turn.mode.noop;
-        let diffs = options.diffs;
-        let result = converge::<T>(&mut on, want, noop, diffs, keeps_diff, &mut cx, &mut outcome);
-        turn.run.record.history.end_turn(&options.host);
+        let result = in_context::<T, _>(want, provider, turn, |on, cx| {
+            converge::<T>(on, want, how, cx, &mut outcome)
+        });
+        turn.run.record.history.end_turn(&turn.run.options.host);
         // Of what awaits the run, it is known what would be done now.
         let is_decided =
             matches!(result, Ok(()) | Err(Error::Awaited { .. } | Error::AtApply { .. }));
@@ -179,13 +199,72 @@ impl<T: ResourceType> Manage for T {
         if let Some(state) = &outcome.state {
             state.ensure().clone_into(&mut event.final_ensure);
             event.tries = state.tries();
-            if options.detail >= Detail::Report {
+            if turn.run.options.detail >= Detail::Report {
                 event.status = status(T::NAME, state, event, !is_decided);
             }
         }
         turn.diff = outcome.diff;
         turn.kept_diff = outcome.kept_diff;
         turn.hidden = outcome.hidden;
+        result
+    }
+
+    const HAS_GROUPS: bool = T::TOGETHER.is_some();
+
+    fn foresee(
+        want: &T::Properties,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+    ) -> Option<Foreseen> {
+        let together = T::TOGETHER?;
+        let noop = turn.mode.noop;
+        let ahead = in_context::<T, _>(want, provider, turn, |on, cx| {
+            let ahead = decide::<T>(on, want, noop, cx).ok()?;
+            let decision = (&ahead.before, &*ahead.steps);
+            note_decision::<T>(on, want, noop, decision, cx).ok()?;
+            let is_open =
+                cx.unsettled.is_some() || !T::deferred(want, &ahead.before, cx.trigger).is_empty();
+            (!is_open).then_some(ahead)
+        })?;
+        let mut kinds = ahead.steps.iter().map(|step| (together.kind)(&step.action));
+        let Some(first) = kinds.next() else { return Some(Foreseen::Stable) };
+        let kind = first.filter(|_| kinds.all(|kind| kind == first))?;
+        Some(Foreseen::Together(kind, AnyAhead(Box::new(ahead))))
+    }
+
+    fn former_ahead(want: &T::Properties, ahead: &AnyAhead) -> Option<Value> {
+        match T::former(want, &ahead.0.downcast_ref::<Ahead<T>>()?.before) {
+            Former::Properties(properties) => Some(properties),
+            Former::Files | Former::Lost(_) => None,
+        }
+    }
+
+    fn survey(provider: usize, host: &Host, names: &[&str]) {
+        if let Some(together) = T::TOGETHER {
+            // What cannot be read is read again, one by one.
+            let _ = (together.survey)(&mut (T::PROVIDERS[provider].open)(host), names);
+        }
+    }
+
+    fn act_together(
+        want: &T::Properties,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        group: &mut [&mut AnyAhead],
+    ) -> Result<()> {
+        let Some(together) = T::TOGETHER else { return Ok(()) };
+        let noop = turn.mode.noop;
+        let mut group: Vec<&mut Ahead<T>> =
+            group.iter_mut().filter_map(|ahead| ahead.0.downcast_mut()).collect();
+        let steps = group.iter().flat_map(|ahead| &ahead.steps);
+        let actions: Vec<&T::Action> = steps.map(|step| &step.action).collect();
+        let act = if noop { together.predict } else { together.act };
+        let result = in_context::<T, _>(want, provider, turn, |on, cx| act(on, &actions, cx));
+        if !noop {
+            let is_done = result.is_ok();
+            let progress = if is_done { Progress::Taken } else { Progress::Failed };
+            group.iter_mut().for_each(|ahead| ahead.progress = progress);
+        }
         result
     }
 
@@ -223,6 +302,61 @@ impl<T: ResourceType> Manage for T {
     }
 }
 
+/// What was foreseen of a resource of this type.
+fn own<T: ResourceType>(ahead: AnyAhead) -> Option<Ahead<T>> {
+    ahead.0.downcast().ok().map(|ahead| *ahead)
+}
+
+/// Opens the provider, and calls `work` with it in the context of a turn.
+fn in_context<T: ResourceType, R>(
+    want: &T::Properties,
+    provider: usize,
+    turn: &mut Turn<'_, '_, '_>,
+    work: impl FnOnce(&mut T::Provider, &mut Context<'_>) -> R,
+) -> R {
+    let frame = turn.run.frame;
+    let options = turn.run.options;
+    let observer = turn.run.observer;
+    let declared = if T::purges(want) {
+        turn.run.record.declared.paths(turn.run.types, options)
+    } else {
+        Arc::default()
+    };
+    let mut recorder = Recorder {
+        kind: T::NAME,
+        common: ccm_model::Properties::common(want),
+        frame,
+        types: turn.run.types,
+        options,
+        record: &mut *turn.run.record,
+    };
+    let state = options.state.directory.as_ref();
+    let extractions = state.map(|state| Extractions::new(state, turn.mode.noop));
+    let mut cx = Context {
+        working_directory: &frame.working_directory,
+        templates: &frame.templates,
+        trigger: turn.trigger,
+        awaited: turn.awaited.as_ref(),
+        unsettled: None,
+        skips_post: options.skips_post && turn.mode.noop,
+        at_apply: Vec::new(),
+        declared: &declared,
+        detail: options.detail,
+        offline: turn.mode.offline,
+        decisions: &options.decisions,
+        key: &turn.key,
+        extractions: extractions.as_ref(),
+        recorder: &mut recorder,
+        output: &mut |line| {
+            // The redactor is free again by the time that the observer may ask it.
+            let line = options.host.redactor().text(line).into_owned();
+            observer.borrow_mut().output(&line);
+        },
+    };
+    let mut on = (T::PROVIDERS[provider].open)(frame.templates.host());
+    work(&mut on, &mut cx)
+}
+
 /// Tells what later runs must know of a change before it is made.
 struct Recorder<'t, 'a> {
     kind: &'static str,
@@ -233,13 +367,23 @@ struct Recorder<'t, 'a> {
     record: &'t mut Record<'a>,
 }
 
+/// What subscribers and those that apply its manifest call a resource, and what
+/// records call it.
+pub(crate) fn names_of(
+    kind: &'static str,
+    common: &Common,
+    frame: &ManifestFrame,
+) -> (Vec<String>, String) {
+    let own = std::iter::once(&common.name).chain(&common.alias);
+    let own = own.map(|name| format!("{kind}#{name}"));
+    let by = redact_credentials(&format!("{kind}#{}", common.name)).into_owned();
+    (own.chain(frame.above.iter().cloned()).collect(), by)
+}
+
 impl ChangeRecorder for Recorder<'_, '_> {
     fn before(&mut self, former: Former) -> Result<()> {
         let Self { kind, common, frame, types, options, .. } = *self;
-        let own = std::iter::once(&common.name).chain(&common.alias);
-        let own = own.map(|name| format!("{kind}#{name}"));
-        let by = redact_credentials(&format!("{kind}#{}", common.name)).into_owned();
-        let names = own.chain(frame.above.iter().cloned());
+        let (names, by) = names_of(kind, common, frame);
         self.record.owed.before_change(names, &by, types, options)?;
         let Record { history, .. } = &mut *self.record;
         history.before_change(kind, &common.name, &frame.route, &former, &options.host)

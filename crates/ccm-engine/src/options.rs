@@ -28,6 +28,8 @@ pub struct RunOptions {
     /// Previews run no commands on staged copies; what these would change is known
     /// only in the run.
     pub skips_post: bool,
+    /// Take steps of adjacent resources together, where their type can.
+    pub groups: bool,
     /// The resources to look at.
     pub selection: Selection,
     /// How much of each state someone will read.

@@ -80,7 +80,24 @@ pub(crate) struct OwedReactions {
     fresh: Vec<Key>,
     /// What the resource at work is recorded as, for manifests to come.
     fresh_change: Option<String>,
+    /// What the resources of a group have caused that change together.
+    group: Option<GroupDebts>,
     has_changes: bool,
+}
+
+/// What the changes of a group have caused. It is settled when all of its
+/// resources had their turn: a subscriber may react to several.
+#[derive(Default)]
+struct GroupDebts {
+    fresh: Vec<Key>,
+    /// Its resources and their subscribers.
+    members: HashMap<String, BTreeSet<Key>>,
+    /// What they are recorded as, for manifests to come.
+    changes: HashSet<String>,
+    /// The resource at work.
+    current: Option<String>,
+    /// Those who owe a reaction for a change that was made.
+    kept: BTreeSet<Key>,
 }
 
 /// A manifest that a resource may apply later.
@@ -314,7 +331,7 @@ impl OwedReactions {
     /// Fails if that cannot be recorded; then nothing may be changed.
     pub(crate) fn before_change(
         &mut self,
-        names: impl Iterator<Item = String>,
+        names: Vec<String>,
         by: &str,
         types: &'static [&'static dyn AnyType],
         options: &RunOptions,
@@ -322,12 +339,59 @@ impl OwedReactions {
         if self.is_preview || self.store.is_none() {
             return Ok(());
         }
+        if let Some(group) = &mut self.group
+            && group.members.contains_key(by)
+        {
+            // It is recorded since the group began.
+            group.current = Some(by.to_owned());
+            self.fresh_change = group.changes.take(by);
+            return Ok(());
+        }
         self.has_changes = true;
         self.look_ahead(types, options);
-        let names: Vec<String> = names.collect();
         let subscribers = self.subscriptions.of(&names);
         let names = (!self.awaited.is_empty()).then_some(names);
         self.owe(subscribers, by, names, &options.host)
+    }
+
+    /// The same for a resource that changes together with others, before its turn.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be recorded; then nothing may be changed.
+    pub(crate) fn before_group_change(
+        &mut self,
+        names: Vec<String>,
+        by: &str,
+        types: &'static [&'static dyn AnyType],
+        options: &RunOptions,
+    ) -> Result<()> {
+        if self.is_preview || self.store.is_none() {
+            return Ok(());
+        }
+        let recorded = self.before_change(names.clone(), by, types, options);
+        let subscribers = self.subscriptions.of(&names);
+        let group = self.group.get_or_insert_default();
+        group.fresh.append(&mut self.fresh);
+        group.changes.extend(self.fresh_change.take());
+        group.members.insert(by.to_owned(), subscribers);
+        recorded
+    }
+
+    /// A resource of the group has changed without having its turn.
+    pub(crate) fn keep_for_group(&mut self, by: &str) {
+        if let Some(group) = &mut self.group {
+            group.kept.extend(group.members.remove(by).unwrap_or_default());
+        }
+    }
+
+    /// Ends a group: those who subscribe only to resources that did not change owe
+    /// nothing.
+    pub(crate) fn end_group(&mut self, host: &Host) {
+        let Some(group) = self.group.take() else { return };
+        for key in group.fresh.iter().filter(|key| !group.kept.contains(key)) {
+            self.pay(key, host);
+        }
     }
 
     /// Records what is owed to `by` and, for manifests that are still to come, what it
@@ -365,6 +429,12 @@ impl OwedReactions {
     pub(crate) fn after_change(&mut self, event: &Event, is_done: bool, host: &Host) {
         let fresh = std::mem::take(&mut self.fresh);
         let change = self.fresh_change.take();
+        if let Some(group) = &mut self.group
+            && let Some(by) = group.current.take()
+            && (event.changed || !is_done)
+        {
+            group.kept.extend(group.members.remove(&by).unwrap_or_default());
+        }
         if event.changed || !is_done {
             return;
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ccm_host::{Host, Reach};
 use ccm_model::{
-    Common, Event, Field, Fields as _, Finding, Properties as _, REDACTED, Reader, Required,
+    Common, Event, Field, Fields as _, Finding, Phase, Properties as _, REDACTED, Reader, Required,
     ResourceRef, SecretValues, Span, Stage, TemplateError, Templates, Verb, redact_credentials,
 };
 use ccm_template::{LoopItem, Resolver};
@@ -19,7 +19,7 @@ use crate::Result;
 use crate::cli::CommandLine;
 use crate::declare::{Ensure, Findings};
 use crate::declared::ManagedPath;
-use crate::manage::{Manage, Turn};
+use crate::manage::{AnyAhead, Foreseen, Manage, Turn};
 use crate::manifest::Block;
 use crate::manifest_run::{Child, Mode};
 use crate::validate::{PropertySpans, check_table};
@@ -124,6 +124,21 @@ pub trait AnyResource: Send {
     fn properties(&self) -> Value;
     /// Chooses the provider: an index for the calls below, and its name.
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)>;
+    /// Whether its steps can be taken together with those of its neighbours.
+    fn has_groups(&self) -> bool;
+    /// See [`Manage::foresee`].
+    fn foresee(&self, provider: usize, turn: &mut Turn<'_, '_, '_>) -> Option<Foreseen>;
+    /// See [`Manage::survey`].
+    fn survey(&self, provider: usize, host: &Host, names: &[&str]);
+    /// See [`Manage::former_ahead`].
+    fn former_ahead(&self, ahead: &AnyAhead) -> Option<Value>;
+    /// See [`Manage::act_together`].
+    fn act_together(
+        &self,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        group: &mut [&mut AnyAhead],
+    ) -> Result<()>;
     /// Manages it, and writes what became of it into the event.
     fn manage(&self, provider: usize, turn: &mut Turn<'_, '_, '_>, event: &mut Event)
     -> Result<()>;
@@ -437,6 +452,31 @@ impl<T: Manage> AnyResource for Declared<T> {
 
     fn select_provider(&self, host: &Host) -> Result<(usize, &'static str)> {
         T::select_provider(&self.want, host)
+    }
+
+    fn has_groups(&self) -> bool {
+        T::HAS_GROUPS && T::Properties::FIELDS.iter().all(|field| field.phase != Phase::Deferred)
+    }
+
+    fn foresee(&self, provider: usize, turn: &mut Turn<'_, '_, '_>) -> Option<Foreseen> {
+        T::foresee(&self.want, provider, turn)
+    }
+
+    fn survey(&self, provider: usize, host: &Host, names: &[&str]) {
+        T::survey(provider, host, names);
+    }
+
+    fn former_ahead(&self, ahead: &AnyAhead) -> Option<Value> {
+        T::former_ahead(&self.want, ahead)
+    }
+
+    fn act_together(
+        &self,
+        provider: usize,
+        turn: &mut Turn<'_, '_, '_>,
+        group: &mut [&mut AnyAhead],
+    ) -> Result<()> {
+        T::act_together(&self.want, provider, turn, group)
     }
 
     fn manage(

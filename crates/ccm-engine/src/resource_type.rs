@@ -23,14 +23,23 @@ use crate::step::Step;
 /// A type does no I/O; its providers do.
 pub trait ResourceType: Declare {
     /// What can be found.
-    type State: State;
+    type State: State + 'static;
     /// What can be done; prints as what noop says of it.
-    type Action: Clone + fmt::Debug + fmt::Display + PartialEq + Serialize + DeserializeOwned;
+    type Action: Clone
+        + fmt::Debug
+        + fmt::Display
+        + PartialEq
+        + Serialize
+        + DeserializeOwned
+        + 'static;
     /// What its providers can do.
     type Provider: ?Sized;
 
     /// Its providers.
     const PROVIDERS: &'static [ProviderDef<Self>];
+
+    /// How steps of adjacent resources are taken together, if they can be.
+    const TOGETHER: Option<Together<Self>> = None;
 
     /// Makes ready what asking and acting rest on. Not called in a preview, as
     /// that is to leave the machine alone.
@@ -166,6 +175,29 @@ pub struct ProviderDef<T: ResourceType> {
 impl<T: ResourceType> fmt::Debug for ProviderDef<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
+    }
+}
+
+/// How steps of adjacent resources are taken together, in one command instead of
+/// one for each.
+pub struct Together<T: ResourceType> {
+    /// Steps with the same word can be taken together; those without one only at
+    /// the turn of their resource.
+    pub kind: fn(&T::Action) -> Option<&'static str>,
+    /// Reads the states of the resources of these names at once. `observe` uses them
+    /// until something may have changed them.
+    pub survey: fn(&mut T::Provider, &[&str]) -> Result<()>,
+    /// Takes the steps, and nothing else. Where it fails, the engine looks at each
+    /// resource and goes on one by one.
+    pub act: fn(&mut T::Provider, &[&T::Action], &mut Context<'_>) -> Result<()>,
+    /// In a preview, before the turn of the first resource: finds out at once what
+    /// `predict` then says of each. Where it fails, `predict` finds out by itself.
+    pub predict: fn(&mut T::Provider, &[&T::Action], &mut Context<'_>) -> Result<()>,
+}
+
+impl<T: ResourceType> fmt::Debug for Together<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::NAME)
     }
 }
 

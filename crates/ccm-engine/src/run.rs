@@ -272,7 +272,7 @@ impl<'a> Record<'a> {
 }
 
 /// What others call a resource: `type#name` and `type#alias`.
-fn references(resource: &dyn AnyResource) -> impl Iterator<Item = String> {
+pub(crate) fn references(resource: &dyn AnyResource) -> impl Iterator<Item = String> {
     let common = resource.common();
     let names = std::iter::once(&common.name).chain(&common.alias);
     names.map(|name| format!("{}#{name}", resource.kind()))
@@ -379,7 +379,7 @@ impl<'a> Run<'a> {
         let mut resource = read_request(request, self.types, &self.frame.templates)?;
         self.options.host.add_secrets(resource.secrets());
         self.record.owed.begin_request(&self.options);
-        let event = self.context().run_resource(&mut *resource, Repeated::default());
+        let event = self.context().run_resource(&mut *resource, Repeated::default(), None);
         self.record.owed.finish_request(&self.options.host);
         Ok(event)
     }

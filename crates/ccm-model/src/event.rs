@@ -39,6 +39,9 @@ pub struct Event {
     /// The item of a `for_each` that the resource was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<Box<ItemPlace>>,
+    /// The group whose steps were taken together, if the resource was part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupPlace>,
     /// The outcome in one word, since the event was recorded; see
     /// [`Event::outcome`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,6 +116,16 @@ pub struct Event {
     /// Unmet requirements, for which ccm skipped the resource.
     #[schemars(with = "Vec<String>")]
     pub unmet_requirements: Vec<ResourceRef>,
+}
+
+/// The place of a resource in a group of adjacent ones whose steps were taken
+/// together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct GroupPlace {
+    /// How many resources the group has.
+    pub size: usize,
+    /// Its place among them, from 0.
+    pub index: usize,
 }
 
 /// The place of a resource in the loops that made it.

@@ -42,7 +42,7 @@ pub use ccm_yaml::{Node, Span};
 pub use change::{Change, ChangeValue, Removed, Verb};
 pub use data::Data;
 pub use diagnostic::Diagnostic;
-pub use event::{Event, ItemPlace, OwedReaction, SessionStart};
+pub use event::{Event, GroupPlace, ItemPlace, OwedReaction, SessionStart};
 pub use event_id::EventId;
 pub use excerpt::excerpt;
 pub use field::{Field, Flag, Format, Phase, Required, Shape, concat_fields};

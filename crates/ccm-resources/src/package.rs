@@ -16,7 +16,7 @@ use std::path::Path;
 
 use ccm_engine::{
     CommandLine, Context, Declare, Detail, Ensure, Findings, Former, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    ResourceType, Result, Step, Together, Trigger,
 };
 use ccm_host::Reach;
 use ccm_model::{Change, Common, Stage, Verb, did_you_mean};
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::name;
 pub use predicted::PackageChange;
-use predicted::PredictedPackages;
+use predicted::{PredictedPackages, SimulatedGroup};
 
 /// What to do about what only root can do.
 const AS_ROOT: &str = "run ccm as root";
@@ -76,11 +76,16 @@ pub trait Provider {
     fn details(&mut self, package: &str) -> Result<Details>;
     /// How an installed version and a wanted one are ordered.
     fn compare(&self, installed: &Installed, wanted: &str) -> Ordering;
-    /// Takes an action; `say` gets what the user should know meanwhile.
-    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()>;
-    /// The packages that an action would change, its own and others, without
+    /// Reads at once what is installed under these names, for `find`.
+    fn survey(&mut self, _packages: &[&str]) -> Result<()> {
+        Ok(())
+    }
+    /// Takes actions of one [kind](Action::kind) in one transaction; `say` gets
+    /// what the user should know meanwhile.
+    fn change(&mut self, actions: &[&Action], say: &mut dyn FnMut(&str)) -> Result<()>;
+    /// The packages that such actions would change, their own and others, without
     /// changing anything; `None` where the package manager cannot tell.
-    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>>;
+    fn simulate(&mut self, actions: &[&Action]) -> Result<Option<Vec<PackageChange>>>;
 }
 
 /// Which version is to be installed.
@@ -208,6 +213,17 @@ pub enum Action {
 }
 
 impl Action {
+    /// Those of one kind fit into one transaction.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Install { target: Target::Latest, .. }
+            | Self::Upgrade { target: Target::Latest, .. } => "latest",
+            Self::Install { .. } | Self::Upgrade { .. } => "install",
+            Self::Downgrade { .. } => "downgrade",
+            Self::Uninstall { .. } => "remove",
+        }
+    }
+
     fn package(&self) -> &str {
         match self {
             Self::Install { package, .. }
@@ -215,6 +231,11 @@ impl Action {
             | Self::Downgrade { package, .. }
             | Self::Uninstall { package } => package,
         }
+    }
+
+    /// Whether only the package manager knows the version.
+    fn is_latest(&self) -> bool {
+        self.kind() == "latest"
     }
 
     /// The version that it asks for.
@@ -293,6 +314,19 @@ impl ResourceType for Package {
 
     const PROVIDERS: &'static [ProviderDef<Self>] = &[apt::DEF, dnf::DEF];
 
+    const TOGETHER: Option<Together<Self>> = Some(Together {
+        kind: |action| Some(action.kind()),
+        survey: |on, names| on.survey(names),
+        act: |on, actions, cx| on.change(actions, &mut *cx.output),
+        predict: |on, actions, cx| {
+            if let Some(transaction) = on.simulate(actions)? {
+                let host = cx.templates.host();
+                host.predicted::<SimulatedGroup>().record(actions, &transaction);
+            }
+            Ok(())
+        },
+    });
+
     fn observe(on: &mut Self::Provider, want: &Properties, cx: &mut Context<'_>) -> Result<State> {
         let package = &want.common.name;
         on.check_name(package)?;
@@ -352,7 +386,7 @@ impl ResourceType for Package {
     }
 
     fn act(on: &mut Self::Provider, action: &Action, cx: &mut Context<'_>) -> Result<()> {
-        on.change(action, &mut *cx.output)
+        on.change(&[action], &mut *cx.output)
     }
 
     fn predict(
@@ -361,10 +395,13 @@ impl ResourceType for Package {
         cx: &mut Context<'_>,
     ) -> Result<Prediction> {
         let host = cx.templates.host();
-        let transaction = match on.simulate(&step.action) {
-            // Some simulate only as root; then what comes along is not known.
-            Err(error) if !host.is_root() && error.hint().as_deref() == Some(AS_ROOT) => None,
-            simulated => simulated?,
+        let transaction = match host.predicted::<SimulatedGroup>().take(&step.action) {
+            Some(transaction) => Some(transaction),
+            None => match on.simulate(&[&step.action]) {
+                // Some simulate only as root; then what comes along is not known.
+                Err(error) if !host.is_root() && error.hint().as_deref() == Some(AS_ROOT) => None,
+                simulated => simulated?,
+            },
         };
         if !host.is_root() {
             host.warn(format!("{} changes packages only as root: apply needs root", on.name()));

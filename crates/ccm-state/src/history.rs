@@ -133,6 +133,9 @@ enum Record<'a> {
     /// A resource is about to change: its type, its name, and the manifests on
     /// the way to it.
     Turn(Cow<'a, str>, Cow<'a, str>, Cow<'a, [String]>),
+    /// The same ahead of its turn, for a resource whose step is taken together with
+    /// others: with its state, which its own turn records again.
+    Ahead(Cow<'a, str>, Cow<'a, str>, Cow<'a, [String]>, Cow<'a, Value>),
     /// A path is about to change: what it is, and will be where that is known.
     Path(PathName<'a>, Cow<'a, Image>, Option<Cow<'a, Image>>),
     /// The same for a path with symlinks on the way: also the directory that

@@ -9,9 +9,7 @@ use ccm_host::{Command, Exit, Host};
 
 use super::manager::{self, Advice};
 use super::version::debian;
-use super::{
-    AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target,
-};
+use super::{AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider};
 
 const NAME: &str = "apt";
 
@@ -88,18 +86,25 @@ impl Apt {
         Ok(packages)
     }
 
-    /// The newest version that apt could install.
-    fn candidate(&self, package: &str) -> Result<String> {
-        let command = Command::new("apt-cache", EXACT.into_iter().chain(["policy", package]));
+    /// The newest versions of packages that apt could install, in their order.
+    fn candidates(&self, packages: &[&str]) -> Result<Vec<String>> {
+        let words = EXACT.into_iter().chain(["policy"]).chain(packages.iter().copied());
+        let command = Command::new("apt-cache", words);
         let output = manager::query(&self.host, command.clone())?;
         if output.exit != Exit::Code(0) {
             return Err(output.failure(&command).into());
         }
-        candidate(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| Error::Missing {
+        let policy = String::from_utf8_lossy(&output.stdout);
+        let known = |package: &&str| match packages {
+            [_] => candidate(&policy),
+            _ => candidate(section(&policy, package)?),
+        };
+        let unknown = |package: &str| Error::Missing {
             reason: format!("apt knows no version of package {package}"),
             hint: Some("check the name; `apt-get update` refreshes the package lists".to_owned()),
             by: None,
-        })
+        };
+        packages.iter().map(|package| known(package).ok_or_else(|| unknown(package))).collect()
     }
 
     /// Whether the lists of apt have a package of exactly this name.
@@ -112,30 +117,36 @@ impl Apt {
         Ok(String::from_utf8_lossy(&output.stdout).lines().any(|name| name == package))
     }
 
-    /// The words behind `apt-get` for an action: options, and what to change.
-    fn words(&self, action: &Action) -> Result<(Vec<&'static str>, String)> {
-        let mut options = vec!["install", "-y", "-q"];
-        options.extend(KEEP_CONFIGURATION);
-        Ok(match action {
-            Action::Uninstall { package } => (vec!["-q", "-y", "remove"], package.clone()),
-            Action::Install { package, target: Target::Any }
-            | Action::Upgrade { package, target: Target::Any } => (options, package.clone()),
-            Action::Install { package, target: Target::Latest }
-            | Action::Upgrade { package, target: Target::Latest } => {
-                (options, format!("{package}={}", self.candidate(package)?))
+    /// The words behind `apt-get` for actions of one kind: options, and what to
+    /// change.
+    fn words(&self, actions: &[&Action]) -> Result<(Vec<&'static str>, Vec<String>)> {
+        let is_removal = |action: &&Action| matches!(action, Action::Uninstall { .. });
+        let mut options = if actions.iter().all(is_removal) {
+            vec!["-q", "-y", "remove"]
+        } else {
+            ["install", "-y", "-q"].into_iter().chain(KEEP_CONFIGURATION).collect()
+        };
+        if actions.iter().any(|action| action.version().is_some()) {
+            options.push("--allow-downgrades");
+        }
+        let latest: Vec<&str> =
+            actions.iter().filter(|action| action.is_latest()).map(|it| it.package()).collect();
+        let latest = if latest.is_empty() { Vec::new() } else { self.candidates(&latest)? };
+        let mut latest = latest.into_iter();
+        let what = |action: &&Action| {
+            let package = action.package();
+            let latest = if action.is_latest() { latest.next() } else { None };
+            match latest.as_deref().or(action.version()) {
+                Some(version) => format!("{package}={version}"),
+                None => package.to_owned(),
             }
-            Action::Install { package, target: Target::Version(version) }
-            | Action::Upgrade { package, target: Target::Version(version) }
-            | Action::Downgrade { package, version } => {
-                options.push("--allow-downgrades");
-                (options, format!("{package}={version}"))
-            }
-        })
+        };
+        Ok((options, actions.iter().map(what).collect()))
     }
 
-    fn command(before: &[&str], (options, package): &(Vec<&str>, String)) -> Command {
+    fn command(before: &[&str], (options, packages): &(Vec<&str>, Vec<String>)) -> Command {
         let args = before.iter().chain(options).chain(&LOCK_TIMEOUT).chain(&EXACT);
-        Command::new("apt-get", args.copied().chain([package.as_str()]))
+        Command::new("apt-get", args.copied().chain(packages.iter().map(String::as_str)))
             .variable("DEBIAN_FRONTEND", "noninteractive")
             .variable("APT_LISTBUGS_FRONTEND", "none")
             .variable("APT_LISTCHANGES_FRONTEND", "none")
@@ -202,6 +213,21 @@ fn order(name: &str) -> Option<String> {
     }
     let is_split_twice = name.matches(':').count() > 1;
     is_split_twice.then(|| "a package and an architecture".to_owned())
+}
+
+/// What a policy says of one of several packages.
+fn section<'p>(policy: &'p str, package: &str) -> Option<&'p str> {
+    let mut rest = policy;
+    loop {
+        let (title, body) = rest.split_once('\n')?;
+        // The lines of a section are indented.
+        let end = body.split_inclusive('\n').take_while(|line| line.starts_with(' '));
+        let (own, next) = body.split_at(end.map(str::len).sum());
+        if title.strip_suffix(':') == Some(package) {
+            return Some(own);
+        }
+        rest = next;
+    }
 }
 
 fn candidate(policy: &str) -> Option<String> {
@@ -271,13 +297,13 @@ impl Provider for Apt {
         debian::compare(&installed.version, wanted)
     }
 
-    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let command = Self::command(&[], &self.words(action)?);
+    fn change(&mut self, actions: &[&Action], say: &mut dyn FnMut(&str)) -> Result<()> {
+        let command = Self::command(&[], &self.words(actions)?);
         manager::change(&self.host, command, ADVICE, say)
     }
 
-    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>> {
-        let command = Self::command(&["--simulate"], &self.words(action)?);
+    fn simulate(&mut self, actions: &[&Action]) -> Result<Option<Vec<PackageChange>>> {
+        let command = Self::command(&["--simulate"], &self.words(actions)?);
         let output = manager::query(&self.host, command.clone())?;
         if output.exit != Exit::Code(0) {
             return Err(manager::missing(output.failure(&command), ADVICE));
@@ -338,6 +364,11 @@ mod tests {
         assert_eq!(candidate(policy).as_deref(), Some("5.9-8+b19"));
         assert_eq!(candidate("zsh:\n  Installed: (none)\n  Candidate: (none)\n"), None);
         assert_eq!(candidate(""), None);
+        let two = format!("{policy}git:\n  Installed: (none)\n  Candidate: 1:2.39\n");
+        let of = |package| section(&two, package).and_then(candidate);
+        assert_eq!(of("zsh").as_deref(), Some("5.9-8+b19"));
+        assert_eq!(of("git").as_deref(), Some("1:2.39"));
+        assert_eq!(of("missing"), None);
     }
 
     #[test]

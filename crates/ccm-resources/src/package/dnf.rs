@@ -2,16 +2,15 @@
 //! distributions.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{Command, Exit, Host, Output};
 
 use super::manager::{self, Advice};
 use super::version::generic;
-use super::{
-    AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider, Target,
-};
+use super::{AS_ROOT, Action, Details, Installed, Package, PackageChange, PackageStatus, Provider};
 
 const NAME: &str = "dnf";
 
@@ -38,36 +37,66 @@ struct Dnf {
     host: Host,
 }
 
+/// What rpm has answered about packages, and how many commands had run then.
+#[derive(Default)]
+struct Known(Mutex<Option<(u64, HashMap<String, String>)>>);
+
+/// The answer of rpm about each of several packages: its lines, none for one that
+/// is not installed. A name that rpm answers with another one is left out.
+fn answers(output: &str, packages: &[&str]) -> HashMap<String, String> {
+    let mut found: HashMap<String, String> = HashMap::new();
+    for line in output.lines() {
+        let absent = line.strip_prefix("package ");
+        let absent = absent.and_then(|rest| rest.strip_suffix(" is not installed"));
+        let name = absent.or_else(|| line.split(' ').next()).unwrap_or_default();
+        if packages.contains(&name) {
+            let answer = found.entry(name.to_owned()).or_default();
+            if absent.is_none() {
+                answer.push_str(line);
+                answer.push('\n');
+            }
+        }
+    }
+    found
+}
+
 impl Dnf {
+    /// What rpm has answered about a package, unless something may have changed it
+    /// since.
+    fn known(&self, package: &str) -> Option<String> {
+        let commands = self.host.changes().commands;
+        let known = self.host.cached::<Known>();
+        let known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, answers) = known.as_ref().filter(|(then, _)| *then == commands)?;
+        answers.get(package).cloned()
+    }
+
     fn ask(&self, package: &str, format: &str) -> Result<(Command, Output)> {
         let command = Command::new("rpm", ["-q", package, "--queryformat", format]);
         Ok((command.clone(), manager::query(&self.host, command)?))
     }
 
-    /// The words behind `dnf` for an action: options, and what to change.
-    fn words(action: &Action) -> (Vec<&'static str>, String) {
-        match action {
-            Action::Uninstall { package } => (vec!["remove"], package.clone()),
-            Action::Downgrade { package, version } => {
-                (vec!["downgrade"], format!("{package}-{version}"))
-            }
-            Action::Install { package, target } | Action::Upgrade { package, target } => {
-                match target {
-                    Target::Any => (vec!["install"], package.clone()),
-                    // Without this, what is installed is good enough on some
-                    // systems.
-                    Target::Latest => (vec!["install", "--best"], package.clone()),
-                    Target::Version(version) => (vec!["install"], format!("{package}-{version}")),
-                }
-            }
-        }
+    /// The words behind `dnf` for actions of one kind: options, and what to change.
+    fn words(actions: &[&Action]) -> (&'static [&'static str], Vec<String>) {
+        let options: &[&str] = match actions.first().map(|action| action.kind()) {
+            Some("remove") => &["remove"],
+            Some("downgrade") => &["downgrade"],
+            // Without this, what is installed is good enough on some systems.
+            Some("latest") => &["install", "--best"],
+            _ => &["install"],
+        };
+        let what = |action: &&Action| match action.version() {
+            Some(version) => format!("{}-{version}", action.package()),
+            None => action.package().to_owned(),
+        };
+        (options, actions.iter().map(what).collect())
     }
 
     /// Lets dnf resolve a transaction and then decline it.
-    fn decline(&self, before: &[&str], action: &Action) -> Result<(Command, Output)> {
-        let (options, what) = Self::words(action);
-        let args = before.iter().chain(&["--assumeno"]).chain(&options).copied();
-        let command = Command::new("dnf", args.chain([what.as_str()])).proxies();
+    fn decline(&self, before: &[&str], actions: &[&Action]) -> Result<(Command, Output)> {
+        let (options, what) = Self::words(actions);
+        let args = before.iter().chain(&["--assumeno"]).chain(options).copied();
+        let command = Command::new("dnf", args.chain(what.iter().map(String::as_str))).proxies();
         Ok((command.clone(), manager::query(&self.host, command)?))
     }
 }
@@ -149,16 +178,32 @@ impl Provider for Dnf {
         Ok(())
     }
 
+    fn survey(&mut self, packages: &[&str]) -> Result<()> {
+        let words = ["-q", "--queryformat", STATUS].into_iter().chain(packages.iter().copied());
+        let output = manager::query(&self.host, Command::new("rpm", words))?;
+        let answers = answers(&String::from_utf8_lossy(&output.stdout), packages);
+        let known = self.host.cached::<Known>();
+        let commands = self.host.changes().commands;
+        *known.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((commands, answers));
+        Ok(())
+    }
+
     fn find(&mut self, package: &str) -> Result<PackageStatus> {
-        let (command, output) = self.ask(package, STATUS)?;
-        let answer = String::from_utf8_lossy(&output.stdout);
-        if output.exit != Exit::Code(0) {
-            // A database that cannot be read says nothing about the package.
-            if output.stderr_tail(10).lines().any(|line| line.starts_with("error:")) {
-                return Err(output.failure(&command).into());
+        let answer = match self.known(package) {
+            Some(answer) => answer,
+            None => {
+                let (command, output) = self.ask(package, STATUS)?;
+                // A database that cannot be read says nothing about the package.
+                let is_error = |line: &str| line.starts_with("error:");
+                match output.exit {
+                    Exit::Code(0) => String::from_utf8_lossy(&output.stdout).into_owned(),
+                    _ if output.stderr_tail(10).lines().any(is_error) => {
+                        return Err(output.failure(&command).into());
+                    }
+                    _ => String::new(),
+                }
             }
-            return Ok(PackageStatus::default());
-        }
+        };
         let Some((installed, release)) = newest(&answer) else {
             return Ok(PackageStatus::default());
         };
@@ -182,18 +227,18 @@ impl Provider for Dnf {
         compare(installed, wanted)
     }
 
-    fn change(&mut self, action: &Action, say: &mut dyn FnMut(&str)) -> Result<()> {
-        let (options, what) = Self::words(action);
-        let args = options.into_iter().chain(["-y", &what]);
+    fn change(&mut self, actions: &[&Action], say: &mut dyn FnMut(&str)) -> Result<()> {
+        let (options, what) = Self::words(actions);
+        let args = options.iter().copied().chain(["-y"]).chain(what.iter().map(String::as_str));
         manager::change(&self.host, Command::new("dnf", args), ADVICE, say)
     }
 
-    fn simulate(&mut self, action: &Action) -> Result<Option<Vec<PackageChange>>> {
+    fn simulate(&mut self, actions: &[&Action]) -> Result<Option<Vec<PackageChange>>> {
         let resolved = |output: &Output| {
             let shown = String::from_utf8_lossy(&output.stdout);
             transaction(&format!("{shown}\n{}", output.stderr_tail(10)))
         };
-        let (_, output) = self.decline(&["--cacheonly"], action)?;
+        let (_, output) = self.decline(&["--cacheonly"], actions)?;
         if let Some(changes) = resolved(&output) {
             return Ok(Some(changes));
         }
@@ -201,7 +246,7 @@ impl Provider for Dnf {
         // leaves it alone and uses one of its own.
         let cache = self.host.temporary_directory("ccm-dnf-")?;
         let option = format!("--setopt=cachedir={}", cache.path().display());
-        let (command, output) = self.decline(&[&option], action)?;
+        let (command, output) = self.decline(&[&option], actions)?;
         match resolved(&output) {
             Some(changes) => Ok(Some(changes)),
             None => Err(unresolved(&output, &command)),
@@ -248,6 +293,16 @@ mod tests {
         let epochs = "a 1 1.0 1 noarch\na 0 2.0 1 noarch\n";
         assert_eq!(newest(epochs).unwrap().0.version, "1.0-1");
         assert_eq!(newest("nonsense\n"), None);
+    }
+
+    #[test]
+    fn one_answer_tells_of_many_packages() {
+        let output = "zsh 0 5.8 9.el9 x86_64\npackage gone is not installed\n\
+                      glibc 0 2.34 1 i686\nglibc 0 2.34 1 x86_64\nother 0 1 1 noarch\n";
+        let found = answers(output, &["zsh", "gone", "glibc", "virtual"]);
+        assert_eq!(found["zsh"], "zsh 0 5.8 9.el9 x86_64\n");
+        assert_eq!((&*found["gone"], found["glibc"].lines().count()), ("", 2));
+        assert!(!found.contains_key("virtual") && !found.contains_key("other"), "{found:?}");
     }
 
     #[test]

@@ -47,6 +47,8 @@ struct Inner {
     /// Objects that this run has written, and how many of them are on disk.
     new: Vec<Digest>,
     synced: usize,
+    /// Resources whose states are on disk before their turns.
+    ahead: HashSet<(String, String, Vec<String>)>,
     /// Changes of paths were recorded that are not on disk yet.
     is_unsynced: bool,
     /// How often everything was put on disk.
@@ -92,6 +94,7 @@ impl RunJournal {
             kept: None,
             new: Vec::new(),
             synced: 0,
+            ahead: HashSet::new(),
             is_unsynced: false,
             syncs: 0,
             size: 0,
@@ -124,6 +127,8 @@ impl RunJournal {
     /// Fails if what it was is not recorded.
     pub fn turn(&self, kind: &str, name: &str, route: &[String], former: &Former) -> Result<()> {
         let mut inner = self.hold();
+        let is_ahead = !inner.ahead.is_empty()
+            && inner.ahead.remove(&(kind.to_owned(), name.to_owned(), route.to_owned()));
         (inner.has_acted, inner.has_written) = (*former != Former::Files, false);
         name.clone_into(&mut inner.name);
         let (kind, name) = (Cow::Borrowed(kind), Cow::Borrowed(name));
@@ -142,7 +147,31 @@ impl RunJournal {
         }
         // A command may take long: files that were changed before it get to
         // disk meanwhile, so what is known of them must be there too.
-        if inner.is_unsynced { self.sync(&mut inner) } else { Ok(()) }
+        if inner.is_unsynced && !is_ahead { self.sync(&mut inner) } else { Ok(()) }
+    }
+
+    /// Resources are about to change together, before their turns: type, name,
+    /// manifests on the way, and state of each.
+    ///
+    /// # Errors
+    ///
+    /// Fails if what they were is not recorded.
+    pub fn ahead<'r>(
+        &self,
+        resources: impl IntoIterator<Item = (&'r str, &'r str, &'r [String], &'r Value)>,
+    ) -> Result<()> {
+        let mut inner = self.hold();
+        for (kind, name, route, before) in resources {
+            inner.append(&Record::Ahead(
+                Cow::Borrowed(kind),
+                Cow::Borrowed(name),
+                Cow::Borrowed(route),
+                Cow::Borrowed(before),
+            ))?;
+            inner.ahead.insert((kind.to_owned(), name.to_owned(), route.to_owned()));
+        }
+        (inner.can, inner.has_effect, inner.is_unsynced) = (true, true, true);
+        self.sync(&mut inner)
     }
 
     /// Records the new state of a resource that is not a file.

@@ -77,6 +77,11 @@ pub struct RecordedTurn {
 }
 
 impl RecordedTurn {
+    fn new(kind: Cow<'_, str>, name: Cow<'_, str>, route: Cow<'_, [String]>) -> Self {
+        let (kind, name, route) = (kind.into_owned(), name.into_owned(), route.into_owned());
+        Self { kind, name, route, ..Self::default() }
+    }
+
     /// Stands for resources that nothing is known of.
     fn unknown(reason: &str) -> Self {
         let lost = vec![(String::new(), reason.to_owned())];
@@ -171,6 +176,8 @@ impl RecordedRun {
         }
         id.clone_into(&mut found.info.id);
         found.objects = state.folder(OBJECTS, false)?;
+        // Those that changed together with others, until their own turn.
+        let mut ahead = Vec::new();
         let mut gaps = decoded.gaps.into_iter().peekable();
         for (at, record) in decoded.records.into_iter().enumerate() {
             while gaps.next_if_eq(&at).is_some() {
@@ -181,11 +188,15 @@ impl RecordedRun {
                     return Err(Error::NewerState { path });
                 }
                 Record::Header { info, .. } => found.info = RunInfo { id: id.to_owned(), ..info },
-                Record::Turn(kind, name, route) => found.turns.push(RecordedTurn {
-                    kind: kind.into_owned(),
-                    name: name.into_owned(),
-                    route: route.into_owned(),
-                    ..RecordedTurn::default()
+                Record::Turn(kind, name, route) => {
+                    ahead.retain(|turn: &RecordedTurn| {
+                        turn.kind != kind || turn.name != name || turn.route != *route
+                    });
+                    found.turns.push(RecordedTurn::new(kind, name, route));
+                }
+                Record::Ahead(kind, name, route, before) => ahead.push(RecordedTurn {
+                    state: Some((before.into_owned(), None)),
+                    ..RecordedTurn::new(kind, name, route)
                 }),
                 Record::End { finished, summary } => {
                     (found.finished, found.summary) = (Some(finished), summary);
@@ -199,6 +210,7 @@ impl RecordedRun {
                 record => found.add(record),
             }
         }
+        found.turns.append(&mut ahead);
         // Whatever a run did, it has a header before that, and an end after it.
         let has_header = !found.info.manifest.is_empty() || found.info.boot.is_some();
         let has_summary = run.links(SUMMARY)?.is_some() || run.links(ASIDE)?.is_some();
@@ -296,7 +308,11 @@ impl RecordedRun {
                     event
                 });
             }
-            Record::Header { .. } | Record::Turn(..) | Record::Shown(..) | Record::End { .. } => {}
+            Record::Header { .. }
+            | Record::Turn(..)
+            | Record::Ahead(..)
+            | Record::Shown(..)
+            | Record::End { .. } => {}
         }
     }
 
