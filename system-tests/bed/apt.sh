@@ -8,6 +8,7 @@
 #                is a file /run/ccm-slow.hold
 #   ccm-plus+    1.0-1: has a name that ends like an order to apt
 #   ccm-user     1.0-1: makes the user ccm-tester
+#   ccm-many01 to ccm-many30  1.0-1: a file
 #   ccm-gone     1.0-1: listed, but its file is not there
 set -euo pipefail
 repository=/srv/repository/apt
@@ -66,6 +67,12 @@ printf '#!/bin/sh\nid ccm-tester > /dev/null 2>&1 || useradd --system ccm-tester
     > "$work/ccm-user-1.0-1/DEBIAN/postinst"
 chmod 755 "$work/ccm-user-1.0-1/DEBIAN/postinst"
 deb ccm-user 1.0-1
+for number in $(seq -w 30); do
+    tree=$work/ccm-many$number-1.0-1
+    mkdir -p "$tree"/{DEBIAN,usr/share/ccm-many}
+    echo "$number" > "$tree/usr/share/ccm-many/$number"
+    deb "ccm-many$number" 1.0-1
+done
 deb ccm-gone 1.0-1
 rm "$repository"/ccm-gone_*
 

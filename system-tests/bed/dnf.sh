@@ -4,6 +4,7 @@
 #
 #   ccm-app    1.0-1, 1.1-1, 2.0-1: a file, a configuration file, a service
 #   ccm-epoch  1:1.0-1
+#   ccm-many01 to ccm-many10  1.0-1: nothing
 #   ccm-slow   1.0-1: takes four seconds to be installed, and as long as there is
 #              a file /run/ccm-slow.hold
 set -euo pipefail
@@ -51,6 +52,10 @@ mkdir "$work/tree"
 # Lua, as nothing provides a shell to rpm here.
 package ccm-slow 0 1.0 1 '%post -p <lua>' \
     'os.execute("sleep 4; while [ -e /run/ccm-slow.hold ]; do sleep 0.1; done")' %files
+for number in $(seq -w 10); do
+    mkdir "$work/tree"
+    package "ccm-many$number" 0 1.0 1 %files
+done
 createrepo_c -q "$repository"
 
 rm -f /etc/yum.repos.d/*

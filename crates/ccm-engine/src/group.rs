@@ -108,7 +108,7 @@ impl<'a> LifecycleContext<'_, 'a> {
             resources.take_while(|resource| resource.kind() == first.kind()).collect();
         let all: Vec<&str> =
             resources.iter().map(|resource| resource.common().name.as_str()).collect();
-        first.survey(provider, host, &all);
+        first.survey(provider, host, self.frame.mode.noop, &all);
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         let mut names = HashSet::new();
         for (at, resource) in resources.into_iter().enumerate() {
@@ -274,7 +274,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         if !noop {
             let names: Vec<&str> =
                 members.iter().map(|member| member.resource.common().name.as_str()).collect();
-            first.survey(provider, self.frame.templates.host(), &names);
+            first.survey(provider, self.frame.templates.host(), noop, &names);
         }
         let share = begin.elapsed() / u32::try_from(size).unwrap_or(u32::MAX);
         for (at, Candidate { index, ahead, .. }) in members.into_iter().enumerate() {

@@ -107,8 +107,8 @@ pub trait Manage: Declare {
         None
     }
 
-    /// Reads the states of several resources at once, where that is possible.
-    fn survey(_provider: usize, _host: &Host, _names: &[&str]) {}
+    /// Makes ready, and reads the states of several resources at once.
+    fn survey(_provider: usize, _host: &Host, _noop: bool, _names: &[&str]) {}
 
     /// Takes the steps of a group, in the name of its first resource, or foresees
     /// them in a preview.
@@ -239,11 +239,12 @@ impl<T: ResourceType> Manage for T {
         }
     }
 
-    fn survey(provider: usize, host: &Host, names: &[&str]) {
-        if let Some(together) = T::TOGETHER {
-            // What cannot be read is read again, one by one.
-            let _ = (together.survey)(&mut (T::PROVIDERS[provider].open)(host), names);
-        }
+    fn survey(provider: usize, host: &Host, noop: bool, names: &[&str]) {
+        let Some(together) = T::TOGETHER else { return };
+        let mut on = (T::PROVIDERS[provider].open)(host);
+        let ready = if noop { Ok(()) } else { T::prepare(&mut on) };
+        // What fails here fails again at the turn of a resource, which says why.
+        let _ = ready.and_then(|()| (together.survey)(&mut on, names));
     }
 
     fn act_together(

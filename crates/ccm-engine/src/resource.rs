@@ -129,7 +129,7 @@ pub trait AnyResource: Send {
     /// See [`Manage::foresee`].
     fn foresee(&self, provider: usize, turn: &mut Turn<'_, '_, '_>) -> Option<Foreseen>;
     /// See [`Manage::survey`].
-    fn survey(&self, provider: usize, host: &Host, names: &[&str]);
+    fn survey(&self, provider: usize, host: &Host, noop: bool, names: &[&str]);
     /// See [`Manage::former_ahead`].
     fn former_ahead(&self, ahead: &AnyAhead) -> Option<Value>;
     /// See [`Manage::act_together`].
@@ -462,8 +462,8 @@ impl<T: Manage> AnyResource for Declared<T> {
         T::foresee(&self.want, provider, turn)
     }
 
-    fn survey(&self, provider: usize, host: &Host, names: &[&str]) {
-        T::survey(provider, host, names);
+    fn survey(&self, provider: usize, host: &Host, noop: bool, names: &[&str]) {
+        T::survey(provider, host, noop, names);
     }
 
     fn former_ahead(&self, ahead: &AnyAhead) -> Option<Value> {

@@ -47,6 +47,9 @@ pub struct SavedPlan {
     /// No commands ran on staged copies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     no_post: bool,
+    /// Each resource was looked at by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    no_groups: bool,
     facts: serde_json::Value,
     environ: BTreeMap<String, String>,
     /// Name and text of hierarchical data from outside.
@@ -132,6 +135,7 @@ impl PlanRecording {
             skip,
             offline: options.mode.offline,
             no_post: options.skips_post,
+            no_groups: !options.groups,
             facts: serde_json::to_value(Exact(inputs.facts.get())).unwrap_or_default(),
             environ,
             external,
@@ -210,6 +214,11 @@ impl SavedPlan {
     /// Whether the preview ran no commands on staged copies.
     pub fn skips_post(&self) -> bool {
         self.no_post
+    }
+
+    /// Whether steps of adjacent resources are taken together.
+    pub fn has_groups(&self) -> bool {
+        !self.no_groups
     }
 
     /// Gives the manifest the name that it had: of one that was fetched, the path

@@ -202,6 +202,7 @@ impl Engine {
         check.inputs = saved.inputs()?;
         check.mode.offline = saved.is_offline();
         check.skips_post = saved.skips_post();
+        check.groups = saved.has_groups();
         check.has_history = options.has_history;
         // What earlier runs have recorded decides too.
         let state = options.state.directory.as_ref();
@@ -214,6 +215,7 @@ impl Engine {
         }
         options.inputs = saved.inputs()?;
         options.mode.offline = saved.is_offline();
+        options.groups = saved.has_groups();
         options.decisions = saved.decisions();
         if let Some(history) = &mut options.state.history {
             history.plan = Some(saved.digest());

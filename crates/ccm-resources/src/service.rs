@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ccm_engine::{
     CommandLine, Context, Declare, Ensure, Error, Findings, Former, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    ResourceType, Result, Step, Together, Trigger,
 };
 use ccm_host::Host;
 use ccm_model::{Change, Common, ResourceRef, Stage, Verb};
@@ -67,6 +67,10 @@ pub trait Provider {
     fn enable(&mut self, service: &str) -> Result<()>;
     /// Keeps a service from starting at boot.
     fn disable(&mut self, service: &str) -> Result<()>;
+    /// Reads the states of several services at once, for `status`.
+    fn survey(&mut self, services: &[&str]) -> Result<()>;
+    /// Gives several services one order.
+    fn order(&mut self, order: Order, services: &[&str]) -> Result<()>;
     /// Records what an action would leave behind.
     fn predict(&mut self, action: &Action) -> Result<()>;
 }
@@ -249,6 +253,31 @@ impl ResourceType for Service {
     type Provider = dyn Provider;
 
     const PROVIDERS: &'static [ProviderDef<Self>] = &[systemd::DEF];
+
+    const TOGETHER: Option<Together<Self>> = Some(Together {
+        kind: |action| match action.order {
+            Order::Start | Order::Enable => Some("on"),
+            Order::Stop | Order::Disable => Some("off"),
+            // Whoever reacts does so at its turn.
+            Order::Restart | Order::Reload => None,
+        },
+        survey: |on, names| on.survey(names),
+        act: |on, actions, _| {
+            for order in [Order::Start, Order::Stop, Order::Enable, Order::Disable] {
+                let services: Vec<&str> = actions
+                    .iter()
+                    .filter(|action| action.order == order)
+                    .map(|action| action.service.as_str())
+                    .collect();
+                if !services.is_empty() {
+                    on.order(order, &services)?;
+                }
+            }
+            Ok(())
+        },
+        // Each is predicted without asking again.
+        predict: |_, _, _| Ok(()),
+    });
 
     fn prepare(on: &mut Self::Provider) -> Result<()> {
         on.prepare()

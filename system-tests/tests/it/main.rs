@@ -8,6 +8,7 @@ mod bed;
 mod dnf;
 mod example;
 mod goss;
+mod groups;
 mod offline;
 mod packages;
 mod prediction;

@@ -1,5 +1,6 @@
 //! The provider `systemd`.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +11,7 @@ use ccm_engine::{Error, ProviderDef, Result};
 use ccm_host::{ChangeCounters, Command, FileKind, Host, Output};
 
 use super::predicted::{self, Outlook, PredictedServices};
-use super::{Action, Manager, Provider, Service, State};
+use super::{Action, Manager, Order, Provider, Service, State};
 
 const NAME: &str = "systemd";
 
@@ -64,6 +65,11 @@ struct Knowledge {
     reloaded: ChangeCounters,
 }
 
+/// What systemd has said of several services at once: whether they are active and
+/// enabled, in its words. It holds as long as nothing has changed.
+#[derive(Default)]
+struct Surveyed(Mutex<Option<(ChangeCounters, HashMap<String, (String, String)>)>>);
+
 impl Loaded {
     fn get(&self) -> Option<Knowledge> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,9 +81,23 @@ impl Loaded {
 }
 
 impl Systemd {
+    /// Asks about several services; one line for each, if systemd knows all of them.
+    fn ask(&self, verb: &str, services: &[&str]) -> Result<Output> {
+        let words = [verb, "--system"].into_iter().chain(services.iter().copied());
+        let command = Command::new("systemctl", words).query();
+        Ok(self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?)
+    }
+
+    /// What was said of a service when several were looked at.
+    fn surveyed(&self, service: &str) -> Option<(String, String)> {
+        let known = self.host.cached::<Surveyed>();
+        let known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (then, words) = known.as_ref()?;
+        words.get(service).filter(|_| *then == self.host.changes()).cloned()
+    }
+
     fn query(&self, verb: &str, service: &str) -> Result<(Output, String)> {
-        let command = Command::new("systemctl", [verb, "--system", service]).query();
-        let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
+        let output = self.ask(verb, &[service])?;
         let answer = String::from_utf8_lossy(&output.stdout);
         let word = answer.lines().last().unwrap_or_default().trim().to_owned();
         Ok((output, word))
@@ -90,7 +110,7 @@ impl Systemd {
 
     /// Starts, restarts or reloads a service; what it said goes into the error.
     fn bring_up(&mut self, verb: &str, service: &str) -> Result<()> {
-        self.update_unit(service)?;
+        self.update_units(&[service])?;
         let mut done = self.change(&[verb, "--system", service]);
         if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
             let journal = self.journal(service);
@@ -124,10 +144,11 @@ impl Systemd {
     }
 
     /// Properties of a unit as systemd has loaded it, one `NAME=VALUE` per line.
-    fn show(&self, service: &str, properties: &[&str]) -> Result<String> {
+    fn show(&self, services: &[&str], properties: &[&str]) -> Result<String> {
         let properties = properties.iter().map(|property| format!("--property={property}"));
         let args = ["show".to_owned(), "--system".to_owned()].into_iter().chain(properties);
-        let args = args.chain(["--".to_owned(), service.to_owned()]);
+        let services = services.iter().map(|&service| service.to_owned());
+        let args = args.chain(["--".to_owned()]).chain(services);
         let command = Command::new("systemctl", args).query();
         let output = self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
@@ -161,13 +182,13 @@ impl Systemd {
         self.host.cached::<Loaded>().get().is_some()
     }
 
-    /// Reloads unit files if the unit that systemd has loaded is out of date. Not
+    /// Reloads unit files if a unit that systemd has loaded is out of date. Not
     /// every generator tells systemd which files it reads, so what generators
     /// make is out of date after any change.
-    fn update_unit(&self, service: &str) -> Result<()> {
-        let unit = self.show(service, &["NeedDaemonReload", "FragmentPath", "DropInPaths"])?;
-        let is_stale = unit.lines().any(|line| line == "NeedDaemonReload=yes");
-        if is_stale || unit.contains(GENERATED) && self.may_have_new_units() {
+    fn update_units(&self, services: &[&str]) -> Result<()> {
+        let units = self.show(services, &["NeedDaemonReload", "FragmentPath", "DropInPaths"])?;
+        let is_stale = units.lines().any(|line| line == "NeedDaemonReload=yes");
+        if is_stale || units.contains(GENERATED) && self.may_have_new_units() {
             self.reload_units()?;
         }
         Ok(())
@@ -317,6 +338,42 @@ impl Provider for Systemd {
         Ok(())
     }
 
+    fn survey(&mut self, services: &[&str]) -> Result<()> {
+        if manager(&self.host)? == Manager::Offline {
+            return Ok(());
+        }
+        let lines = |output: &Output| -> Vec<String> {
+            let answer = String::from_utf8_lossy(&output.stdout);
+            answer.lines().map(|line| line.trim().to_owned()).collect()
+        };
+        let then = self.host.changes();
+        let active = lines(&self.ask("is-active", services)?);
+        let enabled = lines(&self.ask("is-enabled", services)?);
+        // If systemd does not know one of them, a line is missing.
+        let is_whole = [&active, &enabled].iter().all(|lines| lines.len() == services.len());
+        let words = services.iter().map(|&service| service.to_owned());
+        let words = words.zip(active.into_iter().zip(enabled)).collect();
+        let known = self.host.cached::<Surveyed>();
+        *known.0.lock().unwrap_or_else(PoisonError::into_inner) = is_whole.then_some((then, words));
+        Ok(())
+    }
+
+    fn order(&mut self, order: Order, services: &[&str]) -> Result<()> {
+        let verb = order.to_string();
+        let is_start = order == Order::Start;
+        if is_start {
+            self.update_units(services)?;
+        }
+        let words = [verb.as_str(), "--system"].into_iter().chain(services.iter().copied());
+        self.change(&words.collect::<Vec<_>>())?;
+        match order {
+            Order::Enable | Order::Disable => self.note_reload(unit_files(&self.host)?),
+            _ if is_start => std::thread::sleep(STARTUP_GRACE),
+            _ => {}
+        }
+        Ok(())
+    }
+
     fn start(&mut self, service: &str) -> Result<()> {
         self.bring_up("start", service)
     }
@@ -336,9 +393,9 @@ impl Provider for Systemd {
     fn can_reload(&mut self, service: &str) -> Result<bool> {
         let has_loaded = self.has_loaded_units();
         if has_loaded {
-            self.update_unit(service)?;
+            self.update_units(&[service])?;
         }
-        let can_reload = self.show(service, &["CanReload"])?.trim() == "CanReload=yes";
+        let can_reload = self.show(&[service], &["CanReload"])?.trim() == "CanReload=yes";
         Ok(can_reload || !has_loaded && predicted::has_reload(&self.host, service))
     }
 
@@ -359,6 +416,20 @@ impl Systemd {
     /// What systemd says of a service now.
     fn present_status(&mut self, service: &str) -> Result<State> {
         let manager = manager(&self.host)?;
+        if let Some((active, boot)) = self.surveyed(service)
+            && let (Some(running), Some(enabled)) = (is_running(&active), is_enabled(&boot))
+            && (running || !self.is_started)
+        {
+            return Ok(State {
+                name: service.to_owned(),
+                provider: NAME,
+                running,
+                manager,
+                enabled,
+                words: (active, boot),
+                ..State::default()
+            });
+        }
         let (running, active) = if manager == Manager::Offline {
             (false, "offline".to_owned())
         } else {

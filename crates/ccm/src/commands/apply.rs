@@ -44,6 +44,7 @@ pub(super) fn command() -> Command {
         .arg(flags::offline().conflicts_with_all(["monitor-only", "register"]))
         .arg(flag("render", "Print the resolved manifest without applying it"))
         .args(flags::selection_flags())
+        .arg(flags::no_groups())
         .arg(flags::max_depth())
         .arg(flags::register())
         .arg(flags::detailed_exitcodes())

@@ -96,6 +96,19 @@ pub(super) fn selectors(matches: &ArgMatches) -> Selectors {
     Selectors { only: given(matches, "only"), skip: given(matches, "skip") }
 }
 
+pub(super) fn no_groups() -> Arg {
+    Arg::new("no-groups")
+        .long("no-groups")
+        .action(ArgAction::SetTrue)
+        .help("Manage adjacent packages and services one by one")
+}
+
+/// Whether steps of adjacent resources are taken together.
+pub(super) fn has_groups(matches: &ArgMatches) -> bool {
+    // Not every command that runs something has neighbours.
+    !matches.try_get_one::<bool>("no-groups").ok().flatten().copied().unwrap_or_default()
+}
+
 pub(super) fn no_sync() -> Arg {
     Arg::new("no-sync")
         .long("no-sync")
@@ -221,6 +234,7 @@ pub(super) fn run_options(engine: &Engine, matches: &ArgMatches) -> Result<RunOp
     }
     options.mode.noop = matches.get_flag("noop");
     options.mode.offline = is_offline(matches);
+    options.groups = has_groups(matches);
     options.has_history = session_path(matches).is_some();
     Ok(options)
 }

@@ -32,6 +32,7 @@ pub(super) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Do not run `post` commands of scaffolds; what they change is known at apply"),
         )
+        .arg(flags::no_groups())
         .arg(flags::max_depth())
         .arg(saved_plan::out_flag())
         .arg(flags::detailed_exitcodes())
@@ -64,6 +65,7 @@ pub(super) fn run(ui: &mut Ui, matches: &ArgMatches) -> Result<Exit> {
     ui.follow(&options.host);
     options.mode.noop = true;
     options.mode.offline = flags::is_offline(matches);
+    options.groups = flags::has_groups(matches);
     options.skips_post = matches.get_flag("no-post");
     let is_plain = matches.get_flag("no-diff");
     options.diffs = if is_plain { Diffs::None } else { flags::diffs(matches) };
