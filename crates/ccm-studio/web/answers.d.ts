@@ -359,6 +359,8 @@ declare namespace Api {
     route?: string[];
     /** The item of a `for_each` that the resource was made for. */
     item?: ItemPlace;
+    /** The group whose steps were taken together, if the resource was part of one. */
+    group?: GroupPlace;
     /** The outcome in one word, since the event was recorded; see [`Event::outcome`]. */
     outcome?: Outcome;
     /**
@@ -656,6 +658,14 @@ declare namespace Api {
     dot: string;
   } | {
     mermaid: string;
+  };
+
+  /** The place of a resource in a group of adjacent ones whose steps were taken together. */
+  type GroupPlace = {
+    /** How many resources the group has. */
+    size: number;
+    /** Its place among them, from 0. */
+    index: number;
   };
 
   /** A command that a plan runs, or a manifest whose commands are not known yet. */
