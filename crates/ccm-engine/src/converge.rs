@@ -219,7 +219,9 @@ pub fn converge<T: ResourceType>(
         }
     } else {
         act_after_group::<T>(on, want, progress, cx)?;
-        steps.iter().for_each(|step| outcome.add(step));
+        for step in &steps {
+            outcome.add(step);
+        }
     }
     let after = T::observe(on, want, cx)?;
     cx.recorder.after(T::former(want, &after));

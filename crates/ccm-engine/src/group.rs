@@ -84,7 +84,7 @@ enum Outlook {
     End,
 }
 
-impl<'a> LifecycleContext<'_, 'a> {
+impl LifecycleContext<'_, '_> {
     /// Forms the group that begins with a resource, and takes its steps. `rest`
     /// are the resources after it.
     pub(crate) fn form_group(
@@ -289,7 +289,7 @@ impl<'a> LifecycleContext<'_, 'a> {
         for Candidate { resource, ahead, .. } in members {
             let (kind, common) = (resource.kind(), resource.common());
             let (names, by) = names_of(kind, common, self.frame);
-            self.record.owed.before_group_change(names, &by, self.types, self.options)?;
+            self.record.owed.before_group_change(&names, &by, self.types, self.options)?;
             if let Some(state) = resource.former_ahead(ahead) {
                 states.push((kind, common.name.clone(), self.frame.route.clone(), state));
             }

@@ -73,8 +73,8 @@ pub use request::StatusError;
 pub use requests::{OpenRun, Requests};
 pub use resource::{AnyResource, AnyType, Erased, find_type, templates_of};
 pub use resource_type::{
-    Awaited, ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction, ProviderDef,
-    ResourceType, State, Together, Trigger,
+    ActTogether, Awaited, ChangeRecorder, Context, Detail, Diffs, NoRecorder, Prediction,
+    ProviderDef, ResourceType, State, Together, Trigger,
 };
 pub use run::{Finished, Loss, NoObserver, Observer, Position, Run, Stop};
 pub use run_error::{RunError, RunExit};

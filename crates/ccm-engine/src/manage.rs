@@ -255,7 +255,7 @@ impl<T: ResourceType> Manage for T {
     ) -> Result<()> {
         let Some(together) = T::TOGETHER else { return Ok(()) };
         let noop = turn.mode.noop;
-        let mut group: Vec<&mut Ahead<T>> =
+        let group: Vec<&mut Ahead<T>> =
             group.iter_mut().filter_map(|ahead| ahead.0.downcast_mut()).collect();
         let steps = group.iter().flat_map(|ahead| &ahead.steps);
         let actions: Vec<&T::Action> = steps.map(|step| &step.action).collect();
@@ -264,7 +264,9 @@ impl<T: ResourceType> Manage for T {
         if !noop {
             let is_done = result.is_ok();
             let progress = if is_done { Progress::Taken } else { Progress::Failed };
-            group.iter_mut().for_each(|ahead| ahead.progress = progress);
+            for ahead in group {
+                ahead.progress = progress;
+            }
         }
         result
     }

@@ -361,7 +361,7 @@ impl OwedReactions {
     /// Fails if that cannot be recorded; then nothing may be changed.
     pub(crate) fn before_group_change(
         &mut self,
-        names: Vec<String>,
+        names: &[String],
         by: &str,
         types: &'static [&'static dyn AnyType],
         options: &RunOptions,
@@ -369,8 +369,8 @@ impl OwedReactions {
         if self.is_preview || self.store.is_none() {
             return Ok(());
         }
-        let recorded = self.before_change(names.clone(), by, types, options);
-        let subscribers = self.subscriptions.of(&names);
+        let recorded = self.before_change(names.to_vec(), by, types, options);
+        let subscribers = self.subscriptions.of(names);
         let group = self.group.get_or_insert_default();
         group.fresh.append(&mut self.fresh);
         group.changes.extend(self.fresh_change.take());

@@ -189,11 +189,18 @@ pub struct Together<T: ResourceType> {
     pub survey: fn(&mut T::Provider, &[&str]) -> Result<()>,
     /// Takes the steps, and nothing else. Where it fails, the engine looks at each
     /// resource and goes on one by one.
-    pub act: fn(&mut T::Provider, &[&T::Action], &mut Context<'_>) -> Result<()>,
+    pub act: ActTogether<T>,
     /// In a preview, before the turn of the first resource: finds out at once what
     /// `predict` then says of each. Where it fails, `predict` finds out by itself.
-    pub predict: fn(&mut T::Provider, &[&T::Action], &mut Context<'_>) -> Result<()>,
+    pub predict: ActTogether<T>,
 }
+
+/// Takes or predicts the steps of several resources.
+pub type ActTogether<T> = fn(
+    &mut <T as ResourceType>::Provider,
+    &[&<T as ResourceType>::Action],
+    &mut Context<'_>,
+) -> Result<()>;
 
 impl<T: ResourceType> fmt::Debug for Together<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

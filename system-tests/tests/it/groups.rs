@@ -195,6 +195,7 @@ fn a_group_that_is_killed_is_finished_by_the_next_run() {
 
 /// Times as ratios to one command that does all, in turn; printed, not judged.
 #[test]
+#[expect(clippy::print_stdout, reason = "figures")]
 fn times_beside_one_command() {
     let rounds = setting("CCM_ROUNDS", 0);
     if rounds == 0 {

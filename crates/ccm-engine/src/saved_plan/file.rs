@@ -184,6 +184,7 @@ mod tests {
             skip: Vec::new(),
             offline: false,
             no_post: false,
+            no_groups: false,
             facts: serde_json::json!({"a": 1}),
             environ: BTreeMap::new(),
             external: None,

@@ -3,6 +3,7 @@
 //! `CCM_GROUPS` sets how many.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ccm_model::{Event, EventId};
 use ccm_testkit::{Random, snapshot_of_content};
@@ -67,7 +68,7 @@ fn said(ended: &Ended, bed: &Bed) -> Vec<Value> {
         let mut event = event.clone();
         event.event_id = EventId::default();
         (event.timestamp, event.duration, event.group) = Default::default();
-        event.health_check.iter_mut().for_each(|check| check.duration = Default::default());
+        event.health_check.iter_mut().for_each(|check| check.duration = Duration::ZERO);
         let mut value = serde_json::to_value(&event).unwrap();
         for time in ["timestamp", "health_check"] {
             value["status"][time] = Value::Null;

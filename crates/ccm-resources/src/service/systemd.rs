@@ -68,7 +68,9 @@ struct Knowledge {
 /// What systemd has said of several services at once: whether they are active and
 /// enabled, in its words. It holds as long as nothing has changed.
 #[derive(Default)]
-struct Surveyed(Mutex<Option<(ChangeCounters, HashMap<String, (String, String)>)>>);
+struct Surveyed(Mutex<Option<(ChangeCounters, WordsByService)>>);
+
+type WordsByService = HashMap<String, (String, String)>;
 
 impl Loaded {
     fn get(&self) -> Option<Knowledge> {
