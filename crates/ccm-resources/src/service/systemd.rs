@@ -60,9 +60,9 @@ struct Knowledge {
     units: u64,
     /// What had changed on the machine when they were looked at.
     seen: ChangeCounters,
-    /// What had changed on the machine when systemd read them, and ran its
-    /// generators.
-    reloaded: ChangeCounters,
+    /// What had changed on the machine when this run made systemd read them, and
+    /// run its generators; `None` if it has not yet.
+    reloaded: Option<ChangeCounters>,
 }
 
 /// What systemd has said of several services at once: whether they are active and
@@ -112,6 +112,7 @@ impl Systemd {
 
     /// Starts, restarts or reloads a service; what it said goes into the error.
     fn bring_up(&mut self, verb: &str, service: &str) -> Result<()> {
+        self.read_units()?;
         self.update_units(&[service])?;
         let mut done = self.change(&[verb, "--system", service]);
         if let Err(ccm_host::Error::Failed { last_words, .. }) = &mut done {
@@ -168,14 +169,23 @@ impl Systemd {
     /// Takes note that systemd knows these unit files.
     fn note_reload(&self, units: u64) {
         let now = self.host.changes();
-        self.host.cached::<Loaded>().set(Knowledge { units, seen: now, reloaded: now });
+        self.host.cached::<Loaded>().set(Knowledge { units, seen: now, reloaded: Some(now) });
     }
 
-    /// Whether the run may have changed what generators read. Only a run that
-    /// may reload unit files knows.
+    /// Whether unit files, or what generators read, may have changed since systemd
+    /// has read them. Only a run that may reload unit files knows.
     fn may_have_new_units(&self) -> bool {
         let known = self.host.cached::<Loaded>().get();
-        known.is_some_and(|known| known.reloaded != self.host.changes())
+        known.is_some_and(|known| known.reloaded != Some(self.host.changes()))
+    }
+
+    /// Makes systemd read all unit files before this run changes a service for the
+    /// first time. A run that finds all services as desired needs no reload.
+    fn read_units(&self) -> Result<()> {
+        match self.host.cached::<Loaded>().get() {
+            Some(Knowledge { reloaded: None, .. }) => self.reload_units(),
+            _ => Ok(()),
+        }
     }
 
     /// Whether systemd has read the unit files for this run. It has not where
@@ -302,15 +312,18 @@ impl Provider for Systemd {
             return Ok(());
         }
         let loaded = self.host.cached::<Loaded>();
-        if let Some(known) = loaded.get() {
-            let now = self.host.changes();
-            if known.seen == now {
-                return Ok(());
-            }
-            if unit_files(&self.host)? == known.units {
-                loaded.set(Knowledge { seen: now, ..known });
-                return Ok(());
-            }
+        let now = self.host.changes();
+        let Some(known) = loaded.get() else {
+            let units = unit_files(&self.host)?;
+            loaded.set(Knowledge { units, seen: now, reloaded: None });
+            return Ok(());
+        };
+        if known.seen == now {
+            return Ok(());
+        }
+        if unit_files(&self.host)? == known.units {
+            loaded.set(Knowledge { seen: now, ..known });
+            return Ok(());
         }
         self.reload_units()
     }
@@ -361,6 +374,7 @@ impl Provider for Systemd {
     }
 
     fn order(&mut self, order: Order, services: &[&str]) -> Result<()> {
+        self.read_units()?;
         let verb = order.to_string();
         let is_start = order == Order::Start;
         if is_start {
@@ -381,6 +395,7 @@ impl Provider for Systemd {
     }
 
     fn stop(&mut self, service: &str) -> Result<()> {
+        self.read_units()?;
         Ok(self.change(&["stop", "--system", service])?)
     }
 
@@ -395,6 +410,7 @@ impl Provider for Systemd {
     fn can_reload(&mut self, service: &str) -> Result<bool> {
         let has_loaded = self.has_loaded_units();
         if has_loaded {
+            self.read_units()?;
             self.update_units(&[service])?;
         }
         let can_reload = self.show(&[service], &["CanReload"])?.trim() == "CanReload=yes";
@@ -402,12 +418,14 @@ impl Provider for Systemd {
     }
 
     fn enable(&mut self, service: &str) -> Result<()> {
+        self.read_units()?;
         self.change(&["enable", "--system", service])?;
         self.note_reload(unit_files(&self.host)?);
         Ok(())
     }
 
     fn disable(&mut self, service: &str) -> Result<()> {
+        self.read_units()?;
         self.change(&["disable", "--system", service])?;
         self.note_reload(unit_files(&self.host)?);
         Ok(())
