@@ -80,7 +80,7 @@ pub trait Provider {
     fn survey(&mut self, _packages: &[&str]) -> Result<()> {
         Ok(())
     }
-    /// Takes actions of one [kind](Action::kind) in one transaction; `say` gets
+    /// Takes actions of one kind in one transaction; `say` gets
     /// what the user should know meanwhile.
     fn change(&mut self, actions: &[&Action], say: &mut dyn FnMut(&str)) -> Result<()>;
     /// The packages that such actions would change, their own and others, without
