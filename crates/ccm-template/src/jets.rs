@@ -39,7 +39,11 @@ impl Resolver {
     /// Renders a Jet template of this name between `[[` and `]]`; the name is for
     /// messages.
     pub fn jet_text(&self, name: &str, text: &str) -> Result<Str, Error> {
-        self.render_jet(name, text, DELIMITERS, &Nesting::default().deeper()?)
+        let rendered = self.render_jet(name, text, DELIMITERS, &Nesting::default().deeper()?)?;
+        self.warn_of_placeholders(text, |found, right| {
+            format!("{name}: `{found}` is resolved after the template; in it, write `{right}`")
+        });
+        Ok(rendered)
     }
 
     /// The variables and functions of Jet templates, and their context, for
@@ -62,7 +66,13 @@ impl Resolver {
         } else {
             ("template", body)
         };
-        let rendered = self.render_jet(name, text, delimiters.unwrap_or(DELIMITERS), &deeper)?;
+        let delimiters = delimiters.unwrap_or(DELIMITERS);
+        let rendered = self.render_jet(name, text, delimiters, &deeper)?;
+        if delimiters == DELIMITERS {
+            self.warn_of_placeholders(text, |found, right| {
+                format!("{name}: a Jet template does not resolve `{found}`; write `{right}`")
+            });
+        }
         nesting.made(rendered.len())?;
         Ok(rendered)
     }
@@ -90,15 +100,13 @@ impl Resolver {
         let checked = self.check_rendered();
         let rendered = rendered?;
         checked?;
-        if (left, right) == DELIMITERS {
-            self.warn_of_placeholders(name, text);
-        }
         Ok(rendered)
     }
 
     /// Warns of expressions between the delimiters of the other language, which
-    /// stay as they are.
-    fn warn_of_placeholders(&self, name: &str, text: &str) {
+    /// stay as they are. `told` makes the warning, of what was found and what is
+    /// right.
+    fn warn_of_placeholders(&self, text: &str, told: impl Fn(&str, &str) -> String) {
         let is_known = |root: &String| {
             ["Data", "Facts", "Environ"].contains(&&**root)
                 || self.item().is_some_and(|item| item.get(root).is_some())
@@ -106,10 +114,8 @@ impl Resolver {
         for placeholder in scan(text, Openers::All).filter_map(Result::ok) {
             let found = &text[placeholder.start..placeholder.end];
             if roots_of_text(found).iter().any(is_known) {
-                let inner = placeholder.inner.trim();
-                self.host().warn(format!(
-                    "{name}: a Jet template does not resolve `{found}`; write `[[ {inner} ]]`"
-                ));
+                let right = format!("[[ {} ]]", placeholder.inner.trim());
+                self.host().warn(told(found, &right));
                 return;
             }
         }

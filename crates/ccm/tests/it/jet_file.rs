@@ -16,8 +16,14 @@ fn a_template_makes_the_resources_of_a_manifest() {
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
     let ids = format!("owner: \"{uid}\"\n        group: \"{gid}\"");
     fs::write(env.path("resources.jet"), text.replace("[ME0]", &ids)).unwrap();
-    assert!(env.run(["apply", "manifest.yaml"]).status.success());
+    let output = env.run(["apply", "manifest.yaml"]);
+    assert!(output.status.success());
     assert_eq!((env.read("a"), env.read("b")), ("2 0".into(), "2 1".into()));
+    // The placeholder works, but does not know the variables of the template.
+    let said = String::from_utf8(output.stderr).unwrap();
+    let warning = "resources.jet: `{{ Data.names | len() }}` is resolved after the template; in \
+                   it, write `[[ Data.names | len() ]]`";
+    assert!(said.contains(warning), "{said}");
 }
 
 #[test]
