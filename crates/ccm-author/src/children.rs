@@ -141,8 +141,7 @@ impl Checking<'_> {
         }
         let is_rendered = manifest.declarations.rendered.is_some();
         let source = (!is_rendered).then_some(&*manifest.warnings.source);
-        let redactor = self.options.host.redactor();
-        for finding in of_items.into_findings(source, &redactor) {
+        for finding in of_items.into_findings(source, &manifest.templates) {
             self.add(manifest, finding);
         }
     }

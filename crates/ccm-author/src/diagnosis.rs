@@ -54,7 +54,7 @@ fn deferred_errors(manifest: &mut Manifest) -> Vec<Finding> {
         }
     }
     let manifest = rendered.is_none().then_some(&*warnings.source);
-    found.extend(of_items.into_findings(manifest, &templates.host().redactor()));
+    found.extend(of_items.into_findings(manifest, templates));
     found
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ccm_engine::AnyType;
 use ccm_model::{did_you_mean, redact_credentials};
+use ccm_template::placeholder::{Openers, scan};
 use ccm_yaml::edit::{Change, Document, EditError, Operation, compose};
 use ccm_yaml::{Kind, Node, Source};
 use serde::{Deserialize, Serialize};
@@ -205,7 +206,8 @@ impl<'d> Planner<'d> {
             )),
             (None, _) => {
                 let known: Vec<_> = self.found.iter().map(OutlineEntry::reference).collect();
-                let hint = did_you_mean(name, known.iter().map(String::as_str));
+                let hint = written_as(name, &known)
+                    .or_else(|| did_you_mean(name, known.iter().map(String::as_str)));
                 let shown = redact_credentials(name);
                 Err(EditError::missing(format!("{shown} is not in this manifest"), hint))
             }
@@ -329,4 +331,30 @@ pub(crate) fn read_value(node: &Node<'_>, shape: Option<&ccm_model::Shape>) -> V
             Value::Object(entries.iter().map(read).collect())
         }
     }
+}
+/// The hint for the name that a resource of a loop gets: what is edited is the text,
+/// which has a placeholder there.
+fn written_as(name: &str, known: &[String]) -> Option<String> {
+    let literal = |written: &str| {
+        let placeholders = scan(written, Openers::All).filter_map(Result::ok);
+        written.len() - placeholders.map(|found| found.end - found.start).sum::<usize>()
+    };
+    let able = known.iter().filter(|written| may_become(written, name));
+    let best = able.min_by_key(|written| std::cmp::Reverse(literal(written)))?;
+    Some(format!("name a resource of a loop as it is written: `{best}`"))
+}
+
+/// Whether a text with placeholders can come to be this one.
+fn may_become(written: &str, name: &str) -> bool {
+    let (mut rest, mut from) = (name, 0);
+    for found in scan(written, Openers::All).filter_map(Result::ok) {
+        let literal = &written[from..found.start];
+        let next = match from {
+            0 => rest.strip_prefix(literal),
+            _ => rest.split_once(literal).map(|(_, behind)| behind),
+        };
+        let Some(next) = next else { return false };
+        (rest, from) = (next, found.end);
+    }
+    from > 0 && rest.ends_with(&written[from..])
 }

@@ -2,6 +2,7 @@
 
 mod block;
 mod control;
+mod item_findings;
 mod jet_file;
 mod loader;
 mod references;
@@ -19,7 +20,8 @@ use ccm_template::Resolver;
 use ccm_yaml::{Source, Span};
 use serde_json::{Map, Value, json};
 
-pub use block::{Block, FindingsByItem};
+pub use block::Block;
+pub use item_findings::FindingsByItem;
 pub(crate) use loader::{ManifestLoader, shown};
 pub use loader::{SourceRef, find_manifest};
 pub use structure::{WrittenPart, WrittenProperty};

@@ -1,9 +1,9 @@
 //! Blocks of resources: `for_each`, `as`, `tags` and `control` beside a type.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ccm_model::{Control, Finding, Node, Redactor, Span, Templates};
+use ccm_model::{Control, Finding, Node, Span, Templates};
 use ccm_template::placeholder::{Openers, scan};
 use ccm_template::{LoopItem, Resolver, is_free_name, roots_of_text};
 use ccm_yaml::{Entry, Key, Kind, Source};
@@ -322,90 +322,4 @@ pub(super) fn check_as(name: &str, span: Span, block: &Block) -> Option<Finding>
         outer = item.outer.as_deref();
     }
     None
-}
-
-/// Joins findings that differ only in the item they were found for.
-#[derive(Debug, Default)]
-pub struct FindingsByItem {
-    found: Vec<(Finding, Vec<Arc<LoopItem>>)>,
-    known: HashMap<(Option<u32>, String), usize>,
-}
-
-impl FindingsByItem {
-    /// Adds what was found for an item.
-    pub fn add(&mut self, finding: Finding, item: &Arc<LoopItem>) {
-        let message = finding.message.clone();
-        self.add_as(message, finding, item);
-    }
-
-    /// Adds what was found for an item, whose message differs for each item: the
-    /// first one stands for all.
-    pub fn add_similar(&mut self, finding: Finding, item: &Arc<LoopItem>) {
-        self.add_as(String::new(), finding, item);
-    }
-
-    fn add_as(&mut self, message: String, finding: Finding, item: &Arc<LoopItem>) {
-        let key = (finding.span.map(|span| span.start), message);
-        let next = self.found.len();
-        let at = *self.known.entry(key).or_insert(next);
-        match self.found.get_mut(at) {
-            Some((_, items)) => items.push(Arc::clone(item)),
-            None => self.found.push((finding, vec![Arc::clone(item)])),
-        }
-    }
-
-    /// Each finding once, with its items, and where the first one is in the data of
-    /// a manifest, unless that line shows a secret.
-    pub fn into_findings(
-        self,
-        manifest: Option<&Source>,
-        redactor: &Redactor,
-    ) -> impl Iterator<Item = Finding> {
-        /// More are not read.
-        const MAX_SHOWN: usize = 3;
-        let manifest = manifest.filter(|_| !self.found.is_empty());
-        let root = manifest.and_then(|source| ccm_yaml::parse_lenient(source).ok());
-        self.found.into_iter().map(move |(mut finding, items)| {
-            let place = |item: &Arc<LoopItem>| {
-                let (root, _) = root.as_ref()?;
-                let span = place_in(root.entry(ccm_hiera::DATA)?, &item.data()?)?;
-                let (before, after) = manifest?.text().split_at_checked(span.start as usize)?;
-                let begin = before.rsplit('\n').next().unwrap_or_default();
-                let end = after.split('\n').next().unwrap_or_default();
-                (!redactor.finds_in(&format!("{begin}{end}"))).then_some(span)
-            };
-            // What is wrong for all items is wrong with the block.
-            let first = items.first().filter(|first| items.len() < first.count);
-            finding.item = first.and_then(place).filter(|_| finding.source.is_none());
-            let mut more = items.iter();
-            let first = more.next().map(|item| item.label()).unwrap_or_default();
-            finding.message += &format!(" (in item {first} of for_each");
-            match more.len() {
-                0 => {}
-                count => {
-                    let plain = |item: &Arc<LoopItem>| {
-                        item.key.clone().unwrap_or_else(|| item.index.to_string())
-                    };
-                    let shown: Vec<String> = more.take(MAX_SHOWN).map(plain).collect();
-                    let rest = if count > MAX_SHOWN { ", …" } else { "" };
-                    let word = if count == 1 { "item" } else { "items" };
-                    let shown = shown.join(", ");
-                    finding.message += &format!(", and {count} more {word}: {shown}{rest}");
-                }
-            }
-            finding.message.push(')');
-            finding
-        })
-    }
-}
-
-/// Where a value is below a node.
-fn place_in(node: &Node<'_>, keys: &[String]) -> Option<Span> {
-    let Some((key, rest)) = keys.split_first() else { return Some(node.span) };
-    let next = match &node.kind {
-        Kind::Sequence(items) => items.get(key.parse::<usize>().ok()?)?,
-        Kind::Mapping(_) => node.entry(key)?,
-        Kind::Scalar(_) => return None,
-    };
-    place_in(next, rest)
 }

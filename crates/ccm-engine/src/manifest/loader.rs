@@ -13,7 +13,7 @@ use ccm_model::{
 use ccm_template::{Resolver, Scope};
 use ccm_yaml::{Comments, Kind, Node, Source, Span};
 
-use super::block::FindingsByItem;
+use super::item_findings::FindingsByItem;
 use super::{
     Declarations, Diagnosis, Manifest, ManifestError, RemoteSource, control, doubted, jet_file,
     references, structure,
@@ -337,7 +337,7 @@ impl ManifestLoader<'_> {
                 of_items.add(finding, &item);
             }
         }
-        findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
+        findings.extend(of_items.into_findings(Some(source), templates));
         if declared.resources.is_empty() && findings.is_empty() {
             findings.push(if declared.has_loops {
                 let message = "there are no resources: no `for_each` has items";
@@ -350,7 +350,7 @@ impl ManifestLoader<'_> {
         let (types, has_history) = (self.types, self.has_history);
         declared.repeated =
             references::check(source, declared, types, has_history, findings, &mut of_items);
-        findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
+        findings.extend(of_items.into_findings(Some(source), templates));
         references::expand_tags(&mut declared.resources);
         declared.control_errors = control::check(source, &declared.resources, templates);
     }
@@ -375,7 +375,7 @@ impl ManifestLoader<'_> {
             let (types, has_history) = (self.types, self.has_history);
             let mut of_items = FindingsByItem::default();
             references::check(source, &declared, types, has_history, &mut findings, &mut of_items);
-            findings.extend(of_items.into_findings(Some(source), &self.host.redactor()));
+            findings.extend(of_items.into_findings(None, &without_data));
         }
         findings
     }

@@ -7,7 +7,7 @@ use ccm_template::LoopItem;
 use ccm_yaml::Source;
 
 use super::Declarations;
-use super::block::FindingsByItem;
+use super::item_findings::FindingsByItem;
 use crate::resource::{AnyResource, AnyType};
 
 /// Adds what is wrong to `findings`, or to `of_items` for the resources of loops.

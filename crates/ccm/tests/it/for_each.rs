@@ -697,6 +697,30 @@ fn strictly(env: &TestEnv, command: &str, strict: &str) -> (Option<i32>, String)
     (output.status.code(), text.concat())
 }
 
+/// The item of an error is shown where it is written: in an override, too.
+#[test]
+fn an_item_of_an_override_is_shown_there() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"hierarchy: {order: ["is:{{ Facts.user.uid >= 0 }}"], merge: deep}
+data:
+  sites: {shop: {port: 1}}
+  names: [a, b]
+overrides:
+  is:true:
+    sites: {blog: {prot: 2}}
+ccm:
+  resources:
+    - for_each: "{{ Data.sites }}"
+      as: site
+      exec: {"echo {{ Key }}": {cwd: "/{{ site.port }}"}}
+"#,
+    );
+    let shown = env.ccm(["validate", "manifest.yaml"]);
+    let note = "note: the item\n  --> manifest.yaml:7:19\n";
+    assert!(shown.contains("in item \"blog\" of for_each") && shown.contains(note), "{shown}");
+}
+
 /// A template that fails has printed such a member before. That is no fault of
 /// the template behind it.
 #[test]
@@ -839,6 +863,10 @@ ccm:
     // What would break the loop is refused, and nothing is changed.
     for (args, reason) in [
         (&["rename", second, "echo port"][..], "the name does not use `site`"),
+        (
+            &["rm", "exec#echo shop"],
+            "hint: name a resource of a loop as it is written: `exec#echo {{ Key }}`",
+        ),
         (&["rm", first], "exec#echo blog is not in this manifest"),
         (&["set", second, "cwd", "{{ site.prot }}"], "did you mean `site.port`?"),
         (&["mv", second, "--before", first], "the referring resource must come later"),
