@@ -94,21 +94,28 @@ impl LifecycleContext<'_, '_> {
         rest: &VecDeque<Box<dyn AnyResource>>,
     ) -> Group {
         let mut group = Group { end: index + 1, ..Group::default() };
-        let is_neighbour =
-            rest.front().is_some_and(|next| next.kind() == first.kind()) && first.has_groups();
-        if !is_neighbour || !self.options.groups || self.frame.mode.health_check_only {
+        let is_off = !self.options.groups || self.frame.mode.health_check_only;
+        let is_alone = !rest.iter().any(|next| next.kind() == first.kind());
+        if is_off || !first.has_groups() || is_alone {
             return group;
         }
         let host = self.frame.templates.host();
         let Ok((provider, _)) = first.select_provider(host) else { return group };
         group.provider = provider;
         let others = rest.iter().map(|resource| &**resource);
-        let resources = std::iter::once(first).chain(others).take(MAX_MEMBERS);
-        let resources: Vec<&dyn AnyResource> =
-            resources.take_while(|resource| resource.kind() == first.kind()).collect();
-        let all: Vec<&str> =
-            resources.iter().map(|resource| resource.common().name.as_str()).collect();
-        first.survey(provider, host, self.frame.mode.noop, &all);
+        let resources = || std::iter::once(first).chain(others.clone());
+        // One look serves those that come later too, as long as nothing changes.
+        let known = resources().filter(|resource| {
+            resource.kind() == first.kind() && self.is_wanted(*resource) != Some(false)
+        });
+        let known = known.map(|resource| resource.common().name.as_str());
+        let known: Vec<&str> = known.take(MAX_MEMBERS).collect();
+        first.survey(provider, host, self.frame.mode.noop, &known);
+        let resources = resources().take_while(|resource| resource.kind() == first.kind());
+        let resources: Vec<&dyn AnyResource> = resources.take(MAX_MEMBERS).collect();
+        if resources.len() < 2 {
+            return group;
+        }
         let mut candidates: Vec<Candidate<'_>> = Vec::new();
         let mut names = HashSet::new();
         for (at, resource) in resources.into_iter().enumerate() {

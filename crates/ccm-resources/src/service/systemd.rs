@@ -354,7 +354,8 @@ impl Provider for Systemd {
     }
 
     fn survey(&mut self, services: &[&str]) -> Result<()> {
-        if manager(&self.host)? == Manager::Offline {
+        let is_known = services.first().is_some_and(|first| self.surveyed(first).is_some());
+        if is_known || manager(&self.host)? == Manager::Offline {
             return Ok(());
         }
         let lines = |output: &Output| -> Vec<String> {
