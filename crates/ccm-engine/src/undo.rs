@@ -320,7 +320,23 @@ fn display(turn: &RecordedTurn) -> String {
 }
 
 fn is_selected(undo: &UndoOptions, turn: &RecordedTurn) -> bool {
-    undo.only.is_empty() || undo.only.iter().any(|name| is_called(turn, name))
+    undo.only.is_empty() || undo.only.iter().any(|selector| is_match(turn, selector))
+}
+
+/// Whether a selector means a resource: by its name, or by the beginning of it with
+/// a `*` behind.
+fn is_match(turn: &RecordedTurn, selector: &str) -> bool {
+    if is_called(turn, selector) {
+        return true;
+    }
+    let Some(start) = selector.strip_suffix('*') else { return false };
+    let alias = turn.event.as_ref().and_then(|event| event.alias.as_ref());
+    let kind = &turn.kind;
+    let aliases = alias.into_iter().flat_map(|alias| [alias.clone(), format!("{kind}#{alias}")]);
+    let paths = turn.paths.iter().map(|change| format!("{kind}#{}", change.path.display()));
+    let above = turn.route.iter().map(|manifest| format!("apply#{manifest}"));
+    let own = [display(turn), format!("{kind}#{}", turn.name)];
+    own.into_iter().chain(aliases).chain(paths).chain(above).any(|name| name.starts_with(start))
 }
 
 fn is_called(turn: &RecordedTurn, name: &str) -> bool {
@@ -341,7 +357,7 @@ fn is_called(turn: &RecordedTurn, name: &str) -> bool {
 
 fn check_selection(run: &RecordedRun, undo: &UndoOptions) -> Result<(), UndoError> {
     for name in &undo.only {
-        if !run.turns.iter().any(|turn| is_called(turn, name)) {
+        if !run.turns.iter().any(|turn| is_match(turn, name)) {
             let below = run.turns.iter().flat_map(|turn| &turn.route);
             let below = below.map(|manifest| format!("apply#{manifest}"));
             let known: Vec<String> = run.turns.iter().map(display).chain(below).collect();

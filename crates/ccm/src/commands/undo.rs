@@ -38,7 +38,7 @@ pub(super) fn command() -> Command {
                 .long("only")
                 .value_name("TYPE#NAME")
                 .action(ArgAction::Append)
-                .help("Restore only this resource"),
+                .help("Restore only this resource; a trailing `*` matches any rest; repeatable"),
         )
         .arg(flag("force", "Also restore paths that were changed after the run"))
         .arg(flag("partial", "Restore the rest of a run with steps that cannot be undone"))

@@ -77,6 +77,26 @@ fn a_selection_stops_only_at_what_reacted_to_it() {
     assert!(!env.path("t/first").exists());
 }
 
+/// The items of a loop are chosen by what their names have in common.
+#[test]
+fn a_star_selects_all_names_that_begin_so() {
+    let env = TestEnv::new();
+    env.manifest(
+        r#"ccm: {resources: [{for_each: [aa, ab, b],
+            file: {"[DIR]/{{ Item }}": {content: x, [ME], mode: "0644"}}}]}"#,
+    );
+    ok(&env, ["apply", "manifest.yaml"]);
+    let applied = newest(&env);
+    let start = |name: &str| format!("file#{}/{name}*", env.dir().display());
+    let text = fails(&env, ["undo", "--only", &start("c")]);
+    assert!(text.contains("did not change"), "{text}");
+    ok(&env, ["undo", &applied, "--only", &start("a")]);
+    let exist = ["aa", "ab", "b"].map(|name| env.path(name).exists());
+    assert_eq!(exist, [false, false, true]);
+    ok(&env, ["undo", &applied, "--only", "file#*"]);
+    assert!(!env.path("b").exists());
+}
+
 #[test]
 fn a_command_before_everything_that_is_restored_stops_nothing() {
     let env = stage(
