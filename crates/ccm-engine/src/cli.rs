@@ -54,6 +54,7 @@ enum Given {
     Within(BTreeMap<String, String>),
     ManyWithin(Vec<Vec<(&'static str, String)>>),
     Switch(bool),
+    Data(Node<'static>),
 }
 
 impl Arguments {
@@ -84,6 +85,11 @@ impl Arguments {
     /// Gives a property a list of maps.
     pub fn set_maps(&mut self, name: &str, maps: Vec<Vec<(&'static str, String)>>) {
         self.values.insert(name.to_owned(), Given::ManyWithin(maps));
+    }
+
+    /// Gives a property any value, as a manifest would.
+    pub fn set_data(&mut self, name: &str, value: Node<'static>) {
+        self.values.insert(name.to_owned(), Given::Data(value));
     }
 
     /// Turns a property on.
@@ -141,6 +147,7 @@ impl Arguments {
                 }
                 Given::Within(map) => mapping(map),
                 Given::ManyWithin(maps) => Node::sequence(maps.into_iter().map(mapping).collect()),
+                Given::Data(value) => value,
                 Given::Switch(is_on) => Node::plain(if is_on { "true" } else { "false" }),
             };
             named(name, value)

@@ -14,8 +14,17 @@ const TYPES: &[(&[&str], &str)] = &[
          subscribes to it",
     ),
     (
-        &["template", "copy", "directory", "lineinfile", "blockinfile", "concat", "ini_setting"],
+        &["template", "copy", "directory", "concat"],
         "for files and directories, use `file`; for a whole tree, `scaffold`",
+    ),
+    (
+        &["lineinfile", "file_line", "replace", "line"],
+        "for lines of a file, use `edit` with `format: line`",
+    ),
+    (&["blockinfile", "block"], "for a block in a file, use `edit` with `format: block`"),
+    (
+        &["ini_file", "ini_setting", "ini_subsetting", "augeas", "ini"],
+        "for keys of a configuration file, use `edit` with its format, such as `ini`",
     ),
     (&["symlink", "link"], "for symlinks, use `file` with `ensure: link`"),
     (

@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::beneath::is_no_answer;
 use crate::extended::has_access_list;
+use crate::file::{check_regular, read_all};
 use crate::forecast::Seen;
 use crate::trust::step_doubt;
 use crate::{Error, FileKind, Host, Result, Stat};
@@ -202,6 +203,21 @@ impl Walk {
         Ok(())
     }
 
+    /// Fails if a symlink on the way leads to something that does not belong to
+    /// whoever may have put it there.
+    fn check_symlinks(&self) -> Result<()> {
+        for step in &self.way {
+            if let Some(target) = step.target.filter(|_| !step.leads_to_own()) {
+                let (path, target) = (step.path.clone(), target.uid);
+                return Err(match step.stat.uid {
+                    0 => Error::LooseLink { path, target },
+                    owner => Error::ForeignLink { path, owner, target },
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the file that the path leads to, which must be a regular one.
     pub(crate) fn open_file(&self, path: &Path) -> Result<(std::fs::File, Stat)> {
         let (name, found): (&OsStr, _) = match &self.last {
@@ -211,14 +227,14 @@ impl Walk {
                 return Err(Error::NotAFile { path: path.to_owned(), found: "a directory" });
             }
         };
-        crate::file::check_regular(path, found)?;
+        check_regular(path, found)?;
         let directory = self.directory().map_err(Error::io("open", path))?;
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::openat(directory, name, flags, Mode::empty())
             .map_err(Error::io("open", path))?;
         let stat = Stat::of(&file, path)?;
-        crate::file::check_regular(path, stat)?;
+        check_regular(path, stat)?;
         Ok((file.into(), stat))
     }
 }
@@ -245,15 +261,7 @@ impl Host {
             Err(errno) => return Err(failed(errno)),
         }
         let walk = Walk::from_root(&self.absolute(path)?).map_err(failed)?;
-        for step in &walk.way {
-            if let Some(target) = step.target.filter(|_| !step.leads_to_own()) {
-                let (path, target) = (step.path.clone(), target.uid);
-                return Err(match step.stat.uid {
-                    0 => Error::LooseLink { path, target },
-                    owner => Error::ForeignLink { path, owner, target },
-                });
-            }
-        }
+        walk.check_symlinks()?;
         walk.into_directory().map_err(failed)
     }
 
@@ -293,6 +301,57 @@ impl Host {
         Ok(())
     }
 
+    /// Where a file is that symlinks may lead to, all of them followed. As root, a
+    /// symlink of another user must lead to something of that same user, the last
+    /// one included: otherwise whoever owns it decides what root changes. In a
+    /// preview, symlinks of earlier steps are followed and not judged.
+    ///
+    /// # Errors
+    ///
+    /// Fails for such a symlink.
+    pub fn managed_file(&self, path: &Path) -> Result<PathBuf> {
+        let real = self.followed(path);
+        if !self.is_root() || real == path {
+            return Ok(real);
+        }
+        // What is missing, or not on disk yet, is judged when it is written.
+        let Ok(mut walk) = Walk::from_root(&self.absolute(path)?) else { return Ok(real) };
+        // Of a dangling symlink, the directory decides in which a file would be made.
+        let directory = walk.directories.last().map(|(_, _, stat)| *stat);
+        for step in walk.way.iter_mut().filter(|step| step.stat.kind == FileKind::Symlink) {
+            step.target = step.target.or(directory);
+        }
+        walk.check_symlinks()?;
+        Ok(real)
+    }
+
+    /// Reads a managed file of at most `limit` bytes, and its attributes by the
+    /// descriptor that is read; `None` if nothing is there. A symlink that takes
+    /// the place of the file is not followed.
+    ///
+    /// # Errors
+    ///
+    /// Fails for everything that is no regular file.
+    pub fn read_managed(&self, path: &Path, limit: u64) -> Result<Option<(Vec<u8>, Stat)>> {
+        let Some(found) = self.lstat(path)? else { return Ok(None) };
+        check_regular(path, found)?;
+        if !matches!(self.seen(path)?, Seen::OnDisk) {
+            return self.read_bytes(path, limit).map(Some);
+        }
+        let place = self.on_disk(path, false);
+        let (parent, name) = self.open_parent(&place)?;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(&*parent, name, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(Error::io("open", path)(errno)),
+        };
+        let stat = Stat::of(&file, path)?;
+        check_regular(path, stat)?;
+        Ok(Some((read_all(file.into(), stat, path, limit)?, stat)))
+    }
+
     pub(crate) fn absolute(&self, path: &Path) -> Result<PathBuf> {
         if path.is_absolute() {
             return Ok(path.to_owned());
@@ -321,6 +380,50 @@ mod tests {
             chown(dir.path().join(name), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         Some(dir)
+    }
+
+    #[test]
+    fn a_managed_file_is_reached_by_trusted_symlinks_only() {
+        let Some(dir) = fixture() else { return };
+        let at = |name: &str| dir.path().join(name);
+        let host = Host::new();
+        for (name, uid) in [("root/file", 0), ("theirs/file", NOBODY)] {
+            std::fs::write(at(name), "x").unwrap();
+            chown(at(name), Some(uid), Some(uid)).unwrap();
+        }
+        for (name, target, owner, is_allowed) in [
+            ("root/a", "../root/file", 0, true),
+            ("root/b", "../theirs/file", 0, true),
+            ("theirs/c", "file", NOBODY, true),
+            ("theirs/d", "../root/file", NOBODY, false),
+            ("theirs/e", "../root/missing", NOBODY, false),
+            ("theirs/f", "missing", NOBODY, true),
+            // They could have renamed root's symlink to this name.
+            ("theirs/g", "../root/file", 0, false),
+        ] {
+            symlink(target, at(name)).unwrap();
+            lchown(at(name), Some(owner), Some(owner)).unwrap();
+            let real = host.managed_file(&at(name));
+            assert_eq!(real.is_ok(), is_allowed, "{name}: {real:?}");
+            if let Ok(real) = real {
+                assert!(!real.ends_with(Path::new(name).file_name().unwrap()), "{real:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_symlink_in_the_place_of_a_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "x").unwrap();
+        symlink("file", at("link")).unwrap();
+        let host = Host::new();
+        let (bytes, stat) = host.read_managed(&at("file"), 10).unwrap().unwrap();
+        assert_eq!((bytes.as_slice(), stat.size), (&b"x"[..], 1));
+        assert!(host.read_managed(&at("missing"), 10).unwrap().is_none());
+        assert!(host.read_managed(&at("link"), 10).is_err());
+        assert!(host.read_managed(dir.path(), 10).is_err());
+        assert!(host.read_managed(&at("file"), 0).is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! of the engine.
 
 pub mod archive;
+pub mod edit;
 pub mod exec;
 pub mod file;
 mod name;
@@ -24,6 +25,7 @@ use ccm_engine::{AnyType, Apply, Erased};
 pub static TYPES: &[&dyn AnyType] = &[
     &Erased::<Apply>::NEW,
     &Erased::<archive::Archive>::NEW,
+    &Erased::<edit::Edit>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
     &Erased::<package::Package>::NEW,

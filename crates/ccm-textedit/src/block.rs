@@ -51,7 +51,7 @@ impl Comment {
         [Self::Hash, Self::Semicolon, Self::Slashes, Self::Dashes, Self::Markup];
 
     /// It, as a manifest writes it.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Hash => "#",
             Self::Semicolon => ";",

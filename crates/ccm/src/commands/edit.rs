@@ -38,7 +38,7 @@ pub(super) fn command() -> Command {
         .about("Edit resources of a manifest, keeping comments and layout")
         .before_help(
             "ccm validates the manifest after the edit and leaves the file as it is if the edit \
-             adds an error.",
+             adds an error. To change a part of another file, use `ccm ensure edit`.",
         )
         .after_help(example(
             "ccm edit manifest.yaml set file#/etc/motd mode 0600\n  \

@@ -1,0 +1,30 @@
+//! `ccm ensure edit NAME [ENSURE]`.
+
+use ccm_engine::{Arguments, CommandLine, ExtraFlag};
+use ccm_host::Host;
+
+pub(super) const VIEW: CommandLine = CommandLine {
+    name_value: "NAME",
+    aliases: &[],
+    arguments: &["[ensure]"],
+    status: &["format"],
+    extra: &[ExtraFlag {
+        long: "set",
+        value: "YAML",
+        doc: "With structured formats: values by key, merged into the file, as a map in YAML or JSON",
+        conflicts: &[],
+    }],
+    example: "ccm ensure edit /etc/ssh/sshd_config --format line --match '^#?Port' --line 'Port 2222'",
+    prepare,
+};
+
+fn prepare(arguments: &mut Arguments, _host: &Host) -> Result<(), String> {
+    for flag in ["set"] {
+        if let Some(text) = arguments.take(flag) {
+            let source = ccm_yaml::Source::new(format!("--{flag}"), text);
+            let node = ccm_yaml::parse(&source).map_err(|error| format!("--{flag}: {error}"))?;
+            arguments.set_data(flag, node.into_owned());
+        }
+    }
+    Ok(())
+}

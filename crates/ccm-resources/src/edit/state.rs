@@ -1,0 +1,153 @@
+//! The part of the file that an edit is about, compared with what is wanted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ccm_host::{Attributes, Digest, Stat};
+use ccm_model::Change;
+use ccm_textedit::{Edited, Refusal};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+
+use super::{Properties, changes};
+
+/// What is in the file, and what the edit would make of it.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) name: String,
+    pub(super) provider: &'static str,
+    pub(super) format: String,
+    /// The file, all symlinks followed.
+    pub(super) path: PathBuf,
+    pub(super) found: Found,
+    /// Attributes of the file; none if it does not exist.
+    pub(super) stat: Option<Stat>,
+    /// The attributes with which a missing file is made.
+    pub(super) create: Option<Attributes>,
+    /// What is in the file must not be shown.
+    pub(super) is_secret: bool,
+    /// The text before, where a diff may want it.
+    pub(super) text: Arc<[u8]>,
+    pub(super) checksum: Option<Digest>,
+    pub(super) owner: Option<Arc<str>>,
+    pub(super) group: Option<Arc<str>>,
+    /// The word of `ensure` for this state.
+    pub(super) ensure: &'static str,
+}
+
+/// What is at the path.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    /// Nothing; with `create`, what would be made.
+    Missing(Option<Result<Edited, Refusal>>),
+    /// A file, and what the edit makes of it.
+    File(Result<Edited, Refusal>),
+}
+
+impl State {
+    /// What would change; none if the edit cannot be made.
+    pub(super) fn pending(&self) -> Option<&[ccm_textedit::Change]> {
+        match &self.found {
+            Found::Missing(Some(Ok(edited))) | Found::File(Ok(edited)) => Some(&edited.changes),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn is_satisfied(&self, is_removal: bool) -> bool {
+        match &self.found {
+            Found::Missing(_) => is_removal,
+            Found::File(edited) => edited.as_ref().is_ok_and(|edited| edited.changes.is_empty()),
+        }
+    }
+
+    fn differences(&self) -> Vec<Change> {
+        changes::entries(self, self.pending().unwrap_or_default())
+    }
+
+    pub(super) fn mismatch(&self, want: &Properties) -> Option<String> {
+        if self.is_satisfied(want.is_removal()) {
+            return None;
+        }
+        Some(match (&self.found, self.pending().and_then(<[_]>::first)) {
+            (Found::File(Err(refusal)), _) => refusal.message.clone(),
+            (_, Some(change)) if self.is_secret => format!("{} is not as written", change.name),
+            (_, Some(change)) => {
+                let text = |value: &Option<String>| value.clone().unwrap_or("absent".to_owned());
+                format!("{} is {}, should be {}", change.name, text(&change.from), text(&change.to))
+            }
+            (_, None) => "the file does not exist".to_owned(),
+        })
+    }
+
+    /// For a saved plan: where a line stands does not matter.
+    pub(super) fn evidence(&self, want: &Properties) -> serde_json::Value {
+        let differences = self.pending().unwrap_or_default().iter().map(|change| {
+            let name = if change.name.starts_with("line ") { "line" } else { &change.name };
+            json!({"property": name, "from": change.from, "to": change.to})
+        });
+        let attributes = self.stat.map(|stat| json!([stat.uid, stat.gid, stat.mode]));
+        let refusal = match &self.found {
+            Found::File(Err(refusal)) => Some(refusal.message.as_str()),
+            _ => None,
+        };
+        json!({
+            "path": self.path,
+            "exists": self.stat.is_some(),
+            "satisfied": self.is_satisfied(want.is_removal()),
+            "differences": differences.collect::<Vec<_>>(),
+            "attributes": attributes,
+            "refusal": refusal,
+        })
+    }
+}
+
+impl ccm_engine::State for State {
+    fn ensure(&self) -> &str {
+        self.ensure
+    }
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Outer<'a> {
+            metadata: Metadata<'a>,
+        }
+        #[derive(Serialize)]
+        struct Metadata<'a> {
+            name: &'a str,
+            provider: &'a str,
+            path: std::borrow::Cow<'a, str>,
+            format: &'a str,
+            exists: bool,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            checksum: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            size: Option<u64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            owner: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            group: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            mode: Option<String>,
+            satisfied: bool,
+            differences: Vec<Change>,
+        }
+        let metadata = Metadata {
+            name: &self.name,
+            provider: self.provider,
+            path: self.path.to_string_lossy(),
+            format: &self.format,
+            exists: self.stat.is_some(),
+            checksum: self.checksum.map(|digest| digest.to_string()),
+            size: self.stat.map(|stat| stat.size),
+            owner: self.owner.as_deref(),
+            group: self.group.as_deref(),
+            mode: self.stat.map(|stat| format!("{:04o}", stat.mode)),
+            satisfied: self.is_satisfied(self.ensure == "absent"),
+            differences: self.differences(),
+        };
+        Outer { metadata }.serialize(to)
+    }
+}
