@@ -89,6 +89,17 @@ pub trait Declare: Sized + 'static {
         Vec::new()
     }
 
+    /// The file whose whole content a resource writes.
+    fn whole_file(_want: &Self::Properties) -> Option<&Path> {
+        None
+    }
+
+    /// The file of which a resource changes a part. What another resource of the
+    /// manifest writes as a whole would lose that part.
+    fn part_of(_want: &Self::Properties) -> Option<&Path> {
+        None
+    }
+
     /// Whether a resource removes what no resource declares. Only then is
     /// [`Context::declared`](crate::Context::declared) filled.
     fn purges(_want: &Self::Properties) -> bool {

@@ -89,6 +89,10 @@ pub trait AnyResource: Send {
     fn reach(&self) -> Reach;
     /// The paths that it manages.
     fn managed_paths(&self) -> Vec<ManagedPath>;
+    /// The file whose whole content it writes.
+    fn whole_file(&self) -> Option<&Path>;
+    /// The file of which it changes a part.
+    fn part_of(&self) -> Option<&Path>;
     /// Whether it removes what no resource declares.
     fn purges(&self) -> bool;
     /// The file or directory that it reads, as written; no URL.
@@ -351,6 +355,14 @@ impl<T: Manage> AnyResource for Declared<T> {
 
     fn managed_paths(&self) -> Vec<ManagedPath> {
         T::managed_paths(&self.want)
+    }
+
+    fn whole_file(&self) -> Option<&Path> {
+        T::whole_file(&self.want)
+    }
+
+    fn part_of(&self) -> Option<&Path> {
+        T::part_of(&self.want)
     }
 
     fn purges(&self) -> bool {

@@ -68,9 +68,18 @@ pub struct Properties {
     /// With structured formats: values by key, merged into the file
     #[property(template = deferred, group = "Entries")]
     pub(crate) set: Option<Data>,
+    /// With `json`, `yaml` and `toml`: members that a list must have, by JSON Pointer
+    #[property(template = deferred, group = "Entries")]
+    pub(crate) add: Option<Data>,
     /// With structured formats: JSON Pointers of entries that must not be there
     #[property(value = "POINTER", group = "Entries")]
     pub(crate) remove: Vec<String>,
+    /// With `properties`: who reads the file; defaults to `java`
+    #[property(format = OneOf(&["java", "shell"]), group = "Entries")]
+    pub(crate) dialect: Option<String>,
+    /// With `yaml`: which document of the file, from 0
+    #[property(value = "NUMBER", format = Within(0, 999), group = "Entries")]
+    pub(crate) document: Option<i32>,
     /// Make the file if it does not exist; needs `owner`, `group` and `mode`
     #[property(group = "File")]
     pub(crate) create: bool,
@@ -98,7 +107,7 @@ pub struct Properties {
 }
 
 /// The formats, as a manifest names them.
-const FORMATS: &[&str] = &["line", "block", "ini"];
+const FORMATS: &[&str] = &["line", "block", "ini", "json", "yaml", "toml", "properties"];
 
 /// The comments of markers, as a manifest writes them.
 const COMMENTS: &[&str] = &[
@@ -191,13 +200,17 @@ impl Declare for Edit {
         want.create && !want.is_removal() && want.path() == path
     }
 
+    fn part_of(want: &Properties) -> Option<&Path> {
+        (!want.is_removal()).then(|| want.path())
+    }
+
     fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
         vec![ManagedPath { path: want.path().to_owned(), extent: Extent::Itself }]
     }
 }
 
 /// The properties with content of the file.
-const SECRETS: &[&str] = &["line", "match", "block", "set"];
+const SECRETS: &[&str] = &["line", "match", "block", "set", "add"];
 
 impl ResourceType for Edit {
     type State = State;

@@ -569,6 +569,11 @@ impl Declare for File {
         vec![ManagedPath { path: want.path().to_owned(), extent }]
     }
 
+    fn whole_file(want: &Properties) -> Option<&Path> {
+        let is_written = want.common.ensure == "present" && want.manages_content();
+        is_written.then(|| want.path())
+    }
+
     fn purges(want: &Properties) -> bool {
         want.purge
     }

@@ -16,6 +16,7 @@ pub mod service;
 mod testing;
 mod text_diff;
 mod tree;
+mod whole;
 
 pub use text_diff::{hidden_part, unified as unified_diff};
 

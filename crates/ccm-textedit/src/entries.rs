@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::change::{Refusal, Result};
+use crate::change::{Change, Refusal, Result};
 
 /// Entries that must be there, members that lists must have, and entries that
 /// must not be there.
@@ -150,6 +150,18 @@ pub(crate) fn named(keys: &[String]) -> String {
     keys.join(".")
 }
 
+/// The change of an entry. Strings are shown as they are, unless only their type
+/// is different.
+pub(crate) fn change(keys: &[String], from: Option<&Value>, to: Option<&Value>) -> Change {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let (shown_from, shown_to) = (from.map(plain), to.map(plain));
+    if shown_from == shown_to {
+        let exact = |value: &Value| value.to_string();
+        return Change::new(named(keys), from.map(exact), to.map(exact));
+    }
+    Change::new(named(keys), shown_from, shown_to)
+}
+
 /// What a format without types writes for a scalar.
 pub(crate) fn scalar_text(keys: &[String], value: &Value) -> Result<String> {
     Ok(match value {
@@ -218,5 +230,15 @@ mod tests {
         ] {
             assert_eq!(entries(set.clone(), add, remove).check().is_ok(), is_right, "{set}");
         }
+    }
+
+    #[test]
+    fn only_a_different_type_is_quoted() {
+        let shown = |from: Value, to: Value| {
+            let change = change(&["a".to_owned()], Some(&from), Some(&to));
+            (change.from.unwrap(), change.to.unwrap())
+        };
+        assert_eq!(shown(json!("a"), json!("b")), ("a".into(), "b".into()));
+        assert_eq!(shown(json!("8080"), json!(8080)), ("\"8080\"".into(), "8080".into()));
     }
 }

@@ -3,8 +3,11 @@
 use std::ops::Range;
 
 use crate::change::{Change, Edited, Refusal, Result};
+use crate::json::Json;
 use crate::splice::{self, Splice};
-use crate::{Edit, block, ini, line, lines};
+use crate::toml::Toml;
+use crate::yaml::Yaml;
+use crate::{Edit, block, ini, line, lines, properties, typed};
 
 /// The largest text that is edited.
 pub const MAX_SIZE: u64 = 16 << 20;
@@ -95,6 +98,10 @@ fn make(text: &[u8], edit: &Edit) -> Result<Edited> {
         Edit::Line(edit) => line::plan(text, edit)?.carry_out(text),
         Edit::Block(edit) => block::plan(text, edit)?.carry_out(text),
         Edit::Ini(entries) => ini::apply(text, entries),
+        Edit::Json(entries) => typed::apply(&Json, text, entries),
+        Edit::Yaml(entries, document) => typed::apply(&Yaml { document: *document }, text, entries),
+        Edit::Toml(entries) => typed::apply(&Toml, text, entries),
+        Edit::Properties(entries, dialect) => properties::apply(text, entries, *dialect),
     }
 }
 

@@ -29,11 +29,16 @@ mod block;
 mod change;
 mod entries;
 mod ini;
+mod json;
 mod laws;
 mod line;
 mod lines;
 mod pattern;
+mod properties;
 mod splice;
+mod toml;
+mod typed;
+mod yaml;
 
 pub use block::{BlockEdit, Comment};
 pub use change::{Change, Edited, Refusal};
@@ -41,6 +46,7 @@ pub use entries::{Entries, Pointer};
 pub use laws::{MAX_SIZE, apply, check_text};
 pub use line::{Anchor, IfMissing, LineEdit, Which};
 pub use pattern::Pattern;
+pub use properties::Dialect;
 
 use serde::{Deserialize, Serialize};
 
@@ -54,4 +60,12 @@ pub enum Edit {
     Block(BlockEdit),
     /// Keys of an ini file.
     Ini(Entries),
+    /// Entries of a JSON document.
+    Json(Entries),
+    /// Entries of a YAML document, and which one of the file, from 0.
+    Yaml(Entries, usize),
+    /// Entries of a TOML document.
+    Toml(Entries),
+    /// Keys of a properties file.
+    Properties(Entries, Dialect),
 }

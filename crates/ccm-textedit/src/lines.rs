@@ -84,6 +84,12 @@ pub(crate) fn ended(lines: &[Vec<u8>], end: &[u8]) -> Vec<u8> {
     lines.iter().flat_map(|line| [line.as_slice(), end].concat()).collect()
 }
 
+/// The line that a place is in, from 1.
+pub(crate) fn number_at(text: &[u8], at: usize) -> usize {
+    let before = &text[..at.min(text.len())];
+    before.split(|byte| *byte == b'\n').count()
+}
+
 /// Without blanks at the end.
 pub(crate) fn trim_end(text: &[u8]) -> &[u8] {
     let stop = text.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |at| at + 1);

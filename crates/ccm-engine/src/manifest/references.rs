@@ -80,6 +80,7 @@ pub(super) fn check(
             findings.push(finding.hint(hint).of(resource.display()));
         }
     }
+    check_parts(resources, findings);
     // Only the first resource of a name counts below: the others are errors.
     let mut nested = has_history;
     let mut tags = Tags { declarations, seen: BTreeSet::new(), blocks: 0 };
@@ -147,6 +148,25 @@ fn add(
     match resource.item() {
         Some(item) => of_items.add_similar(finding, item),
         None => findings.push(finding),
+    }
+}
+
+/// Finds resources that change a part of a file that another one writes whole.
+/// Where `control` chooses between them, the run tells.
+fn check_parts(resources: &[Box<dyn AnyResource>], findings: &mut Vec<Finding>) {
+    if resources.iter().all(|resource| resource.part_of().is_none()) {
+        return;
+    }
+    let certain = || resources.iter().filter(|resource| resource.common().control.is_none());
+    let whole: HashMap<_, _> =
+        certain().filter_map(|resource| Some((resource.whole_file()?, resource))).collect();
+    for resource in certain() {
+        let Some(writer) = resource.part_of().and_then(|path| whole.get(path)) else { continue };
+        let message =
+            format!("{} writes the whole content; this edit would be lost", writer.display());
+        let hint = "put the change into that content, or let only one of them manage the file";
+        let finding = Finding::error(resource.span(), message).hint(Some(hint.to_owned()));
+        findings.push(finding.of(resource.display()));
     }
 }
 

@@ -8,18 +8,26 @@ pub(super) const VIEW: CommandLine = CommandLine {
     aliases: &[],
     arguments: &["[ensure]"],
     status: &["format"],
-    extra: &[ExtraFlag {
-        long: "set",
-        value: "YAML",
-        doc: "With structured formats: values by key, merged into the file, as a map in YAML or JSON",
-        conflicts: &[],
-    }],
+    extra: &[
+        ExtraFlag {
+            long: "set",
+            value: "YAML",
+            doc: "With structured formats: values by key, merged into the file, as a map in YAML or JSON",
+            conflicts: &[],
+        },
+        ExtraFlag {
+            long: "add",
+            value: "YAML",
+            doc: "With `json`, `yaml` and `toml`: members that a list must have, as a map from JSON Pointers to lists",
+            conflicts: &[],
+        },
+    ],
     example: "ccm ensure edit /etc/ssh/sshd_config --format line --match '^#?Port' --line 'Port 2222'",
     prepare,
 };
 
 fn prepare(arguments: &mut Arguments, _host: &Host) -> Result<(), String> {
-    for flag in ["set"] {
+    for flag in ["set", "add"] {
         if let Some(text) = arguments.take(flag) {
             let source = ccm_yaml::Source::new(format!("--{flag}"), text);
             let node = ccm_yaml::parse(&source).map_err(|error| format!("--{flag}: {error}"))?;

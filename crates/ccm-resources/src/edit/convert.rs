@@ -1,7 +1,8 @@
 //! The properties as an edit of a text.
 
 use ccm_textedit::{
-    Anchor, BlockEdit, Comment, Edit, Entries, IfMissing, LineEdit, Pattern, Pointer, Which,
+    Anchor, BlockEdit, Comment, Dialect, Edit, Entries, IfMissing, LineEdit, Pattern, Pointer,
+    Which,
 };
 use serde_json::{Map, Value};
 
@@ -16,6 +17,21 @@ pub(super) fn edit(want: &Properties) -> Result<Edit, Wrong> {
         "line" => line(want).map(Edit::Line),
         "block" => block(want).map(Edit::Block),
         "ini" => entries(want).map(Edit::Ini),
+        "json" => entries(want).map(Edit::Json),
+        "yaml" => {
+            let document = usize::try_from(want.document.unwrap_or(0));
+            let document = document.map_err(|_| ("document", "must be 0 or more".to_owned()))?;
+            Ok(Edit::Yaml(entries(want)?, document))
+        }
+        "toml" => entries(want).map(Edit::Toml),
+        "properties" => {
+            let dialect = match want.dialect.as_deref() {
+                None | Some("java") => Dialect::Java,
+                Some("shell") => Dialect::Shell,
+                Some(word) => return Err(("dialect", format!("unknown dialect `{word}`"))),
+            };
+            Ok(Edit::Properties(entries(want)?, dialect))
+        }
         other => Err(("format", format!("unknown format `{other}`"))),
     }
 }
@@ -80,7 +96,7 @@ fn entries(want: &Properties) -> Result<Entries, Wrong> {
     let remove = want.remove.iter().map(|text| Pointer::new(text));
     let entries = Entries {
         set: want.set.as_ref().map(map).unwrap_or_default(),
-        add: Vec::new(),
+        add: members(want)?,
         remove: remove.collect::<Result<_, _>>().map_err(|reason| ("remove", reason))?,
     };
     entries.check().map_err(|reason| ("remove", reason))?;
@@ -92,4 +108,17 @@ fn map(data: &ccm_model::Data) -> Map<String, Value> {
         Ok(Value::Object(map)) => map,
         _ => Map::new(),
     }
+}
+
+/// The members by the list that must have them.
+fn members(want: &Properties) -> Result<Vec<(Pointer, Vec<Value>)>, Wrong> {
+    let lists = want.add.as_ref().map(map).unwrap_or_default();
+    let list = |(text, value): (String, Value)| match value {
+        Value::Array(members) => {
+            let pointer = Pointer::new(&text).map_err(|reason| ("add", reason))?;
+            Ok((pointer, members))
+        }
+        _ => Err(("add", format!("`{text}` needs a list of members"))),
+    };
+    lists.into_iter().map(list).collect()
 }

@@ -87,6 +87,10 @@ impl Provider for Posix {
         let host = &self.host;
         let path = host.managed_file(want.path())?;
         host.check_managed_path(&path)?;
+        if let Some(by) = crate::whole::writer(host, &path).filter(|_| !want.is_removal()) {
+            let reason = format!("{by} writes the whole content; this edit would be lost");
+            return Err(Error::refused(reason));
+        }
         let create = self.create(want)?;
         let edit = convert::edit(want).map_err(|(_, reason)| Error::refused(reason))?;
         let read = host.read_managed(&path, MAX_SIZE)?;

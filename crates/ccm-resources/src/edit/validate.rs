@@ -8,7 +8,7 @@ use super::{Properties, convert};
 use crate::file::{mode, validate};
 
 /// A property, whether it is set, and the formats that have it.
-fn of_formats(want: &Properties) -> [(&'static str, bool, &'static [&'static str]); 9] {
+fn of_formats(want: &Properties) -> [(&'static str, bool, &'static [&'static str]); 12] {
     const STRUCTURED: &[&str] = &["ini", "json", "yaml", "toml", "properties"];
     [
         ("line", want.line.is_some(), &["line"]),
@@ -20,6 +20,9 @@ fn of_formats(want: &Properties) -> [(&'static str, bool, &'static [&'static str
         ("block", want.block.is_some(), &["block"]),
         ("comment", want.comment.is_some(), &["block"]),
         ("set", want.set.is_some(), STRUCTURED),
+        ("add", want.add.is_some(), &["json", "yaml", "toml"]),
+        ("dialect", want.dialect.is_some(), &["properties"]),
+        ("document", want.document.is_some(), &["yaml"]),
     ]
 }
 
@@ -121,14 +124,17 @@ fn block(want: &Properties, findings: &mut Findings) {
 
 fn entries(want: &Properties, findings: &mut Findings) {
     if want.is_removal() {
-        if want.set.is_some() {
-            findings.add("set", "`ensure: absent` removes what `remove` names and sets nothing");
+        for (property, is_set) in [("set", want.set.is_some()), ("add", want.add.is_some())] {
+            if is_set {
+                let message = "`ensure: absent` removes what `remove` names and sets nothing";
+                findings.add(property, message);
+            }
         }
         if want.remove.is_empty() {
             findings.add("remove", "property `remove` is required");
         }
-    } else if want.set.is_none() && want.remove.is_empty() {
-        findings.add("set", "`set` or `remove` is required");
+    } else if want.set.is_none() && want.add.is_none() && want.remove.is_empty() {
+        findings.add("set", "`set`, `add` or `remove` is required");
     }
 }
 

@@ -307,6 +307,10 @@ impl Provider for Posix {
         };
         self.is_missing = found == CurrentFile::Nothing;
         let is_file_wanted = want.common.ensure == "present";
+        if is_file_wanted && want.manages_content() {
+            let by = format!("file#{}", want.common.name);
+            crate::whole::note(&self.host, &by, [want.path().to_owned()]);
+        }
         let is_new = self.is_missing;
         let copied = match (found, wanted) {
             (CurrentFile::Nothing | CurrentFile::Directory { .. }, Some(wanted))

@@ -164,6 +164,11 @@ impl Provider for Choria {
             let open = stage.uncompared.iter().map(|place| want.target().join(place));
             cx.at_apply = open.collect();
         }
+        if !want.is_removal() {
+            let by = format!("{}#{}", Scaffold::NAME, want.common.name);
+            let written = stage.files.keys().map(|place| want.target().join(place));
+            crate::whole::note(&self.host, &by, written);
+        }
         self.stage = Some(stage);
         Ok(State {
             name: want.common.name.clone(),

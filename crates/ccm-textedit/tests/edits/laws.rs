@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::random;
 
 /// The first law; and a text that is stable is not touched.
-fn is_idempotent(text: &[u8], edit: &Edit) -> Result<Option<Vec<u8>>, TestCaseError> {
+pub(crate) fn is_idempotent(text: &[u8], edit: &Edit) -> Result<Option<Vec<u8>>, TestCaseError> {
     let Ok(edited) = apply(text, edit) else { return Ok(None) };
     prop_assert_eq!(edited.changes.is_empty(), edited.text == text);
     let again = apply(&edited.text, edit);
@@ -23,7 +23,7 @@ fn lines(text: &[u8]) -> Vec<&[u8]> {
 
 /// The lines that an edit is not about, with their ends. The end that a last line
 /// gets because something follows it does not count.
-fn others<'t>(text: &'t [u8], is_named: &dyn Fn(&[u8]) -> bool) -> Vec<&'t [u8]> {
+pub(crate) fn others<'t>(text: &'t [u8], is_named: &dyn Fn(&[u8]) -> bool) -> Vec<&'t [u8]> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let bare = |line: &[u8]| match line {
         [text @ .., b'\r', b'\n'] | [text @ .., b'\n'] | text => is_named(text),
@@ -31,7 +31,7 @@ fn others<'t>(text: &'t [u8], is_named: &dyn Fn(&[u8]) -> bool) -> Vec<&'t [u8]>
     lines(text).into_iter().filter(|line| !bare(line)).collect()
 }
 
-fn same_but_for_a_last_end(before: &[&[u8]], after: &[&[u8]]) -> bool {
+pub(crate) fn same_but_for_a_last_end(before: &[&[u8]], after: &[&[u8]]) -> bool {
     let is_ended = |before: &[u8], after: &[u8]| {
         let added = after.strip_prefix(before).unwrap_or_default();
         !before.ends_with(b"\n") && matches!(added, b"\n" | b"\r\n")
@@ -43,7 +43,7 @@ fn same_but_for_a_last_end(before: &[&[u8]], after: &[&[u8]]) -> bool {
             .all(|(before, after)| before == after || is_ended(before, after))
 }
 
-fn starts_as_before(before: &[u8], after: &[u8]) -> bool {
+pub(crate) fn starts_as_before(before: &[u8], after: &[u8]) -> bool {
     before.starts_with(b"\xEF\xBB\xBF") == after.starts_with(b"\xEF\xBB\xBF")
 }
 

@@ -4,4 +4,5 @@
 mod laws;
 mod random;
 mod spec;
+mod typed;
 mod vectors;

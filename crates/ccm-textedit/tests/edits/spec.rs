@@ -1,7 +1,8 @@
 //! Edits as the vectors write them: the properties of a manifest as JSON.
 
 use ccm_textedit::{
-    Anchor, BlockEdit, Comment, Edit, Entries, IfMissing, LineEdit, Pattern, Pointer, Which,
+    Anchor, BlockEdit, Comment, Dialect, Edit, Entries, IfMissing, LineEdit, Pattern, Pointer,
+    Which,
 };
 use serde_json::{Map, Value};
 
@@ -45,6 +46,14 @@ pub(crate) fn edit(format: &str, spec: &str) -> Edit {
             anchor: anchor(text("after"), text("before")),
         }),
         "ini" => Edit::Ini(entries(&spec)),
+        "json" => Edit::Json(entries(&spec)),
+        "yaml" => {
+            let document = spec.get("document").and_then(Value::as_u64).unwrap_or(0);
+            Edit::Yaml(entries(&spec), usize::try_from(document).unwrap())
+        }
+        "toml" => Edit::Toml(entries(&spec)),
+        "properties" => Edit::Properties(entries(&spec), Dialect::Java),
+        "shell" => Edit::Properties(entries(&spec), Dialect::Shell),
         format => panic!("{format}"),
     }
 }

@@ -12,10 +12,15 @@ use ccm_textedit::{Change, Edit, apply};
 
 use crate::spec;
 
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 8] = [
     ("line", include_str!("../vectors/line.txt")),
     ("block", include_str!("../vectors/block.txt")),
     ("ini", include_str!("../vectors/ini.txt")),
+    ("json", include_str!("../vectors/json.txt")),
+    ("yaml", include_str!("../vectors/yaml.txt")),
+    ("toml", include_str!("../vectors/toml.txt")),
+    ("properties", include_str!("../vectors/properties.txt")),
+    ("shell", include_str!("../vectors/shell.txt")),
 ];
 
 fn unescaped(text: &str) -> Vec<u8> {
