@@ -7,7 +7,10 @@ pub(super) const VIEW: CommandLine = CommandLine {
     name_value: "NAME",
     aliases: &[],
     arguments: &["[ensure]"],
-    status: &["format"],
+    status: &[
+        "path", "format", "line", "match", "block", "comment", "set", "add", "remove", "dialect",
+        "document",
+    ],
     extra: &[
         ExtraFlag {
             long: "set",

@@ -39,6 +39,7 @@ mod nested;
 mod original;
 mod output;
 mod owed;
+mod parts;
 mod permissions;
 mod plan;
 mod planted;
