@@ -142,7 +142,8 @@ fn an_interrupted_run_does_not_leave_a_package_half_installed() {
     let Some(machine) = Machine::up(Layer::Apt) else { return };
     machine.put(
         "/tmp/two.yaml",
-        "ccm: {resources: [{package: [{ccm-slow: {}}, {ccm-app: {ensure: present}}]}]}\n",
+        "ccm: {resources: [{package: [{ccm-slow: {}}, {ccm-many01: {}}]}, {exec: [{\"true\": {}}]}, \
+         {package: [{ccm-app: {ensure: present}}]}]}\n",
     );
     // A shell without job control starts what runs in the background with
     // SIGINT ignored, and then ccm ignores it too.
@@ -150,10 +151,15 @@ fn an_interrupted_run_does_not_leave_a_package_half_installed() {
          until pgrep -f [c]cm-slow.postinst > /dev/null; do sleep 0.05; done
          kill -TERM $ccm; wait $ccm");
     assert_eq!(ran.code, 143, "{ran:?}");
-    let row = ran.stdout.lines().find(|line| line.starts_with("  + package#ccm-slow "));
-    assert!(row.is_some_and(|row| row.contains(" 1.0-1")), "{ran:?}");
-    assert!(!ran.stdout.contains("ccm-app"), "{ran:?}");
-    assert_eq!(machine.ok("dpkg-query -W -f '${db:Status-Status}' ccm-slow"), "installed");
+    // The transaction of both comes to its end, and is reported.
+    for name in ["ccm-slow", "ccm-many01"] {
+        let start = format!("  + package#{name} ");
+        let row = ran.stdout.lines().find(|line| line.starts_with(&start));
+        assert!(row.is_some_and(|row| row.contains(" 1.0-1")), "{name}: {ran:?}");
+        let status = format!("dpkg-query -W -f '${{db:Status-Status}}' {name}");
+        assert_eq!(machine.ok(&status), "installed");
+    }
+    assert!(!ran.stdout.contains("ccm-app") && !ran.stdout.contains("exec#"), "{ran:?}");
     assert_eq!(version(&machine), "");
 }
 
