@@ -33,14 +33,9 @@ const MANIFESTS: &[(&str, &str, &[&str])] = &[
         &["unknown property `notify`", "`subscribe` with the name of this one"],
     ),
     (
-        "users",
-        "ccm: {resources: [{user: [{bob: {}}]}]}",
-        &["unknown resource type `user`", "available types: apply, archive, exec", "`useradd`"],
-    ),
-    (
         "cron jobs",
         "ccm: {resources: [{cron: [{backup: {}}]}]}",
-        &["unknown resource type `cron`", "/etc/cron.d"],
+        &["unknown resource type `cron`", "available types: apply, archive, exec", "/etc/cron.d"],
     ),
     (
         "a misspelled type",
@@ -109,7 +104,7 @@ fn flags_and_types_of_other_tools_are_explained() {
         (&["apply", "m.yaml", "--dry-run"][..], ["unknown option `--dry-run`", "use `--noop`"]),
         (&["apply", "m.yaml", "--check"], ["unknown option `--check`", "`ccm plan`"]),
         (&["apply", "m.yaml", "--nop"], ["unknown option `--nop`", "did you mean `--noop`?"]),
-        (&["ensure", "user", "bob"], ["unknown resource type `user`", "`useradd`"]),
+        (&["ensure", "cron", "backup"], ["unknown resource type `cron`", "/etc/cron.d"]),
         (&["ensure", "fiel", "/a"], ["unknown resource type `fiel`", "did you mean `file`?"]),
         (&["aply", "m.yaml"], ["unknown command `aply`", "did you mean `apply`?"]),
     ] {
