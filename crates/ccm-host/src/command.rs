@@ -7,12 +7,16 @@ mod wait;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::extended::name_of;
 use crate::lock::Lock;
@@ -55,6 +59,27 @@ pub struct Command {
     is_query: bool,
     is_finished: bool,
     has_proxies: bool,
+    input: Option<Input>,
+}
+
+/// What a command reads from its standard input; never shown, as it may be secret.
+#[derive(Clone)]
+struct Input(Vec<u8>);
+
+impl fmt::Debug for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0.len())
+    }
+}
+
+impl Input {
+    /// A file in memory without a name, from which the command reads it.
+    fn file(&self) -> std::io::Result<File> {
+        let mut file = File::from(memfd_create("ccm-input", MemfdFlags::CLOEXEC)?);
+        file.write_all(&self.0)?;
+        file.rewind()?;
+        Ok(file)
+    }
 }
 
 /// Environment of a command.
@@ -154,6 +179,7 @@ impl Command {
             is_query: false,
             is_finished: false,
             has_proxies: false,
+            input: None,
         }
     }
 
@@ -196,6 +222,14 @@ impl Command {
     #[must_use]
     pub fn proxies(mut self) -> Self {
         self.has_proxies = true;
+        self
+    }
+
+    /// Passes this to the command on standard input. Unlike arguments, no other
+    /// user can see it. A command with an identity gets no input.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(Input(input.into()));
         self
     }
 
@@ -252,12 +286,19 @@ impl Host {
         if command.identity.is_set() {
             return self.run_as(command, &command.identity, program, directory, on_line);
         }
+        let input = match &command.input {
+            None => Stdio::null(),
+            Some(input) => input
+                .file()
+                .map_err(|source| Error::Spawn { command: command.name(), source })?
+                .into(),
+        };
         let mut child = std::process::Command::new(program);
         child
             .arg0(&command.program)
             .args(&command.args)
             .current_dir(directory)
-            .stdin(Stdio::null())
+            .stdin(input)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -418,6 +459,21 @@ mod tests {
         assert_eq!(output.stdout, b"out\n");
         assert_eq!(output.stderr_tail(5), "err");
         assert_eq!(run(&sh("kill -9 $$")).unwrap().exit, Exit::Signal(9));
+    }
+
+    #[test]
+    fn input_is_read_and_is_not_among_the_arguments() {
+        let script = "cat; tr '\\0' ' ' < /proc/$$/cmdline";
+        let command = sh(script).input("secret:word\n");
+        let output = run(&command).unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with("secret:word\n") && text.matches("secret").count() == 1, "{text}");
+        assert!(!format!("{command:?}").contains("secret"));
+        let long = vec![b'x'; 1 << 20];
+        let output = run(&sh("wc -c").input(long)).unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "1048576");
+        // Nobody reads it.
+        assert_eq!(run(&sh("true").input("secret")).unwrap().exit, Exit::Code(0));
     }
 
     #[test]

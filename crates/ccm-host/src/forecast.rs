@@ -10,6 +10,7 @@
 //! visible beforehand: a missing parent directory, a directory that the user
 //! cannot write, a read-only file system, an owner that the user cannot set.
 
+mod accounts;
 mod check;
 mod in_place;
 mod links;
@@ -26,6 +27,8 @@ use std::sync::atomic::Ordering;
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
+pub(crate) use accounts::GivenIds;
+pub use accounts::{AccountKind, NewAccount};
 pub(crate) use in_place::is_mount_root;
 pub use lookup::PredictedEntries;
 pub(crate) use lookup::Seen;
@@ -66,6 +69,8 @@ pub(crate) struct Forecast {
     absent: Option<PathBuf>,
     /// A file that something wanted to read is not there, or not yet.
     missed: Option<MissedFile>,
+    /// Users and groups.
+    accounts: accounts::PredictedAccounts,
     /// Predictions of providers.
     values: values::Values,
 }

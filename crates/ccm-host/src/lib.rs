@@ -7,6 +7,7 @@
 mod atomic;
 mod barrier;
 mod beneath;
+mod busy;
 mod cache;
 mod cancel;
 mod command;
@@ -74,7 +75,7 @@ pub use fetch::{
 };
 pub use file::{FileKind, Stat};
 pub use folder::{Folder, FolderEntry};
-pub use forecast::{MissedFile, NewContent, PredictedEntries, Reach, Supplier};
+pub use forecast::{AccountKind, MissedFile, NewAccount, NewContent, PredictedEntries, Reach, Supplier};
 pub use http::{HttpAnswer, HttpError, HttpRequest, Tls, TlsPart, Url};
 pub use incoming::Incoming;
 pub use input::StandardInput;
@@ -124,6 +125,7 @@ struct View {
 struct Inner {
     system: System,
     users: Lock<users::Users>,
+    given_ids: Lock<forecast::GivenIds>,
     whoami: OnceLock<(u32, u32)>,
     /// What tells this process from others that had its number.
     own_token: OnceLock<Option<String>>,

@@ -72,6 +72,9 @@ impl Host {
 
     /// The id of a user of this name, if there is one; digits are a name too.
     pub fn find_user(&self, name: &str) -> Option<u32> {
+        if let Some(predicted) = self.predicted_account(name) {
+            return predicted.map(|account| account.uid);
+        }
         let mut users = self.users();
         if let Some(&known) = users.uids.get(name) {
             return known;
@@ -83,6 +86,9 @@ impl Host {
 
     /// The id of a group of this name, if there is one; digits are a name too.
     pub fn find_group(&self, name: &str) -> Option<u32> {
+        if let Some(predicted) = self.predicted_group(name) {
+            return predicted;
+        }
         let mut users = self.users();
         if let Some(&known) = users.gids.get(name) {
             return known;
@@ -94,12 +100,18 @@ impl Host {
 
     /// A user as the database has it now, whatever was looked up before.
     pub fn account(&self, name: &str) -> Result<Option<Account>> {
+        if let Some(predicted) = self.predicted_account(name) {
+            return Ok(predicted);
+        }
         let found = user_named(name).map_err(|errno| lookup_failed(name, errno))?;
         found.map(|user| self.account_from(user)).transpose()
     }
 
     /// The same for a user given by number.
     pub fn account_of(&self, uid: u32) -> Result<Option<Account>> {
+        if let Some(predicted) = self.predicted_account_of(uid) {
+            return Ok(Some(predicted));
+        }
         user_with(uid).map(|user| self.account_from(user)).transpose()
     }
 
@@ -115,6 +127,12 @@ impl Host {
 
     /// The groups that the database lists for a user, with `gid` as the primary one.
     pub(crate) fn group_ids(&self, name: &str, gid: u32) -> Result<Vec<u32>> {
+        if let Some(Some(predicted)) = self.predicted_account(name) {
+            let others = predicted.groups.iter().filter_map(|group| self.find_group(group));
+            let mut ids: Vec<u32> = std::iter::once(gid).chain(others).collect();
+            ids.dedup();
+            return Ok(ids);
+        }
         let of = CString::new(name).map_err(|_| lookup_failed(name, nix::Error::EINVAL))?;
         let mut ids = nix::unistd::getgrouplist(&of, Gid::from_raw(gid))
             .map_err(|errno| lookup_failed(name, errno))?;
@@ -126,6 +144,9 @@ impl Host {
 
     /// The id of a group as the database has it now.
     pub fn current_group(&self, name: &str) -> Result<Option<u32>> {
+        if let Some(predicted) = self.predicted_group(name) {
+            return Ok(predicted);
+        }
         let found = group_named(name)
             .map_err(|errno| Error::std_io("look up the group", Path::new(name))(errno.into()))?;
         Ok(found.map(|group| group.gid.as_raw()))
@@ -133,16 +154,25 @@ impl Host {
 
     /// The name of a user as the database has it now.
     pub fn current_user_name(&self, uid: u32) -> Option<String> {
+        if let Some(predicted) = self.predicted_account_of(uid) {
+            return Some(predicted.name);
+        }
         user_with(uid).map(|user| user.name)
     }
 
     /// The name of a group as the database has it now.
     pub fn current_group_name(&self, gid: u32) -> Option<String> {
+        if let Some(predicted) = self.predicted_group_of(gid) {
+            return Some(predicted);
+        }
         group_with(gid).map(|group| group.name)
     }
 
     /// The name of a user, or its number where it has none.
     pub fn user_name(&self, uid: u32) -> Arc<str> {
+        if let Some(predicted) = self.predicted_account_of(uid) {
+            return predicted.name.into();
+        }
         let names = &mut self.users().names;
         Arc::clone(names.entry(uid).or_insert_with(|| {
             user_with(uid).map_or_else(|| uid.to_string(), |user| user.name).into()
@@ -151,6 +181,9 @@ impl Host {
 
     /// The name of a group, or its number where it has none.
     pub fn group_name(&self, gid: u32) -> Arc<str> {
+        if let Some(predicted) = self.predicted_group_of(gid) {
+            return predicted.into();
+        }
         let names = &mut self.users().group_names;
         Arc::clone(names.entry(gid).or_insert_with(|| {
             group_with(gid).map_or_else(|| gid.to_string(), |group| group.name).into()

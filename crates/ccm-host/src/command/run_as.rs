@@ -151,6 +151,9 @@ impl Host {
         on_line: &mut dyn FnMut(Stream, &str),
     ) -> Result<Output> {
         let failed = |source| Error::Spawn { command: command.name(), source };
+        if let Some(user) = &identity.user {
+            self.check_not_predicted(user, &command.name())?;
+        }
         let resolved = self.resolve_identity(identity)?;
         let job = Job {
             program: program.into_os_string(),
