@@ -303,9 +303,10 @@ pub(crate) fn read_value(node: &Node<'_>, shape: Option<&ccm_model::Shape>) -> V
     use ccm_model::Shape;
     match (&node.kind, shape) {
         (Kind::Scalar(scalar), _) if scalar.is_null() => Value::Null,
-        (Kind::Scalar(scalar), Some(Shape::Text | Shape::Reference | Shape::Texts)) => {
-            scalar.text.clone().into()
-        }
+        (
+            Kind::Scalar(scalar),
+            Some(Shape::Text | Shape::Reference | Shape::Texts | Shape::TextOr(_)),
+        ) => scalar.text.clone().into(),
         (Kind::Scalar(scalar), _) => {
             let value = ccm_yaml::to_value(node);
             serde_json::to_value(&value).unwrap_or_else(|_| scalar.text.clone().into())
@@ -319,7 +320,7 @@ pub(crate) fn read_value(node: &Node<'_>, shape: Option<&ccm_model::Shape>) -> V
         }
         (Kind::Mapping(entries), shape) => {
             let field = |key: &str| match shape {
-                Some(Shape::Struct(fields)) => {
+                Some(Shape::Struct(fields) | Shape::TextOr(fields)) => {
                     fields.iter().find(|field| field.is_called(key)).map(|field| &field.shape)
                 }
                 Some(Shape::Texts) => shape,

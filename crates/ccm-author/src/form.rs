@@ -91,7 +91,7 @@ pub struct ShapeForm {
     /// What the items of a list look like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<ShapeForm>>,
-    /// The parts of a struct.
+    /// The parts of a struct, or of the map that a text can be instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Vec<FieldForm>>,
 }
@@ -180,7 +180,7 @@ fn described(field: &Field) -> FieldForm {
 
 fn shape_of(shape: &Shape) -> ShapeForm {
     let name = match shape {
-        Shape::Text => ShapeName::Text,
+        Shape::Text | Shape::TextOr(_) => ShapeName::Text,
         Shape::Boolean => ShapeName::Boolean,
         Shape::Integer => ShapeName::Integer,
         Shape::Reference => ShapeName::Reference,
@@ -195,7 +195,9 @@ fn shape_of(shape: &Shape) -> ShapeForm {
         _ => None,
     };
     let fields = match shape {
-        Shape::Struct(fields) => Some(fields.iter().map(described).collect()),
+        Shape::Struct(fields) | Shape::TextOr(fields) => {
+            Some(fields.iter().map(described).collect())
+        }
         _ => None,
     };
     ShapeForm { shape: name, items, fields }

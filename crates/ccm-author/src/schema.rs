@@ -439,6 +439,9 @@ fn shape(shape: &Shape) -> Value {
         }
         Shape::Data => json!({"type": ["object", "null"]}),
         Shape::Rules => reference(RULES),
+        Shape::TextOr(fields) => {
+            json!({"anyOf": [{"type": SCALAR}, item(&Shape::Struct(fields))]})
+        }
         Shape::Struct(fields) => {
             let known = fields.iter().flat_map(|field| {
                 let schema = described(field, value(field));

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ccm_host::{Digest, Host};
+use ccm_host::{AccountKind, Digest, Host};
 use ccm_model::{Event, Outcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,10 +68,13 @@ impl DecisionPolicy {
         let mut state = state;
         if self.are_watched() {
             remove_times(&mut state);
+            name_open_ids(&mut state, host);
             host.redactor().value(&mut state);
         }
         let digest = || {
-            let json = serde_json::to_vec(actions).unwrap_or_default();
+            let mut actions = serde_json::to_value(actions).unwrap_or_default();
+            name_open_ids(&mut actions, host);
+            let json = serde_json::to_vec(&actions).unwrap_or_default();
             Digest::of(&json).to_string()
         };
         match self {
@@ -178,9 +181,47 @@ fn remove_times(value: &mut Value) {
     }
 }
 
+/// Puts names in place of the IDs of users and groups that a tool chooses in the
+/// run, so that a plan can say what the run does.
+fn name_open_ids(value: &mut Value, host: &Host) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let kind = match key.as_str() {
+                    "uid" | "owner" => Some(AccountKind::User),
+                    "gid" | "group" => Some(AccountKind::Group),
+                    _ => None,
+                };
+                let id = value.as_u64().and_then(|id| u32::try_from(id).ok());
+                match kind.zip(id).and_then(|(kind, id)| host.open_id_name(kind, id)) {
+                    Some(name) => *value = name.into(),
+                    None => name_open_ids(value, host),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| name_open_ids(item, host)),
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_that_a_tool_chooses_have_their_names_in_plans() {
+        let (host, preview) = (Host::new(), Host::new().preview());
+        let gid = preview.predict_group("ann", None);
+        host.note_given_id(AccountKind::Group, 1001, "ann");
+        let action = |gid: u32| serde_json::json!([{"store": {"uid": 0, "gid": gid, "size": gid}}]);
+        let (mut planned, mut done) = (action(gid), action(1001));
+        name_open_ids(&mut planned, &preview);
+        name_open_ids(&mut done, &host);
+        let store = serde_json::json!({"uid": 0, "gid": "ann", "size": 1001});
+        assert_eq!(done, serde_json::json!([{ "store": store }]));
+        assert_eq!(planned[0]["store"]["gid"], "ann");
+        assert_eq!(planned[0]["store"]["size"], gid);
+    }
 
     #[test]
     fn only_what_was_planned_is_done() {

@@ -164,7 +164,8 @@ impl History {
 
     /// The resource is as the change has left it.
     pub(crate) fn after_change(&self, now: &Former) {
-        if let (Some(journal), Former::Properties(now)) =
+        // What is new and secret is kept nowhere.
+        if let (Some(journal), Former::Properties(now) | Former::Sealed { properties: now, .. }) =
             (&self.journal, &*self.with_real_name(now))
         {
             journal.complete_state(now);
@@ -174,14 +175,15 @@ impl History {
     /// Undo finds a resource by its name, so that is among its properties if the
     /// journal shows it redacted.
     fn with_real_name<'f>(&self, former: &'f Former) -> Cow<'f, Former> {
-        match (&self.real_name, former) {
-            (Some(name), Former::Properties(properties)) => {
-                let mut properties = properties.clone();
+        let Some(name) = &self.real_name else { return Cow::Borrowed(former) };
+        let mut named = former.clone();
+        match &mut named {
+            Former::Properties(properties) | Former::Sealed { properties, .. } => {
                 properties["name"] = name.as_str().into();
-                Cow::Owned(Former::Properties(properties))
             }
-            _ => Cow::Borrowed(former),
+            Former::Files | Former::Lost(_) => {}
         }
+        Cow::Owned(named)
     }
 
     /// A resource's turn is over, in success or not.

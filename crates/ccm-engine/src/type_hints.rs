@@ -3,9 +3,10 @@
 /// Names of types that other tools have, and the hint for them. The pages of the
 /// documentation have a recipe for each.
 const TYPES: &[(&[&str], &str)] = &[
+    (&["account", "users", "groups", "useradd", "groupadd"], "use `user` or `group`"),
     (
-        &["user", "group", "account", "users", "groups"],
-        "for users and groups, run `useradd` or `groupadd` in an `exec` with a guard",
+        &["authorized_key", "ssh_authorized_key", "authorized_keys", "ssh_auth"],
+        "for keys of a user, use `user` with `authorized_keys`",
     ),
     (&["cron", "cron_job", "cronjob"], "for cron jobs, write a `file` in /etc/cron.d"),
     (

@@ -199,13 +199,19 @@ impl Engine {
             match &turn.state {
                 // What is started reads what the rest of the undo restores.
                 Some(_) if self.reaction_of(turn).is_some() => last.push(number),
-                Some(_) => self.undo_state(turn, number, undo, run, &mut pass),
+                Some(_) => {
+                    // Its files came after it, such as those of a user.
+                    if !turn.paths.is_empty() {
+                        run.undo_files(turn, number, &mut paths, &mut pass);
+                    }
+                    self.undo_state(recorded, number, undo, run, &mut pass);
+                }
                 None => run.undo_files(turn, number, &mut paths, &mut pass),
             }
         }
         paths.remove_leftovers();
         for number in last {
-            self.undo_state(&recorded.turns[number], number, undo, run, &mut pass);
+            self.undo_state(recorded, number, undo, run, &mut pass);
         }
         for (reaction, is_owing) in reactions.iter().zip(owing) {
             let is_due = is_owing || reaction.is_due(&pass);
@@ -221,14 +227,30 @@ impl Engine {
     /// Brings back the former state of a resource that has one beside files.
     fn undo_state(
         &self,
-        turn: &RecordedTurn,
+        recorded: &RecordedRun,
         number: usize,
         undo: &UndoOptions,
         run: &mut Run<'_>,
         pass: &mut Pass,
     ) {
-        let Some((before, after)) = &turn.state else { return };
-        if after.as_ref() == Some(before) {
+        let turn = &recorded.turns[number];
+        let Some((shown, after)) = &turn.state else { return };
+        let before = match recorded.former_properties(turn) {
+            Ok(Some(before)) => before,
+            Ok(None) => {
+                let reason = "its former state is no longer in the history".to_owned();
+                run.conflict(turn, vec![reason.clone()]);
+                pass.lost.insert(number, reason);
+                return;
+            }
+            Err(error) => {
+                run.conflict(turn, vec![chain(&error)]);
+                pass.lost.insert(number, chain(&error));
+                return;
+            }
+        };
+        let before = &before;
+        if after.as_ref() == Some(shown) && turn.sealed.is_none() {
             pass.back.insert(number);
             if let Some(verb) = turn.event.as_ref().and_then(|event| event.verbs.first())
                 && !undo.refresh

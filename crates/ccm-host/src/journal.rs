@@ -97,7 +97,7 @@ impl Drop for MustKeep {
 /// Why the history does not keep something.
 const NO_SPECIAL_FILES: &str = "ccm cannot create sockets, FIFOs and devices";
 
-fn has_other_names(file: &File) -> bool {
+pub(crate) fn has_other_names(file: &File) -> bool {
     rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 1)
 }
 
@@ -453,6 +453,41 @@ impl Host {
         }
     }
 
+    /// Records a directory that a command has made where nothing was, with
+    /// everything in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be recorded.
+    pub fn record_made_tree(&self, path: &Path) -> Result<()> {
+        let Some(journal) = self.journal() else { return Ok(()) };
+        let (parent, name) = self.open_parent(path)?;
+        self.record_made_in(&*journal, &parent, name, path, 0)
+    }
+
+    fn record_made_in(
+        &self,
+        journal: &dyn Journal,
+        parent: &OwnedFd,
+        name: &Path,
+        path: &Path,
+        depth: usize,
+    ) -> Result<()> {
+        let image = self.image_below(parent, name, path)?;
+        if matches!(image, Image::Absent | Image::Other) || depth > MAX_DEPTH {
+            return Ok(());
+        }
+        self.record_at(journal, path, &Image::Absent, Some(&image))?;
+        if matches!(image, Image::Directory { .. }) {
+            let directory = crate::remove::open_below(parent, name, path)?;
+            for name in crate::remove::list(&directory, path)? {
+                let name = PathBuf::from(crate::remove::lossless(&name));
+                self.record_made_in(journal, &directory, &name, &path.join(&name), depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces `path` atomically with a symlink.
     pub fn replace_with_symlink(
         &self,
@@ -617,7 +652,7 @@ mod tests {
         symlink("nowhere", at("dangling")).unwrap();
         symlink("f", at("tree/deep/l")).unwrap();
         type Act = fn(&Host, &Path, &dyn Fn(u32) -> Attributes) -> Result<()>;
-        let acts: [(&str, Act); 10] = [
+        let acts: [(&str, Act); 11] = [
             ("new", |h, p, m| h.create(p, Content::Bytes(b"new"), &m(0o644))),
             ("dangling", |h, p, m| h.create(p, Content::Bytes(b"new"), &m(0o600))),
             ("replaced", |h, p, m| h.replace(p, Content::Bytes(b"new"), &m(0o640))),
@@ -626,6 +661,12 @@ mod tests {
             ("made", |h, p, m| h.create_directory(&p.join("a/b"), &m(0o750))),
             ("removed", |h, p, _| h.remove(p)),
             ("tree", |h, p, _| h.remove_tree(p)),
+            ("by-command", |h, p, _| {
+                std::fs::create_dir_all(p.join("a/b")).unwrap();
+                std::fs::write(p.join("a/f"), "made").unwrap();
+                symlink("f", p.join("a/l")).unwrap();
+                h.record_made_tree(p)
+            }),
             ("link", |h, p, _| h.replace_with_symlink(p, Path::new("to"), h.whoami())),
             ("extracted", |h, p, _| {
                 let mut into = crate::Destination::open_marked(h, p, Path::new("x.tar"))?;

@@ -75,7 +75,9 @@ pub use fetch::{
 };
 pub use file::{FileKind, Stat};
 pub use folder::{Folder, FolderEntry};
-pub use forecast::{AccountKind, MissedFile, NewAccount, NewContent, PredictedEntries, Reach, Supplier};
+pub use forecast::{
+    AccountKind, MissedFile, NewAccount, NewContent, PredictedEntries, Reach, Supplier,
+};
 pub use http::{HttpAnswer, HttpError, HttpRequest, Tls, TlsPart, Url};
 pub use incoming::Incoming;
 pub use input::StandardInput;

@@ -36,6 +36,28 @@ impl Host {
         self.remove_tree_with(path, |parent, name| self.record_removal(parent, name, path))
     }
 
+    /// The same for a directory that belongs to this user; fails if another one is
+    /// there by now.
+    pub fn remove_tree_of(&self, path: &Path, owner: u32) -> Result<()> {
+        let record = |parent: &OwnedFd, name: &Path| {
+            let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
+            match stat.map(|stat| Stat::new(&stat)) {
+                Ok(stat) if stat.uid == owner && stat.kind == crate::FileKind::Directory => {}
+                Err(Errno::NOENT) => return Ok(()),
+                _ => return Err(Error::NotADirectory { path: path.to_owned() }),
+            }
+            self.record_removal(parent, name, path)
+        };
+        self.remove_with(path, record, |parent, name| {
+            let top = open_below(parent, name, path)?;
+            if Stat::of(&top, path)?.uid != owner {
+                return Err(Error::NotADirectory { path: path.to_owned() });
+            }
+            empty(&top, path)?;
+            remove_directory(parent, name, path)
+        })
+    }
+
     /// The same for what is ccm's own, which no history keeps.
     pub(crate) fn remove_own_tree(&self, path: &Path) -> Result<()> {
         self.remove_tree_with(path, |_, _| Ok(()))
@@ -204,6 +226,22 @@ mod tests {
         assert!(error.contains("directory is not empty, set 'force: true'"), "{error}");
         Host::new().remove_tree(&path).unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_tree_of_another_owner_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, link) = (dir.path().join("home"), dir.path().join("link"));
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(home.join("f"), "").unwrap();
+        symlink("home", &link).unwrap();
+        let (uid, _) = Host::new().whoami();
+        assert!(Host::new().remove_tree_of(&home, uid + 1).is_err());
+        assert!(Host::new().remove_tree_of(&link, uid).is_err());
+        assert!(home.join("f").exists() && link.exists());
+        Host::new().remove_tree_of(&dir.path().join("none"), uid).unwrap();
+        Host::new().remove_tree_of(&home, uid).unwrap();
+        assert!(!home.exists());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Symlinks are followed only within the tree. Nothing outside it is read,
 //! written or removed.
 
+mod below;
 mod copy;
 mod files;
 

@@ -188,6 +188,10 @@ pub enum Verb {
     Executed,
     /// Templates were rendered to files
     Rendered,
+    /// Locked a user
+    Locked,
+    /// Unlocked a user
+    Unlocked,
 }
 
 #[cfg(test)]

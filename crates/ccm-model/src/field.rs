@@ -73,6 +73,8 @@ pub enum Shape {
     Data,
     /// A map with fields of its own.
     Struct(&'static [Field]),
+    /// A string, or a map with these fields; the string stands for the first of them.
+    TextOr(&'static [Field]),
     /// Goss rules, or a text that becomes a map of them.
     Rules,
 }

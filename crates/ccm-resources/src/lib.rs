@@ -3,10 +3,12 @@
 //! only through its entry in [`TYPES`]. `apply`, which runs manifests, is part
 //! of the engine.
 
+mod accounts;
 pub mod archive;
 pub mod edit;
 pub mod exec;
 pub mod file;
+pub mod group;
 mod name;
 mod owner;
 pub mod package;
@@ -16,6 +18,7 @@ pub mod service;
 mod testing;
 mod text_diff;
 mod tree;
+pub mod user;
 mod whole;
 
 pub use text_diff::{hidden_part, unified as unified_diff};
@@ -29,7 +32,9 @@ pub static TYPES: &[&dyn AnyType] = &[
     &Erased::<edit::Edit>::NEW,
     &Erased::<exec::Exec>::NEW,
     &Erased::<file::File>::NEW,
+    &Erased::<group::Group>::NEW,
     &Erased::<package::Package>::NEW,
     &Erased::<scaffold::Scaffold>::NEW,
     &Erased::<service::Service>::NEW,
+    &Erased::<user::User>::NEW,
 ];

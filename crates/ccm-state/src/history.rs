@@ -16,7 +16,7 @@ use std::ops::Not;
 use std::path::Path;
 use std::time::Duration;
 
-use ccm_host::Image;
+use ccm_host::{Digest, Image};
 use ccm_model::{
     Change, ChangeValue, Counts, Event, HealthCheckResult, OwedReaction, ResourceRef, Verb,
 };
@@ -116,8 +116,23 @@ pub enum Former {
     Files,
     /// Properties that bring it back, and recognize it.
     Properties(Value),
+    /// The same, with some that only an object of the history holds: the journal
+    /// knows them by their digest.
+    Sealed {
+        /// What the journal may show.
+        properties: Value,
+        /// The other properties.
+        sealed: Value,
+    },
     /// It cannot be taken back, for this reason.
     Lost(&'static str),
+}
+
+/// What an object with sealed properties holds.
+#[derive(Serialize, Deserialize)]
+struct SealedObject {
+    salt: String,
+    properties: Value,
 }
 
 /// What a journal holds. A run may change many files, so what it says of each is
@@ -148,6 +163,9 @@ enum Record<'a> {
     After(PathName<'a>, Cow<'a, Image>),
     State {
         before: Cow<'a, Value>,
+        /// The object with the other properties.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<Digest>,
     },
     StateAfter {
         after: Cow<'a, Value>,

@@ -232,6 +232,13 @@ fn is_immutable(found: &Statx) -> bool {
     found.stx_attributes.intersects(StatxAttributes::IMMUTABLE | StatxAttributes::APPEND)
 }
 
+impl Host {
+    /// The mount points at a path and below it.
+    pub fn mounts_below(&self, path: &Path) -> Vec<PathBuf> {
+        mount_points().filter(|point| point.starts_with(path)).collect()
+    }
+}
+
 /// Everything that something is mounted on.
 pub(super) fn mount_points() -> impl Iterator<Item = PathBuf> {
     let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::prune::remove_run;
 use super::{
     EventRecord, FORMAT, Former, JOURNAL, Limits, OBJECTS, PathName, RUNS, Record, RunInfo,
-    RunSummary, SUMMARY, Undoable, is_same, times,
+    RunSummary, SUMMARY, SealedObject, Undoable, is_same, times,
 };
 use crate::records::{Line, encode};
 
@@ -138,7 +138,13 @@ impl RunJournal {
             Former::Files => return Ok(()),
             Former::Properties(before) => {
                 (inner.can, inner.is_unsynced) = (true, true);
-                inner.append(&Record::State { before: Cow::Borrowed(before) })?;
+                inner.append(&Record::State { before: Cow::Borrowed(before), sealed: None })?;
+            }
+            Former::Sealed { properties, sealed } => {
+                let digest = self.seal(&mut inner, sealed)?;
+                (inner.can, inner.is_unsynced) = (true, true);
+                let before = Cow::Borrowed(properties);
+                inner.append(&Record::State { before, sealed: Some(digest) })?;
             }
             Former::Lost(reason) => {
                 inner.cannot = true;
@@ -279,12 +285,35 @@ impl RunJournal {
         }
     }
 
-    /// Keeps what is in a file under the name of its digest.
-    fn store(&self, inner: &mut Inner, file: &mut FormerFile<'_>) -> Result<Digest> {
-        let kept = match &inner.kept {
+    /// Where the run refers to the objects that it needs.
+    fn kept(&self, inner: &mut Inner) -> Result<StateDir> {
+        Ok(match &inner.kept {
             Some(kept) => kept.clone(),
             None => inner.kept.insert(self.run.make_folder(OBJECTS)?).clone(),
-        };
+        })
+    }
+
+    /// Keeps properties as an object, which only this user may read. Salt in it
+    /// keeps its name from telling what it holds.
+    fn seal(&self, inner: &mut Inner, properties: &Value) -> Result<Digest> {
+        let kept = self.kept(inner)?;
+        let salt = u128::from_le_bytes(self.state.host().random());
+        let object = SealedObject { salt: format!("{salt:032x}"), properties: properties.clone() };
+        let bytes = serde_json::to_vec(&object).unwrap_or_default();
+        let digest = Digest::of(&bytes);
+        let name = digest.to_string();
+        let mut new = self.objects.new_file("object")?;
+        new.write(&bytes)?;
+        new.finish_as(&name)?;
+        self.objects.link_to(&name, &kept)?;
+        inner.stored += bytes.len() as u64;
+        inner.new.push(digest);
+        Ok(digest)
+    }
+
+    /// Keeps what is in a file under the name of its digest.
+    fn store(&self, inner: &mut Inner, file: &mut FormerFile<'_>) -> Result<Digest> {
+        let kept = self.kept(inner)?;
         let digest = file.digest()?;
         if self.objects.link_to(&digest.to_string(), &kept)? {
             return Ok(digest);

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    FORMAT, JOURNAL, OBJECTS, PathName, RUNS, Record, RunInfo, RunSummary, SUMMARY, Undoable,
+    FORMAT, JOURNAL, OBJECTS, PathName, RUNS, Record, RunInfo, RunSummary, SUMMARY, SealedObject,
+    Undoable,
 };
 use crate::records::{Line, decode, set_aside, whole_lines};
 
@@ -68,6 +69,8 @@ pub struct RecordedTurn {
     pub paths: Vec<PathChange>,
     /// Properties that bring back what it was, and those of what it became.
     pub state: Option<(Value, Option<Value>)>,
+    /// The object with properties that bring it back and that nobody may see.
+    pub sealed: Option<Digest>,
     /// What cannot be undone, with the reason. An empty name means the resource itself.
     pub lost: Vec<(String, String)>,
     /// The event; `None` if the run was killed before it.
@@ -282,7 +285,10 @@ impl RecordedRun {
                     change.after = Some(image.into_owned());
                 }
             }
-            Record::State { before } => turn.state = Some((before.into_owned(), None)),
+            Record::State { before, sealed } => {
+                turn.state = Some((before.into_owned(), None));
+                turn.sealed = sealed;
+            }
             Record::StateAfter { after } => {
                 if let Some(state) = &mut turn.state {
                     state.1 = Some(after.into_owned());
@@ -340,6 +346,25 @@ impl RecordedRun {
             return Ok(None);
         }
         Ok(Some(bytes))
+    }
+
+    /// The properties that bring back what a resource was, sealed ones included.
+    /// `None` if there are none, or if the sealed ones cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the object with them cannot be read.
+    pub fn former_properties(&self, turn: &RecordedTurn) -> Result<Option<Value>> {
+        let Some((before, _)) = &turn.state else { return Ok(None) };
+        let mut before = before.clone();
+        let Some(digest) = turn.sealed else { return Ok(Some(before)) };
+        let object = self.content(digest)?;
+        let object = object.and_then(|bytes| serde_json::from_slice::<SealedObject>(&bytes).ok());
+        let (Some(object), Value::Object(all)) = (object, &mut before) else { return Ok(None) };
+        if let Value::Object(sealed) = object.properties {
+            all.extend(sealed);
+        }
+        Ok(Some(before))
     }
 
     /// Whether a former content is there, damaged or not.

@@ -87,6 +87,10 @@ function choose(props) {
       return html`<${StructControl} ...${props} />`;
     default:
   }
+  // A text that may also be a map, such as a key with options.
+  if (field.fields && value !== null && typeof value === "object") {
+    return html`<${StructControl} ...${props} field=${{ ...field, shape: "struct" }} />`;
+  }
   if (field.format === "mode") return html`<${ModeControl} ...${props} />`;
   if (field.words) return html`<${WordControl} ...${props} words=${field.words} />`;
   if (field.format === "user" || field.format === "group") {

@@ -156,6 +156,9 @@ fn value(shape: &Shape) -> String {
         Shape::List(inner) => format!("list of {}", value(inner)),
         Shape::Texts => "map of strings".into(),
         Shape::Data | Shape::Rules => "map".into(),
+        Shape::TextOr(fields) => {
+            format!("strings or of {}", value(&Shape::Struct(fields)).replacen("map", "maps", 1))
+        }
         Shape::Struct(fields) => {
             let names: Vec<String> = fields.iter().map(|field| code(field.name)).collect();
             format!("map with {}", names.join(", "))
