@@ -243,19 +243,24 @@ impl Properties {
             return Ok(Vec::new());
         }
         have.refuse_foreign(name)?;
-        let change = |created: &[String], removed: &[String]| {
-            Change::of("members").members([created.to_vec(), Vec::new(), removed.to_vec()])
+        let now: Vec<String> = have.members.iter().cloned().collect();
+        let mut with: Vec<String> = now.iter().chain(&added).cloned().collect();
+        with.sort_unstable();
+        let without: Vec<String> =
+            with.iter().filter(|user| !dropped.contains(user)).cloned().collect();
+        let change = |from: &[String], to: &[String]| {
+            Change::of("members").from(from.to_vec()).to(to.to_vec())
         };
         let mut steps = Vec::new();
         if !added.is_empty() {
-            let change = change(&added, &[]);
+            let change = change(&now, &with);
             let foreign = have.foreign.iter().filter(|user| added.contains(user));
             let foreign = foreign.cloned().collect();
             let action = Action::Add { name: name.clone(), users: added, foreign };
             steps.push(Step::new(Verb::Updated, action).change(change));
         }
         if !dropped.is_empty() {
-            let change = change(&[], &dropped);
+            let change = change(&with, &without);
             let action = Action::Drop { name: name.clone(), users: dropped };
             steps.push(Step::new(Verb::Updated, action).change(change));
         }

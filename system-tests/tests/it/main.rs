@@ -16,6 +16,7 @@ mod selection;
 mod service;
 mod studio;
 mod undo;
+mod users;
 
 pub(crate) use system_tests::Outcome::{Changed, Failed, Refreshed, Stable};
 pub(crate) use system_tests::{Layer, Machine};

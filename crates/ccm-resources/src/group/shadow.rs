@@ -129,13 +129,14 @@ impl Provider for Shadow {
                 self.run("groupmod", &args, say)
             }
             Action::Add { name, users, foreign } => {
-                let local = users.iter().filter(|user| !foreign.contains(*user));
-                let local: Vec<&str> = local.map(String::as_str).collect();
-                if !local.is_empty() {
-                    self.run("groupmod", &["--append", "--users", &local.join(","), name], say)?;
-                }
-                for user in foreign {
-                    self.run("gpasswd", &["--add", user, name], say)?;
+                for user in users {
+                    // `groupmod --append --users` leaves /etc/gshadow as it is, and
+                    // `gpasswd` loses members that are added at the same time.
+                    if foreign.contains(user) {
+                        self.run("gpasswd", &["--add", user, name], say)?;
+                    } else {
+                        self.run("usermod", &["--append", "--groups", name, user], say)?;
+                    }
                 }
                 Ok(())
             }

@@ -99,8 +99,8 @@ fn steps_say_what_changes() {
         changes,
         [
             Change::of("gid").from("2000").to("7"),
-            Change::of("members").members([names(&["cid"]), names(&[]), names(&[])]),
-            Change::of("members").members([names(&[]), names(&[]), names(&["bob"])]),
+            Change::of("members").from(names(&["ann", "bob"])).to(names(&["ann", "bob", "cid"])),
+            Change::of("members").from(names(&["ann", "bob", "cid"])).to(names(&["ann", "cid"])),
         ]
     );
     let steps = decide(&want(json!({"gid": 7})), &have(None, &[])).unwrap();

@@ -4,7 +4,7 @@ use ccm_engine::{CommandLine, ExtraFlag};
 
 /// Switches that turn a property off.
 const OFF: [(&str, &str); 3] =
-    [("no-create-home", "create_home"), ("unlocked", "locked"), ("no-linger", "linger")];
+    [("without-home", "create_home"), ("unlock", "locked"), ("disable-linger", "linger")];
 
 pub(super) const VIEW: CommandLine = CommandLine {
     name_value: "NAME",

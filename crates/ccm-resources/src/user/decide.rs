@@ -343,14 +343,21 @@ fn groups(want: &Properties, account: &Account) -> Steps {
         left = surplus.filter(|group| !is_primary(group)).cloned().collect();
     }
     let (name, is_local) = (&want.common.name, account.source.is_none());
+    let mut with: Vec<String> = account.groups.iter().chain(&added).cloned().collect();
+    with.sort_unstable();
+    let without: Vec<String> = with.iter().filter(|group| !left.contains(group)).cloned().collect();
     let mut steps = Vec::new();
     if !added.is_empty() {
-        let change = Change::of("groups").members([added.clone(), Vec::new(), Vec::new()]);
+        let change = Change::of("groups").to(with.clone());
+        let change = match account.groups.as_slice() {
+            [] => change,
+            now => change.from(now.to_vec()),
+        };
         let action = Action::AddGroups { name: name.clone(), groups: added, is_local };
         steps.push(Step::new(Verb::Updated, action).change(change));
     }
     if !left.is_empty() {
-        let change = Change::of("groups").members([Vec::new(), Vec::new(), left.clone()]);
+        let change = Change::of("groups").from(with).to(without);
         let action = Action::LeaveGroups { name: name.clone(), groups: left, is_local };
         steps.push(Step::new(Verb::Updated, action).change(change));
     }

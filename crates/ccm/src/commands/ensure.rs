@@ -2,10 +2,10 @@
 
 use ccm_engine::{AnyType, Arguments, Detail, Ensure, RunResult, find_type};
 use ccm_host::Host;
-use ccm_model::{Common, Control, Field, Fields as _, Shape};
+use ccm_model::{Common, Control, Field, Fields as _, Format, Shape};
 use ccm_resources::TYPES;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueHint};
 
 use super::{Result, api, example, facts, flags, inputs, state};
 use crate::error::Error;
@@ -114,6 +114,9 @@ pub(super) fn flag(field: &'static Field) -> Arg {
     }
     let value = field.flag.value.map_or_else(|| field.name.to_uppercase(), str::to_owned);
     arg = arg.value_name(value);
+    if matches!(field.format, Some(Format::User)) {
+        arg = arg.value_hint(ValueHint::Username);
+    }
     if matches!(field.shape, Shape::List(_) | Shape::Texts) {
         arg = arg.action(ArgAction::Append);
     }
