@@ -10,8 +10,8 @@ use super::{Action, Group, Properties, Provider, State};
 use crate::accounts::{self, GroupEntry, databases, group_members_removed, source_of};
 
 const NAME: &str = "shadow";
-/// `groupadd`: there is such a group already.
-const EXISTS: i32 = 9;
+/// `groupadd`: the ID or the name is taken.
+const TAKEN: [i32; 2] = [4, 9];
 /// `groupdel`: there is no such group any more.
 const GONE: i32 = 6;
 
@@ -57,7 +57,7 @@ impl Shadow {
         args.extend((non_unique && gid.is_some()).then_some("--non-unique"));
         args.push(name);
         let command = Command::new("groupadd", args);
-        let code = accounts::run_code(&self.host, command.clone(), &[EXISTS], say)?;
+        let code = accounts::run_code(&self.host, command.clone(), &TAKEN, say)?;
         let made = self.host.current_group(name)?;
         match made {
             // Another run has made it meanwhile; its ID is compared afterwards.

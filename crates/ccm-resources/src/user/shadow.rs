@@ -14,17 +14,21 @@ use super::predict;
 use super::state::{Access, Account, Facts, Home, State};
 use super::{Action, Modification, NewUser, Properties, Provider, User, date};
 use crate::accounts::{
-    self, Databases, GROUP, Secret, ShadowEntry, UserEntry, databases, group_members_removed,
-    source_of,
+    self, Databases, GROUP, PASSWD, Secret, ShadowEntry, UserEntry, databases,
+    group_members_removed, source_of,
 };
 
 const NAME: &str = "shadow";
-/// `useradd`: there is such a user already.
-const EXISTS: i32 = 9;
+/// `useradd`, `groupadd`: the ID or the name is taken.
+const TAKEN: [i32; 2] = [4, 9];
 /// `userdel`: there is no such user any more.
 const GONE: i32 = 6;
 /// How long processes have to end by themselves.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// `useradd` makes a home directory after the account, when it holds no lock any
+/// more. For so long after a change, one that is missing may be about to come.
+const SETTLING: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
 /// systemd makes it when it boots a machine.
 const BOOTED: &str = "/run/systemd/system";
 /// Where logind keeps who lingers.
@@ -161,7 +165,12 @@ impl Shadow {
         }
         let home = want.home.as_ref().or(current(|account| &account.home));
         facts.home_path = home.cloned().unwrap_or_else(|| home::default_home(host, name));
-        facts.home = home::look(host, &facts.home_path)?;
+        let needs_home = want.authorized_keys.is_some() || want.create_home == Some(true);
+        facts.home = if account.is_some() && needs_home {
+            self.settled_home(&facts.home_path)?
+        } else {
+            home::look(host, &facts.home_path)?
+        };
         let is_moved = account.is_some_and(|account| account.home != facts.home_path);
         let gets_id = account.is_some_and(|one| want.uid().is_some_and(|uid| uid != one.uid));
         if let Some(account) = account.filter(|_| is_moved || gets_id) {
@@ -171,6 +180,24 @@ impl Shadow {
             facts.shell_problem = want.shell.as_deref().and_then(|shell| self.shell_problem(shell));
         }
         Ok(())
+    }
+
+    /// What is at the path of a home directory, once another run that has just made
+    /// its user has made it too.
+    fn settled_home(&self, path: &str) -> Result<Home> {
+        let host = &self.host;
+        let is_recent = || {
+            let changed = host.stat(Path::new(PASSWD)).ok().flatten().map(|stat| stat.mtime);
+            let age = changed.map(|changed| host.now().duration_since(changed).unsigned_abs());
+            age.is_some_and(|age| age < SETTLING)
+        };
+        loop {
+            let home = home::look(host, path)?;
+            if home != Home::Missing || !is_recent() || host.cancel().is_cancelled() {
+                return Ok(home);
+            }
+            host.cancel().pause(PAUSE);
+        }
     }
 
     fn shell_problem(&self, shell: &str) -> Option<String> {
@@ -221,15 +248,16 @@ impl Shadow {
         let name = &new.name;
         let has_group = databases(&self.host)?.groups.contains_key(name);
         if let (Some(gid), None, false) = (new.private_gid, &new.group, has_group) {
-            self.run("groupadd", &["--gid", &gid.to_string(), name], say)?;
+            let command = Command::new("groupadd", ["--gid", &gid.to_string(), name]);
+            accounts::run_code(&self.host, command, &TAKEN, say)?;
         }
         let is_group_there = has_group || new.private_gid.is_some();
         let args = arguments(new, is_group_there);
         let command = Command::new("useradd", args);
-        let code = accounts::run_code(&self.host, command.clone(), &[EXISTS], say)?;
+        let code = accounts::run_code(&self.host, command.clone(), &TAKEN, say)?;
         let entry = databases(&self.host)?.users.get(name).cloned();
         let Some(entry) = entry else {
-            // The name is that of a group, or of a user that is not local.
+            // It is not this user that has the name or the ID: the error says who.
             if code != 0 {
                 return accounts::run(&self.host, command, say);
             }
@@ -439,6 +467,7 @@ impl Provider for Shadow {
             Action::MakeHome { name, home, mode } => self.make_home(name, home, *mode),
             Action::SetKeys { name, keys, exact, .. } => {
                 let Account { home, uid, gid, .. } = self.now(name)?;
+                self.settled_home(&home)?;
                 Owner { home: Path::new(&home), uid, gid }.write(&self.host, keys, *exact)
             }
             Action::Lock { name } => {

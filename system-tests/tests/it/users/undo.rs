@@ -20,7 +20,7 @@ fn every_change_is_taken_back() {
     let Some(machine) = Machine::up(Layer::Plain) else { return };
     machine.ok(&format!(
         "groupadd crew; useradd --create-home --uid 4701 --comment Old --groups crew app
-         echo 'app:{HASH}' | chpasswd -e; useradd bob"
+         echo 'app:{HASH}' | chpasswd -e; useradd --uid 4790 bob"
     ));
     let tree =
         "find /home/app -printf '%p %u %m\\n' | sort; cat /home/app/.ssh/* 2> /dev/null || true";
