@@ -73,7 +73,7 @@ impl Host {
     /// The id of a user of this name, if there is one; digits are a name too.
     pub fn find_user(&self, name: &str) -> Option<u32> {
         if let Some(predicted) = self.predicted_account(name) {
-            return predicted.map(|account| account.uid);
+            return predicted.0.map(|account| account.uid);
         }
         let mut users = self.users();
         if let Some(&known) = users.uids.get(name) {
@@ -87,7 +87,7 @@ impl Host {
     /// The id of a group of this name, if there is one; digits are a name too.
     pub fn find_group(&self, name: &str) -> Option<u32> {
         if let Some(predicted) = self.predicted_group(name) {
-            return predicted;
+            return predicted.0;
         }
         let mut users = self.users();
         if let Some(&known) = users.gids.get(name) {
@@ -101,7 +101,7 @@ impl Host {
     /// A user as the database has it now, whatever was looked up before.
     pub fn account(&self, name: &str) -> Result<Option<Account>> {
         if let Some(predicted) = self.predicted_account(name) {
-            return Ok(predicted);
+            return Ok(predicted.0);
         }
         let found = user_named(name).map_err(|errno| lookup_failed(name, errno))?;
         found.map(|user| self.account_from(user)).transpose()
@@ -127,7 +127,7 @@ impl Host {
 
     /// The groups that the database lists for a user, with `gid` as the primary one.
     pub(crate) fn group_ids(&self, name: &str, gid: u32) -> Result<Vec<u32>> {
-        if let Some(Some(predicted)) = self.predicted_account(name) {
+        if let Some(predicted) = self.predicted_account(name).and_then(|expected| expected.0) {
             let others = predicted.groups.iter().filter_map(|group| self.find_group(group));
             let mut ids: Vec<u32> = std::iter::once(gid).chain(others).collect();
             ids.dedup();
@@ -145,7 +145,7 @@ impl Host {
     /// The id of a group as the database has it now.
     pub fn current_group(&self, name: &str) -> Result<Option<u32>> {
         if let Some(predicted) = self.predicted_group(name) {
-            return Ok(predicted);
+            return Ok(predicted.0);
         }
         let found = group_named(name)
             .map_err(|errno| Error::std_io("look up the group", Path::new(name))(errno.into()))?;

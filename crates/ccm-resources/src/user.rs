@@ -42,6 +42,7 @@ const UPDATES: &[&str] = &[ALWAYS, ON_CREATE];
 pub struct User;
 
 /// Manage users
+#[expect(clippy::struct_excessive_bools, reason = "each is a property by itself")]
 #[derive(Clone, Debug, Default, ccm_model::Properties)]
 pub struct Properties {
     #[property(common)]

@@ -1,6 +1,8 @@
 //! Users and groups with the real shadow tools.
 
+mod documented;
 mod hostile;
+mod killed;
 mod locks;
 mod undo;
 

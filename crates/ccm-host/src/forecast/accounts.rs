@@ -39,6 +39,10 @@ pub(super) struct PredictedAccounts {
     open: u32,
 }
 
+/// What a preview expects of a user or group; `None` if there will be none.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected<T>(pub(crate) Option<T>);
+
 /// The users and groups that got their ID from a tool in this run, by ID.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GivenIds {
@@ -67,8 +71,9 @@ impl Host {
     /// it gets one that stands for it. Returns the user.
     pub fn predict_account(&self, new: NewAccount) -> Account {
         let group = self.group_name(new.gid).to_string();
-        let known = self.predicted_account(&new.name).flatten().map(|account| account.uid);
+        let known = self.predicted_account(&new.name).and_then(|expected| expected.0);
         let mut forecast = self.view.forecast.hold();
+        let known = known.map(|account| account.uid);
         let uid = new.uid.or(known).unwrap_or_else(|| forecast.open_id());
         let mut groups = new.groups;
         groups.push(group);
@@ -105,12 +110,12 @@ impl Host {
     }
 
     /// What the preview decided about a user, if it did.
-    pub(crate) fn predicted_account(&self, name: &str) -> Option<Option<Account>> {
+    pub(crate) fn predicted_account(&self, name: &str) -> Option<Expected<Account>> {
         if !self.is_preview() {
             return None;
         }
         let forecast = self.view.forecast.hold();
-        forecast.accounts.users.get(name).map(|(account, _)| account.clone())
+        forecast.accounts.users.get(name).map(|(account, _)| Expected(account.clone()))
     }
 
     /// The user that will have an ID.
@@ -124,11 +129,11 @@ impl Host {
     }
 
     /// What the preview decided about a group, if it did.
-    pub(crate) fn predicted_group(&self, name: &str) -> Option<Option<u32>> {
+    pub(crate) fn predicted_group(&self, name: &str) -> Option<Expected<u32>> {
         if !self.is_preview() {
             return None;
         }
-        self.view.forecast.hold().accounts.groups.get(name).copied()
+        self.view.forecast.hold().accounts.groups.get(name).copied().map(Expected)
     }
 
     /// The group that will have an ID.

@@ -9,7 +9,7 @@ use ccm_host::{Command, Exit, Host, Output};
 /// Only one run of a process calls them at a time.
 const TOOL: &str = "shadow";
 /// How long ccm waits for a lock in all.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 /// The tools try for a while by themselves, so the next try need not wait long.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How the tools begin to say that something else holds a lock.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing;
 
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes it")]
 fn want(properties: Value) -> Properties {
     let mut all = json!({"name": "app", "ensure": "present"});
     for (name, value) in properties.as_object().unwrap() {

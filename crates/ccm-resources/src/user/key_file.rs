@@ -160,7 +160,11 @@ impl Owner<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::disallowed_methods, reason = "the test sets its stage")]
+    #![expect(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        reason = "the test sets its stage"
+    )]
 
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 

@@ -173,7 +173,7 @@ fn check_data(kind: &str, data: &str) -> Result<(), String> {
 
 fn base64(text: &str) -> Option<Vec<u8>> {
     let body = text.trim_end_matches('=');
-    if body.is_empty() || text.len() % 4 != 0 || text.len() - body.len() > 2 {
+    if body.is_empty() || !text.len().is_multiple_of(4) || text.len() - body.len() > 2 {
         return None;
     }
     let mut bytes = Vec::with_capacity(body.len() * 3 / 4);

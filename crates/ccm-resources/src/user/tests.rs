@@ -13,7 +13,8 @@ const HASH: &str = "$6$salt$hash";
 const OTHER: &str = "$6$salt$other";
 const TODAY: i64 = 20_000;
 
-pub(super) fn want(properties: Value) -> Properties {
+#[expect(clippy::needless_pass_by_value, reason = "`json!` makes it")]
+fn want(properties: Value) -> Properties {
     let mut all = json!({"name": "app", "ensure": "present"});
     for (name, value) in properties.as_object().unwrap() {
         all[name] = value.clone();
