@@ -15,7 +15,7 @@ const HANDLES: [&str; 4] = ["Host::new()", "Host::default()", "System::default()
 const SCHEMES: [&str; 2] = [".with_network(", ".with_fetch("];
 
 /// Names of types that mean something else in other places, too.
-const COMMON_WORDS: [&str; 4] = ["apply", "edit", "exec", "file"];
+const COMMON_WORDS: [&str; 6] = ["apply", "edit", "exec", "file", "group", "user"];
 
 /// The names of all resource types, as `ccm-resources` declares them.
 pub(super) fn type_names(root: &Path) -> Vec<String> {

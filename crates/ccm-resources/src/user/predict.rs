@@ -31,9 +31,11 @@ pub(super) fn predict(host: &Host, action: &Action) -> Result<()> {
         Action::SetKeys { name, keys, exact, .. } => {
             let (uid, gid) = ids(host, name)?;
             let home = host.account(name)?.map(|account| account.home).unwrap_or_default();
-            let owner = Owner { home: &home, uid, gid };
-            let merged = keys::merge(&owner.read(host)?, keys, *exact);
-            owner.predict(host, &merged)
+            // An earlier step may give the user another ID: then the files follow.
+            let now = host.inspect(&home)?.map_or(uid, |found| found.uid);
+            let existing = Owner { home: &home, uid: now, gid }.read(host)?;
+            let merged = keys::merge(&existing, keys, *exact);
+            Owner { home: &home, uid, gid }.predict(host, &merged)
         }
         Action::Lock { name } => change_access(host, name, |access| {
             let hash = access.password.expose().trim_start_matches('!').to_owned();

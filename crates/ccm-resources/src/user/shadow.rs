@@ -221,17 +221,20 @@ impl Shadow {
         detail: Detail,
         facts: &mut Facts,
     ) -> Result<()> {
-        let home = facts.home_path.clone();
-        let owner = match (account, facts.home) {
-            (Some(account), _) => Some((account.uid, account.gid)),
+        // Those of a home directory that is moved come along.
+        let is_moved = want.move_home && facts.home == Home::Missing;
+        let (home, found) = match account.filter(|_| is_moved) {
+            Some(account) => (account.home.clone(), facts.current_home),
+            None => (facts.home_path.clone(), facts.home),
+        };
+        let owner = match (account, found) {
+            (Some(account), Home::Directory(_)) => Some((account.uid, account.gid)),
             (None, Home::Directory(uid)) => Some((uid, 0)),
             _ => None,
         };
         let read = || match owner {
-            Some((uid, gid)) if matches!(facts.home, Home::Directory(_)) => {
-                Owner { home: Path::new(&home), uid, gid }.read(&self.host)
-            }
-            _ => Ok(Vec::new()),
+            Some((uid, gid)) => Owner { home: Path::new(&home), uid, gid }.read(&self.host),
+            None => Ok(Vec::new()),
         };
         if want.authorized_keys.is_some() {
             let existing = read()?;

@@ -49,7 +49,7 @@ fn a_directory_that_is_swapped_in_between_leads_nowhere() {
         let keys = format!("authorized_keys: ['{key}'], authorized_keys_mode: exact");
         machine.put(&format!("/tmp/{name}.yaml"), &user("app", &keys));
     }
-    let found = machine.ok("setpriv --reuid app --regid app --clear-groups bash /tmp/swap.sh & 
+    let found = machine.ok("setpriv --reuid app --regid app --clear-groups bash /tmp/swap.sh &
          for i in $(seq 40); do ccm apply /tmp/a.yaml > /dev/null 2>&1 || true; \
          ccm apply /tmp/b.yaml > /dev/null 2>&1 || true; done
          touch /tmp/stop; wait; ls -A /srv/out | wc -l");
@@ -111,7 +111,7 @@ fn nobody_sees_a_hash() {
     machine.put("/tmp/two.yaml", &user("app", &format!("password: \"{OTHER}\"")));
     machine.put("/tmp/gone.yaml", &user("app", "ensure: absent, remove_home: true"));
     machine.ok(
-        "bash /tmp/watch.sh > /dev/null 2>&1 & 
+        "bash /tmp/watch.sh > /dev/null 2>&1 &
          export CCM_LOG=debug
          ccm plan /tmp/one.yaml --out /tmp/plan > /tmp/out.plan 2>&1
          for m in one two gone; do ccm apply /tmp/$m.yaml --session /tmp/session > /tmp/out.$m 2>&1 || \
