@@ -449,7 +449,7 @@ declare namespace Api {
     shape: ShapeName;
     /** What the items of a list look like. */
     items?: Shape;
-    /** The parts of a struct. */
+    /** The parts of a struct, or of the map that a text can be instead. */
     fields?: Field[];
     /** What its texts must be. */
     format?: string;
@@ -1237,7 +1237,7 @@ declare namespace Api {
     shape: ShapeName;
     /** What the items of a list look like. */
     items?: Shape;
-    /** The parts of a struct. */
+    /** The parts of a struct, or of the map that a text can be instead. */
     fields?: Field[];
   };
 
@@ -1419,7 +1419,9 @@ declare namespace Api {
     | "upgraded"
     | "downgraded"
     | "executed"
-    | "rendered";
+    | "rendered"
+    | "locked"
+    | "unlocked";
 
   /** What a text means. */
   type YamlValue = {
