@@ -224,7 +224,9 @@ impl<T: ResourceType> Manage for T {
             note_decision::<T>(on, want, noop, decision, cx).ok()?;
             let is_open =
                 cx.unsettled.is_some() || !T::deferred(want, &ahead.before, cx.trigger).is_empty();
-            (!is_open).then_some(ahead)
+            // The history records these before the turn of a resource.
+            let is_simple = matches!(T::former(want, &ahead.before), Former::Properties(_));
+            (is_simple && !is_open).then_some(ahead)
         })?;
         let mut kinds = ahead.steps.iter().map(|step| (together.kind)(&step.action));
         let Some(first) = kinds.next() else { return Some(Foreseen::Stable) };
@@ -235,7 +237,7 @@ impl<T: ResourceType> Manage for T {
     fn former_ahead(want: &T::Properties, ahead: &AnyAhead) -> Option<Value> {
         match T::former(want, &ahead.0.downcast_ref::<Ahead<T>>()?.before) {
             Former::Properties(properties) => Some(properties),
-            Former::Files | Former::Lost(_) => None,
+            Former::Files | Former::Lost(_) | Former::Sealed { .. } => None,
         }
     }
 
