@@ -200,7 +200,7 @@ impl Engine {
     /// let data = govalue::Map::from_iter([("port", 80)]).into();
     /// let text = engine.render("t", "{{ .port }} {{ .prot }} {{ .opt | default 1 }}", &data)?;
     /// assert_eq!(text, "80 <no value> 1");
-    /// assert_eq!(*seen.lock().unwrap(), [".prot (1, 15)"]);
+    /// assert_eq!(*seen.lock().unwrap(), [".prot (1, 16)"]);
     /// # Ok::<(), gotemplate::Error>(())
     /// ```
     #[must_use]
