@@ -7,7 +7,7 @@ use ccm_host::{Attributes, Digest, Stat};
 use ccm_model::Change;
 use ccm_textedit::{Edited, Refusal};
 use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::{Properties, changes};
 
@@ -80,25 +80,34 @@ impl State {
         })
     }
 
-    /// For a saved plan: where a line stands does not matter.
+    /// For a saved plan: what the edit would replace. Where a line stands does not
+    /// matter.
     pub(super) fn evidence(&self, want: &Properties) -> serde_json::Value {
-        let differences = self.pending().unwrap_or_default().iter().map(|change| {
-            let name = if change.name.starts_with("line ") { "line" } else { &change.name };
-            json!({"property": name, "from": change.from, "to": change.to})
-        });
-        let attributes = self.stat.map(|stat| json!([stat.uid, stat.gid, stat.mode]));
         let refusal = match &self.found {
             Found::File(Err(refusal)) => Some(refusal.message.as_str()),
             _ => None,
         };
-        json!({
-            "path": self.path,
-            "exists": self.stat.is_some(),
-            "satisfied": self.is_satisfied(want.is_removal()),
-            "differences": differences.collect::<Vec<_>>(),
-            "attributes": attributes,
-            "refusal": refusal,
-        })
+        let mut evidence = Map::from_iter([
+            ("path".to_owned(), json!(self.path)),
+            ("exists".to_owned(), self.stat.is_some().into()),
+            ("satisfied".to_owned(), self.is_satisfied(want.is_removal()).into()),
+            ("attributes".to_owned(), json!(self.stat.map(|stat| [stat.uid, stat.gid, stat.mode]))),
+            ("refusal".to_owned(), json!(refusal)),
+        ]);
+        let mut lines = Vec::new();
+        for change in self.pending().unwrap_or_default() {
+            let from = change.from.as_ref().map(|text| match self.is_secret {
+                true => format!("sha256:{}", Digest::of(text.as_bytes())),
+                false => text.clone(),
+            });
+            if self.format == "line" {
+                lines.push(from);
+            } else {
+                evidence.insert(format!("entry {}", change.name), json!(from));
+            }
+        }
+        evidence.insert("lines".to_owned(), json!(lines));
+        evidence.into()
     }
 }
 
