@@ -17,10 +17,11 @@ mod tests;
 mod validate;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use ccm_engine::{
-    CommandLine, Context, Declare, Detail, Ensure, Findings, Former, Prediction, ProviderDef,
-    ResourceType, Result, Step, Trigger,
+    CommandLine, Context, Declare, Detail, Ensure, Extent, Findings, Former, ManagedPath,
+    Prediction, ProviderDef, ResourceType, Result, Step, Trigger,
 };
 use ccm_model::{Common, Stage};
 use serde::{Deserialize, Serialize};
@@ -286,6 +287,18 @@ impl Declare for User {
 
     fn validate(want: &Properties, _stage: Stage, findings: &mut Findings) {
         validate::validate(want, findings);
+    }
+
+    /// The home directory with everything in it: a purge around it keeps it. Where
+    /// `home` is not said, it is where it mostly is.
+    fn managed_paths(want: &Properties) -> Vec<ManagedPath> {
+        if want.is_absent() {
+            return Vec::new();
+        }
+        let usual = || format!("/home/{}", want.common.name);
+        let path: PathBuf = want.home.clone().unwrap_or_else(usual).into();
+        let is_own = home::by_path(&path).is_none();
+        is_own.then_some(ManagedPath { path, extent: Extent::Tree }).into_iter().collect()
     }
 
     fn settle(want: &mut Properties) {

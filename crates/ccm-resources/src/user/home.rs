@@ -79,7 +79,7 @@ pub(super) fn keeps(
 }
 
 /// What the path alone tells.
-fn by_path(path: &Path) -> Option<&'static str> {
+pub(super) fn by_path(path: &Path) -> Option<&'static str> {
     let mut depth = 0;
     for component in path.components() {
         match component {

@@ -1,6 +1,6 @@
 //! The decisions of the type `user`, by tables: nothing here touches the machine.
 
-use ccm_engine::{ResourceType as _, Trigger};
+use ccm_engine::{Declare as _, ResourceType as _, Trigger};
 use ccm_host::Host;
 use ccm_model::{Change, Outcome, Verb};
 use serde_json::{Value, json};
@@ -629,6 +629,19 @@ fn a_placeholder_may_give_several_names_and_keys() {
     User::settle(&mut want);
     assert_eq!(want.groups.as_ref().unwrap(), &["adm", "web", "video"]);
     assert_eq!(want.keys().len(), 2);
+}
+
+#[test]
+fn a_purge_keeps_homes() {
+    let paths = |properties| {
+        let managed = User::managed_paths(&want(properties));
+        managed.into_iter().map(|one| (one.path, one.extent)).collect::<Vec<_>>()
+    };
+    assert_eq!(paths(json!({})), [("/home/app".into(), ccm_engine::Extent::Tree)]);
+    assert_eq!(paths(json!({"home": "/srv/app"})), [("/srv/app".into(), ccm_engine::Extent::Tree)]);
+    for none in [json!({"ensure": "absent"}), json!({"home": "/"}), json!({"home": "/srv"})] {
+        assert_eq!(paths(none), []);
+    }
 }
 
 /// Previews change nothing, so they may ask the machine itself.
