@@ -104,7 +104,7 @@ fn wrong_requests_say_what_is_wrong() {
     insta::assert_snapshot!(error(&with("\"type\": \"fiel\", \"properties\": {}")), @"the type `fiel` is not available here (did you mean `file`?)");
     // The types follow, and this test stays as it is when there is a new one.
     let not_offered = error(&with("\"type\": \"apply\", \"properties\": {\"name\": \"x\"}"));
-    let wanted = "the type `apply` is not available here (available types: archive, exec, file, ";
+    let wanted = "the type `apply` is not available here (available types: archive, ";
     assert!(not_offered.starts_with(wanted), "{not_offered}");
     insta::assert_snapshot!(error(&with("\"type\": \"file\"")), @"the properties are missing");
     insta::assert_snapshot!(error(&with("\"type\": \"file\", \"properties\": []")), @"the properties must be a map, not a list");

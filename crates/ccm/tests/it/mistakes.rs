@@ -35,7 +35,7 @@ const MANIFESTS: &[(&str, &str, &[&str])] = &[
     (
         "cron jobs",
         "ccm: {resources: [{cron: [{backup: {}}]}]}",
-        &["unknown resource type `cron`", "available types: apply, archive, exec", "/etc/cron.d"],
+        &["unknown resource type `cron`", "available types: apply, archive, ", "/etc/cron.d"],
     ),
     (
         "a misspelled type",
