@@ -96,9 +96,12 @@ impl State {
         ]);
         let mut lines = Vec::new();
         for change in self.pending().unwrap_or_default() {
-            let from = change.from.as_ref().map(|text| match self.is_secret {
-                true => format!("sha256:{}", Digest::of(text.as_bytes())),
-                false => text.clone(),
+            let from = change.from.as_ref().map(|text| {
+                if self.is_secret {
+                    format!("sha256:{}", Digest::of(text.as_bytes()))
+                } else {
+                    text.clone()
+                }
             });
             if self.format == "line" {
                 lines.push(from);
