@@ -7,7 +7,7 @@ use crate::workflows::ACTIONLINT;
 use crate::{Result, nats, run, target_directory};
 
 /// A program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 16] = [
+const TOOLS: [(&str, &str); 17] = [
     ("/usr/bin/strace", "strace"),
     ("/usr/bin/bwrap", "bubblewrap"),
     ("/usr/bin/zip", "zip"),
@@ -24,6 +24,8 @@ const TOOLS: [(&str, &str); 16] = [
     ("/usr/bin/node", "nodejs"),
     ("/usr/bin/npm", "npm"),
     ("/usr/bin/chromium", "chromium"),
+    // A source of users beside the files, for machines that use it.
+    ("/usr/share/doc/libnss-extrausers", "libnss-extrausers"),
 ];
 
 /// Installs what is missing where `CCM_INSTALL_TOOLS` allows it, as `.ci/run`

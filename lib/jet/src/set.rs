@@ -141,7 +141,7 @@ impl Set {
     /// let mut variables = jet::Variables::new();
     /// variables.set("m", govalue::Map::from_iter([("port", 80)]));
     /// assert_eq!(set.render(&template, &variables, &govalue::Value::Nil).unwrap(), "80");
-    /// assert_eq!(*seen.lock().unwrap(), ["m.prot (1, 14)"]);
+    /// assert_eq!(*seen.lock().unwrap(), ["m.prot (1, 16)"]);
     /// ```
     #[must_use]
     pub fn on_missing(

@@ -25,7 +25,7 @@ pub(super) const VIEW: CommandLine = CommandLine {
             conflicts: &[],
         },
     ],
-    example: "ccm ensure edit /etc/ssh/sshd_config --format line --match '^#?Port' --line 'Port 2222'",
+    example: "ccm ensure edit /etc/sysctl.conf --format line --line 'vm.swappiness = 10'",
     prepare,
 };
 

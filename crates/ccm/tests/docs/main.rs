@@ -8,6 +8,7 @@
 //! | `nohighlight` | command lines, parsed by the tests of the binary |
 //! | `console` | run in order in a fresh directory, output compared |
 //! | `jet`, `gotemplate` | parsed |
+//! | `ini` | a file, with `file=NAME` |
 //! | `rust`, `lua`, `python`, `sh`, `toml` | quoted with `from=FILE`, compared |
 //! | `text` | nothing: a diagram, or what a program says |
 //!
@@ -56,6 +57,8 @@ fn ccm(directory: &Path) -> Command {
 fn shown(page: &Page) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for block in page.blocks() {
+        let is_used = block.language != "ini" || block.attribute("file").is_some();
+        assert!(is_used, "{}: a block of `ini` without `file=NAME`", page.name);
         *counts.entry(block.language).or_default() += 1;
     }
     let examples = functions::HEADERS.iter().map(|header| page.rows(header).len()).sum();
@@ -67,10 +70,11 @@ fn shown(page: &Page) -> BTreeMap<String, usize> {
 
 #[test]
 fn every_page_with_examples_has_one_that_is_checked() {
-    const CHECKED: [&str; 13] = [
+    const CHECKED: [&str; 14] = [
         "console",
         "expressions",
         "gotemplate",
+        "ini",
         "jet",
         "json",
         "lua",
