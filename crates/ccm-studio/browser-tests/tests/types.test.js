@@ -9,7 +9,18 @@ import { closeBrowser } from "../lib/studio.js";
 
 after(closeBrowser);
 
-const TYPES = ["apply", "archive", "exec", "file", "package", "scaffold", "service"];
+const TYPES = [
+  "apply",
+  "archive",
+  "edit",
+  "exec",
+  "file",
+  "group",
+  "package",
+  "scaffold",
+  "service",
+  "user",
+];
 
 /** @param {Page} page @returns {Promise<Type[]>} */
 const table = (page) =>
