@@ -95,8 +95,10 @@ impl LifecycleContext<'_, '_> {
     ) -> Group {
         let mut group = Group { end: index + 1, ..Group::default() };
         let is_off = !self.options.groups || self.frame.mode.health_check_only;
-        let is_alone = !rest.iter().any(|next| next.kind() == first.kind());
-        if is_off || !first.has_groups() || is_alone {
+        if is_off || !first.has_groups() {
+            return group;
+        }
+        if !rest.iter().any(|next| next.kind() == first.kind()) {
             return group;
         }
         let host = self.frame.templates.host();

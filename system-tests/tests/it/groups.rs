@@ -158,6 +158,25 @@ fn services_start_and_stop_together() {
     assert!(report.errors().contains("no license"), "{}", report.errors());
 }
 
+/// An interrupt while ccm waits whether the services stay up: all were started, so
+/// all are reported as changed.
+#[test]
+fn services_that_were_started_before_an_interrupt_are_reported() {
+    let Some(machine) = machine_with_services(4) else { return };
+    machine.ok("mv /usr/bin/systemctl /usr/bin/systemctl.real");
+    machine.put(
+        "/usr/bin/systemctl",
+        "#!/bin/sh\nif [ \"$1\" = start ]; then\n  (sleep 0.1; kill -TERM $PPID) > /dev/null 2>&1 &\n\
+         fi\nexec /usr/bin/systemctl.real \"$@\"\n",
+    );
+    machine.ok("chmod 755 /usr/bin/systemctl");
+    machine.put("/tmp/manifest.yaml", &services(4, "ensure: running"));
+    let ran = machine.ccm(&["apply", "/tmp/manifest.yaml", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let changed = report["events"].as_array().unwrap().iter().map(|event| &event["changed"]);
+    assert_eq!(changed.collect::<Vec<_>>(), [true; 4], "{ran:?}");
+}
+
 /// A service that subscribes to a package of a group reacts, also if the run is
 /// killed at any moment of the transaction.
 #[test]

@@ -84,9 +84,11 @@ impl Loaded {
 
 impl Systemd {
     /// Asks about several services; one line for each, if systemd knows all of them.
+    /// It finishes when the run is interrupted: what was started a moment before is
+    /// still to be verified.
     fn ask(&self, verb: &str, services: &[&str]) -> Result<Output> {
         let words = [verb, "--system"].into_iter().chain(services.iter().copied());
-        let command = Command::new("systemctl", words).query();
+        let command = Command::new("systemctl", words).query().uninterruptible();
         Ok(self.host.exclusively(TOOL, || self.host.run(&command, &mut |_, _| {}))?)
     }
 
